@@ -24,24 +24,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Bracket:
-    """Both sides of the sample complexity sc of a workload: lower < sc <= upper.
+    """Lower and upper bound on the sample complexity sc of a workload: lower < sc <= upper.
 
-    sc is the least n at which some epsilon-DP mechanism, known or not, has error at most alpha on
-    every data set of n records.
+    sc is the least n for which some epsilon-DP mechanism, known or unknown, has error at most alpha
+    on every data set of n records.
 
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate is a chain of packings and lines that excludes
-        every number of records up to its value, or None if only n >= 1 is known.
+        The largest lower bound. Its certificate is a chain of packings and lines, which excludes
+        every number of records up to the bound; None if only n >= 1 is known.
     upper : Bound
-        The smallest upper bound. Its certificate is a mechanism, built for that many records.
+        The smallest upper bound. Its certificate is a mechanism built for that number of records;
+        None if a constant answer is accurate enough.
     question : Problem
         Privacy loss, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
         All bounds that were proved, best first.
     refused : dict of str to str
-        For each of the other arguments and mechanisms, why it proves nothing here.
+        For every other argument or mechanism, the reason why it proves nothing here.
     """
 
     lower: Bound
@@ -53,7 +54,7 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """Ratio of the largest to the smallest sc that the bracket allows, at least 1."""
+        """The largest sc that the bracket allows over the smallest, at least 1."""
         return self.upper.records / (self.lower.records + 1)
 
     @property
@@ -99,11 +100,11 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
 
-    The lower bound comes from packings of data sets (JL-L6, JL-L7), found by every construction
-    that applies and by a search, and chained with data sets on orthogonal lines
+    The lower bound comes from packings of data sets (JL-L6, JL-L7), which are found by all known
+    constructions and by a search, together with data sets on orthogonal lines
     (`geomdp.bounds.orthogonal_lines_bound`). The upper bound comes from the mechanisms of this
-    library that have an exact sampler and a proved error. Both bounds are on the same quantity: the
-    largest error over all data sets of n records.
+    library that have an exact sampler and a proved error. Both sides measure the error of a
+    mechanism by the largest error over all data sets of n records.
 
     Parameters
     ----------
@@ -116,11 +117,11 @@ def sample_complexity_bracket(
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, answers are divided by a declared n, and accuracy is
-        asked for on data sets of exactly n records.
+        Neighbour relation. Under add/remove, answers are divided by a declared n, and the error
+        counts only on data sets of exactly n records.
     rng : Generator, int or None
-        Randomness of the search for packings. It decides which bound is found, not whether the
-        bound is true.
+        Randomness of the search for packings. Other seeds can find other bounds, all of which are
+        proved.
 
     Returns
     -------
@@ -130,21 +131,21 @@ def sample_complexity_bracket(
     Raises
     ------
     ValueError
-        For parameters out of range, a constant workload, or an alpha so small that every mechanism
-        needs more than 2^53 records.
+        For parameters out of range, for a workload whose answers are the same for all records, and
+        for an alpha so small that every mechanism needs more than 2^53 records.
 
     Notes
     -----
-    Volume bounds are left out, because they bound the error over data sets of every size (JL-VR).
-    Mechanisms are left out if their error is known only by simulation on a prior, if it is an
-    average over a random map, or if their sampler is a Markov chain.
+    Volume bounds are not used, because they bound the largest error over data sets of all sizes
+    (JL-VR). A mechanism is not used if its error is known only by simulation on a prior, if its
+    error is an average over a random map, or if its sampler is a Markov chain.
 
     References
     ----------
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
-    # Raise for a constant workload here, instead of in every argument in turn.
+    # Raise the error for a constant workload here, because otherwise every argument would raise it.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

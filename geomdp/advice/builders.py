@@ -1,6 +1,6 @@
 """Builders of the candidates: each builds a mechanism, or raises an error that says why not.
 
-`InapplicableError` means that the mechanism does not apply to the setting; `UntriedError` means
+`InapplicableError` means that the mechanism does not apply to the setting. `UntriedError` means
 that its set-up would cost more than the budget.
 """
 
@@ -37,19 +37,19 @@ MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Operations of a set-up as a multiple of m r^2 (`axes_work`): for a ball or an ellipsoid, for the
-#: bodies of `knorm_exact`, and for the levels of `recursive`. Measured for all pair tables of 40
-#: binary columns, where m r^2 is 2 * 10^9: 1.4 s, 2.8 s and 7 s.
+#: Operations of a set-up over m r^2 (`axes_work`): for a ball or an ellipsoid, for the bodies of
+#: `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary columns, where
+#: m r^2 is 2 * 10^9, the set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
 def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
-    """Return the builder of a mechanism whose arguments are all part of the setting.
+    """Return a builder that passes the arguments of the setting to the class of a mechanism.
 
     Parameters
     ----------
     kind : type
-        Class of the mechanism, called as ``kind(workload, n=, privacy=, adjacency=)``.
+        Class of the mechanism. It is called as ``kind(workload, n=, privacy=, adjacency=)``.
     """
 
     def build(setting: Setting) -> Mechanism:
@@ -70,7 +70,8 @@ def cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body that holds the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
-        # Tables of two-level columns need no moment body: they use the elliptope.
+        # Only tables with a column of more than two levels need a moment body. Others use the
+        # elliptope.
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
         raise InapplicableError("no body that holds the answers is known to have an exact sampler")
@@ -90,14 +91,14 @@ def tight_cone(setting: Setting) -> Mechanism:
 def tight_cone_differs(setting: Setting) -> None:
     """Raise `InapplicableError` for one-way tables, whose answers are a product of simplices.
 
-    Measured for 2 to 10 columns of 2 to 12 levels: the error of `TightCone` is 1.2 to 4.8 times
-    that of `KNorm(exact=True)`, whose noise has the shape of all changes. Its body has dimensions
-    for all pairs of columns, about which nothing is asked.
+    For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
+    that of `KNorm(exact=True)`. The noise of the latter has the shape of all changes. The body of
+    `TightCone` has additional dimensions for pairs of columns, about which nothing is asked.
     """
     match setting.workload:
         case MarginalTables(k=1):
             raise InapplicableError(
-                "its body also describes pairs of columns, about which one-way tables do not ask: "
+                "its body has dimensions for pairs of columns, which one-way tables do not need: "
                 "noise of KNorm(exact=True) has the shape of what a record changes, and is smaller"
             )
 
@@ -125,7 +126,8 @@ def knorm(setting: Setting) -> Mechanism:
     """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        # The workload knows the dimension in closed form; of a list of points it takes seconds.
+        # The workload has a closed form of the dimension. Computing it from the points of the body
+        # would take seconds.
         workload = setting.workload
         size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
@@ -133,29 +135,30 @@ def knorm(setting: Setting) -> Mechanism:
             raise UntriedError(
                 f"its outer slab body would take too long to refine: the universe has "
                 f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
-                f"the product may be at most {MAX_REFINED}, the dimension {MAX_REFINED_DIMENSION}"
+                f"the limit is {MAX_REFINED} for the product, {MAX_REFINED_DIMENSION} for the "
+                "dimension"
             )
     return plain(KNorm)(setting)
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if `knorm` would repeat `knorm_exact` or break `exact_only`.
+    """Raise `InapplicableError` if `knorm` is the same as `knorm_exact`, or not allowed.
 
-    Where the neighbour body has an exact sampler, `knorm` is the same mechanism as `knorm_exact`.
-    Elsewhere its sampler is not exact.
+    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism.
+    Otherwise the sampler of `knorm` is not exact, which `exact_only` rules out.
     """
     if setting.exact_only:
         raise InapplicableError(
-            "where its sampler is exact it is KNorm(exact=True); exact_only rules out any other"
+            "if its sampler is exact it is KNorm(exact=True), and exact_only rules out all others"
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
 
 
 def ellipsoid(setting: Setting) -> Mechanism:
-    """K-norm noise of the best ellipsoid, if that is known or cheap enough to compute.
+    """K-norm noise of the best ellipsoid, if that has a closed form or is cheap to compute.
 
-    `UntriedError` if it must be computed numerically above `MAX_ELLIPSOID_DIMENSION`.
+    `UntriedError` if it has no closed form and the dimension is above `MAX_ELLIPSOID_DIMENSION`.
     """
     dimension = setting.workload.affine_hull().dimension
     # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
@@ -176,12 +179,14 @@ def recursive(setting: Setting) -> Mechanism:
         setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
     )
     if recursive_levels(mechanism) == 1:
-        raise InapplicableError("its recursion would stop at once, which is KNorm(exact=True)")
+        raise InapplicableError(
+            "its recursion would stop at once, with one level, which is KNorm(exact=True)"
+        )
     return mechanism
 
 
 def second_moment(setting: Setting) -> Mechanism:
-    """Wishart noise on second moments, then the nearest attainable matrix."""
+    """Wishart noise on second moments, then the nearest matrix that records can have."""
     workload = setting.workload
     if not isinstance(workload, SecondMomentWorkload):
         raise InapplicableError("the queries are not the second moments of records in a unit ball")
@@ -189,7 +194,7 @@ def second_moment(setting: Setting) -> Mechanism:
 
 
 def pair_marginals(setting: Setting) -> Mechanism:
-    """Two-way conjunctions, computed from noisy second moments of scaled records."""
+    """Two-way conjunctions that are computed from noisy second moments of scaled records."""
     workload = setting.workload
     if not isinstance(workload, Marginals) or workload.k != 2:
         raise InapplicableError("the queries are not the 2-way conjunctions of binary columns")

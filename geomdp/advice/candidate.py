@@ -1,4 +1,4 @@
-"""One row of the table of mechanisms that compete."""
+"""One candidate: a mechanism that the advisor compares with others."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from geomdp.privacy import PureDP
 
 
 class Guarantees(enum.Enum):
-    """The guarantees that a mechanism can give, as the flags that ask for them."""
+    """The guarantees that a mechanism can give, named by the command-line flags for them."""
 
     PURE = "--epsilon"
     CONCENTRATED = "--epsilon --delta, or --rho"
     ANY = "--epsilon, or --epsilon --delta, or --rho"
 
     def check(self, setting: Setting) -> None:
-        """Raise `InapplicableError` if another guarantee is wanted."""
+        """Raise `InapplicableError` if the setting asks for another guarantee."""
         pure = isinstance(setting.privacy, PureDP)
         if self is Guarantees.PURE and not pure:
             raise InapplicableError("it is calibrated for pure differential privacy only")
@@ -29,42 +29,47 @@ class Guarantees(enum.Enum):
 
 
 def any_setting(setting: Setting) -> None:
-    """Comparing a candidate makes sense in every setting in which it applies."""
+    """Raise no error: the candidate is compared in every setting in which it applies."""
     del setting
 
 
 @dataclass(frozen=True, repr=False)
 class Candidate:
-    """A mechanism that competes.
+    """A mechanism that the advisor compares with others.
 
     Parameters
     ----------
     kind : type
-        The exported class.
+        The exported class of the mechanism.
     flag : str
-        Its name on the command line.
+        Name of the mechanism on the command line.
     guarantees : Guarantees
-        What it can guarantee.
+        The guarantees that it can give.
     summary : str
-        What it is, for lists.
+        A few words on the mechanism, for lists.
     suits : str
-        Why it suits a workload, where it wins: a sentence about "it" or its noise.
+        A sentence that explains why the mechanism suits a workload. It is shown if the mechanism
+        wins, after its name, so it begins with "It" or "Its".
     build : callable
-        From a setting to the mechanism. It raises `InapplicableError` where it does not apply and
-        `UntriedError`, before anything is computed, where it would cost more than the budget.
+        A function from a setting to the mechanism. It raises `InapplicableError` if the mechanism
+        does not apply. If the set-up would cost more than the budget, it raises `UntriedError`
+        before anything is computed.
     steps : tuple of Step
-        Post-processing that may follow; only for additive mechanisms.
+        The post-processing steps that are also tried; only for additive mechanisms.
     name : str
-        Its name in tables; by default that of the class.
+        Name of the mechanism in tables; by default that of the class.
     useful : callable
-        Raises `InapplicableError` in settings in which it need not be compared with the others.
+        A function of a setting that raises `InapplicableError` if the mechanism need not be
+        compared with the others.
     depends_on_n : bool
-        Whether its geometry depends on the number of records. Such a candidate is built last and
-        uses the least error known to leave out what cannot be better.
+        Whether the geometry of the mechanism depends on the number of records. Such a candidate is
+        built after the others, and is left out if its error is provably not below their least
+        error.
     log_concave : bool
-        Whether its noise is symmetric and log-concave. Noise of K-norm type, from cones over convex
-        bodies, Laplace and Gaussian noise are, as are sums and linear images of them. The advisor
-        then knows a lower bound on what a projection leaves (`projection_floor`).
+        Whether the noise is symmetric and log-concave, for which the advisor knows a lower bound on
+        the error that a projection leaves (`projection_floor`). This is so for K-norm noise, noise
+        from cones over convex bodies, Laplace and Gaussian noise, and sums and linear images of
+        these.
     """
 
     kind: type[Mechanism]
@@ -87,12 +92,12 @@ class Candidate:
         return f"Candidate({self.name}, --mechanism {self.flag})"
 
     def built(self, setting: Setting) -> Mechanism:
-        """The mechanism, for whoever asks for it by name."""
+        """Build the mechanism for a caller who asks for it by name."""
         self.guarantees.check(setting)
         return self.build(setting)
 
     def compared(self, setting: Setting) -> Mechanism:
-        """The mechanism, if comparing it makes sense."""
+        """Build the mechanism for a comparison; `InapplicableError` if it is not `useful` there."""
         self.guarantees.check(setting)
         self.useful(setting)
         return self.build(setting)

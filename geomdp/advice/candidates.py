@@ -1,4 +1,4 @@
-"""The mechanisms that compete: one row each, with all that the advisor and the command need."""
+"""The table of candidates. A row has all that the advisor and the command need of a mechanism."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from geomdp.mechanisms import (
     TightCone,
 )
 
-#: Exact K-norm noise, and the same after a random map to fewer dimensions.
+#: Names of exact K-norm noise, and of the same noise after a random map to fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: All candidates, the simplest first: this order breaks ties.
+#: All candidates, the simplest first. Of candidates with equal predictions the first one wins.
 CANDIDATES = (
     Candidate(
         kind=Laplace,
@@ -56,7 +56,7 @@ CANDIDATES = (
         flag="gaussian",
         guarantees=Guarantees.CONCENTRATED,
         summary="Gaussian noise in the span of the answers",
-        suits="It adds the same Gaussian noise in every direction in which answers move.",
+        suits="It adds the same Gaussian noise in every direction in which answers differ.",
         build=plain(Gaussian),
         steps=STEPS,
     ),
@@ -65,7 +65,7 @@ CANDIDATES = (
         flag="ball",
         guarantees=Guarantees.PURE,
         summary="K-norm noise of the ball around all changes",
-        suits="Its noise is the same in every direction in which answers move.",
+        suits="Its noise is the same in every direction in which answers differ.",
         build=ball,
         steps=STEPS,
     ),
@@ -74,8 +74,8 @@ CANDIDATES = (
         flag="cone",
         guarantees=Guarantees.PURE,
         summary="noise from the cone over a body around the answers, where one is known",
-        suits="Its noise has the shape of a body that holds all answers: answers that move "
-        "together share it.",
+        suits="Its noise has the shape of a body around all answers, so answers that change "
+        "together share their noise.",
         build=cone,
         steps=STEPS,
     ),
@@ -83,9 +83,9 @@ CANDIDATES = (
         kind=TightCone,
         flag="tight-cone",
         guarantees=Guarantees.PURE,
-        summary="the same for tables of two columns, from a body cut closer to the answers",
-        suits="Its noise has the shape of a body that holds all answers, cut close to them by "
-        "inequalities that counts satisfy.",
+        summary="as cone, for tables of two columns, with a body that is closer to the answers",
+        suits="Its noise has the shape of a body around all answers, which is cut close to them "
+        "by inequalities that counts satisfy.",
         build=tight_cone,
         steps=STEPS,
         useful=tight_cone_differs,
@@ -96,8 +96,8 @@ CANDIDATES = (
         guarantees=Guarantees.PURE,
         summary="K-norm noise on moment matrices of signs; ahead of cone for 20 binary columns or "
         "more",
-        suits="Its noise is drawn on the matrix of all pairwise products, of which every answer is "
-        "a sum: little of it is in any one entry.",
+        suits="Its noise is added to the matrix of all pairwise products, of which every answer "
+        "is a sum. Only a small part of the noise is in each entry.",
         build=spectral,
         steps=STEPS,
     ),
@@ -107,7 +107,8 @@ CANDIDATES = (
         flag="knorm-exact",
         guarantees=Guarantees.PURE,
         summary="K-norm noise of the best body that has an exact sampler",
-        suits="Its noise has the shape of what one record can change: large only where that is.",
+        suits="Its noise has the shape of what one record can change: it is large only in "
+        "directions in which one record changes answers much.",
         build=knorm_exact,
         steps=STEPS,
     ),
@@ -144,8 +145,9 @@ CANDIDATES = (
         kind=Recursive,
         flag="recursive",
         guarantees=Guarantees.PURE,
-        summary="Hardt-Talwar noise of the best exact body, split into its parts",
-        suits="It spends more of the budget on the few directions in which answers move most.",
+        summary="Hardt-Talwar noise: K-norm noise of the best exact body, split into levels",
+        suits="It splits the directions of the answers into levels of different size, and divides "
+        "the budget among them.",
         build=recursive,
         steps=STEPS,
     ),
@@ -153,8 +155,9 @@ CANDIDATES = (
         kind=KNorm,
         flag="knorm",
         guarantees=Guarantees.PURE,
-        summary="K-norm noise of the body of all changes; may be heuristic",
-        suits="Its noise has the shape of what one record can change: large only where that is.",
+        summary="K-norm noise of the body of all changes; the sampler can be heuristic",
+        suits="Its noise has the shape of what one record can change: it is large only in "
+        "directions in which one record changes answers much.",
         build=knorm,
         steps=STEPS,
         useful=knorm_differs,
@@ -172,9 +175,9 @@ CANDIDATES = (
         kind=PairMarginals,
         flag="pair-marginals",
         guarantees=Guarantees.ANY,
-        summary="2-way conjunctions by way of second moments",
-        suits="It reads conjunctions off the second moments of scaled records, to which little "
-        "noise need be added.",
+        summary="2-way conjunctions, computed from second moments",
+        suits="It computes conjunctions from the second moments of scaled records, which need "
+        "little noise.",
         build=pair_marginals,
     ),
     Candidate(
@@ -183,8 +186,8 @@ CANDIDATES = (
         flag="jl",
         guarantees=Guarantees.PURE,
         summary="K-norm noise after a random projection to the best number of dimensions",
-        suits="It answers fewer queries, random sums of these, as with so few records noise in all "
-        "directions would cost more than what the reduction loses.",
+        suits="It answers a few random sums of the queries. With so few records, noise in all "
+        "directions would cost more than this reduction loses.",
         build=jl,
         depends_on_n=True,
     ),
@@ -193,8 +196,8 @@ CANDIDATES = (
         name="Coarse(Projected)",
         flag="coarse",
         guarantees=Guarantees.ANY,
-        summary="projected noise for answers rounded to a few of them",
-        suits="It moves the answers of each record to one of a few points, which need less noise.",
+        summary="projected noise for answers that are rounded to a few points",
+        suits="It rounds the answers of each record to one of a few points, which need less noise.",
         build=coarse,
         depends_on_n=True,
     ),

@@ -1,4 +1,4 @@
-"""What set-ups and predictions cost: closed counts from the sizes of a workload."""
+"""The cost of set-ups and predictions, by formulas in the sizes of a workload."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from geomdp.noise.base import Noise
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 
-#: Operations of a matrix product that take as long as one of a fast transform.
+#: Number of operations of a matrix product that take as long as one of a fast transform.
 PRODUCT_SPEED = 8
-#: Directions of a Gaussian width (`gaussian_width`).
+#: Number of directions of which `gaussian_width` takes the mean.
 WIDTH_DIRECTIONS = 4096
-#: Operations of one support value of the elliptope, over the cube of its order: 0.1 s at 101.
+#: Operations of one support value of the elliptope over the cube of its order. A value takes 0.1 s
+#: at order 101.
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: Draws behind a simulated second moment.
+#: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024
-#: Operations of a draw from a cut moment body, over L^2 P for L events and P contrasts: 1.5 ms for
-#: 40 events of 10 columns.
+#: Operations of a draw from a cut moment body over L^2 P, for L events and P contrasts. A draw
+#: takes 1.5 ms for 40 events of 10 columns.
 TRY_OPERATIONS = 34
-#: Of a projection over listed answers: products with all of them, and exchanges for each dimension.
+#: Number of products with all answers, and number of exchanges per dimension, of a projection over
+#: listed answers.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: Size of the noise, over the diameter of the answers, below which a projection by an oracle takes
-#: proportionally more exchanges. Measured for 45 pair tables of 10 columns with 241,920 kinds of
-#: records: 2 s at 0.06, 5 s at 0.03 and 0.01, 20 s at 0.006.
+#: If the noise over the diameter of the answers is below this, the number of exchanges of a
+#: projection by an oracle is inversely proportional to it. For 45 pair tables of 10 columns with
+#: 241,920 kinds of records, a projection took 2 s at 0.06, 5 s at 0.03 and 0.01, and 20 s at 0.006.
 SMALL_NOISE = 0.05
 
 
 def breadth_work(workload: Workload) -> float:
     """Operations of one breadth of the sensitivity polytope, or of the relaxation in its place.
 
-    2 N log2 N where all N elements are scored by a transform; N m for listed answers. 0 where there
-    is a closed form, or where N is so large that the oracle refuses at once.
+    It is 2 N log2 N if all N elements are scored by a transform, and N m / 8 for listed answers. It
+    is 0 if there is a closed form, or if N is so large that the oracle raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -57,14 +59,14 @@ def breadth_work(workload: Workload) -> float:
 
 
 def projection_work(workload: Workload, spread: float) -> float:
-    """Operations of one projection of noisy answers, by the method of `Projector`.
+    """Operations of one projection of noisy answers by `Projector`.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     spread : float
-        Root mean squared length of the noise over the diameter of the answers.
+        Root mean squared length of the noise, divided by the diameter of the answers.
     """
     body = reachable_body(workload)
     if body.implements(Body.project):
@@ -81,12 +83,12 @@ def projection_work(workload: Workload, spread: float) -> float:
 
 
 def axes_work(workload: Workload) -> float:
-    """m r^2: operations of a decomposition of r axes in R^m, r the effective dimension."""
+    """m r^2, the operations of a decomposition of r axes in R^m; r is the effective dimension."""
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws of which the bound of a projection takes the breadth."""
+    """Number of draws whose breadths give the bound on the error of a projection."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
@@ -95,7 +97,7 @@ def support_draws(noise: Noise) -> int:
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
     """Levels of the columns of a workload that is linear in tables of two columns, else None.
 
-    Those are the workloads of `table_contrasts`, told apart without computing any contrasts.
+    These are the workloads that `table_contrasts` accepts. No contrasts are computed here.
     """
     match workload:
         case MarginalTables(k=1 | 2):
@@ -110,7 +112,7 @@ def table_levels(workload: Workload) -> tuple[int, ...] | None:
 
 
 def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes for a basis of the contrasts of columns, and for the map from them to pair tables."""
+    """Bytes of a basis of the contrasts of columns, and of its map to the pair tables."""
     own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
     # A cell of a table depends on all contrasts of the table.
@@ -119,9 +121,9 @@ def contrast_memory(levels: tuple[int, ...]) -> float:
 
 
 def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the draws behind the second moment of `TightCone`; 0 if its body is not cut."""
+    """Operations of the draws for the second moment of `TightCone`; 0 if its body is not cut."""
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    # Of two levels one is the complement of the other.
+    # Of a column with two levels, one event is the complement of the other.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES

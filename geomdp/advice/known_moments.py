@@ -1,4 +1,4 @@
-"""Predictions of additive noise that an earlier process computed, for any n and epsilon."""
+"""Predictions of additive noise for all n and epsilon, from a factor kept in the cache."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Predicti
 from geomdp.privacy import Exact, PureDP, SamplerStatus
 from geomdp.workloads import Workload, explicit_answers
 
-#: Numbers hashed to tell workloads apart: all answers of smaller ones.
+#: Largest number of answers that are hashed to tell workloads apart. Workloads with at most this
+#: many answers of all elements are hashed completely.
 HASHED = 1 << 22
-#: Elements of larger workloads whose answers are hashed, at most.
+#: Largest number of elements of a larger workload whose answers are hashed.
 ELEMENTS = 64
 
 
 def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatus]:
     """Prediction of the mechanism called `name`, and the status of its sampler.
 
-    The error of noise for pure privacy is proportional to 1 / (n epsilon), and its factor is kept
-    on disk: then the noise is not set up.
+    The error of additive noise for pure privacy is proportional to 1 / (n epsilon). The factor is
+    kept in the cache. If it is found there, the noise need not be set up.
     """
 
     def directly() -> tuple[Prediction, SamplerStatus]:
@@ -48,7 +49,7 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
 
 
 def recursive_levels(mechanism: Recursive) -> int:
-    """Number of levels of the noise of a `Recursive` mechanism without a body of its own."""
+    """Number of levels of a `Recursive` mechanism that was built without `body`."""
     inputs = (workload_hash(mechanism.workload), mechanism.adjacency.value)
 
     def levels() -> FloatArray:
@@ -59,7 +60,7 @@ def recursive_levels(mechanism: Recursive) -> int:
 
 @functools.lru_cache(maxsize=2)
 def workload_hash(workload: Workload) -> str:
-    """Hash of what a workload asks: of all its answers, or of those of 64 public elements."""
+    """Hash of the answers of all elements; for large workloads, of those of 64 public elements."""
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
     if universe.size is not None and universe.size * m <= HASHED:

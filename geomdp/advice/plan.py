@@ -1,4 +1,4 @@
-"""A plan: the choice of a mechanism, saved to be used later without comparing again."""
+"""A plan: the choice of a mechanism, which can be saved and used later without a comparison."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from geomdp.workloads import Workload
 
 @dataclass(frozen=True)
 class Plan:
-    """Which mechanism answers a workload, decided before any record was seen.
+    """The mechanism that answers a workload, chosen before any record was seen.
 
-    A plan is called like a mechanism's class, so it takes the place of one:
-    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It holds names and
-    no noise: the mechanism is built, and its privacy claimed, when the plan is called.
+    A plan is called like the class of a mechanism, and can take its place:
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It contains names
+    and no noise. Calling it builds the mechanism, whose constructor makes the privacy claim.
 
     Parameters
     ----------
     mechanism : str
-        Name of the mechanism, as `--mechanism` takes it.
+        Name of the mechanism, as the flag `--mechanism` takes it.
     workload : str
-        Hash of the queries that were planned for.
+        Hash of the queries.
     privacy : str
-        Guarantee that was planned for.
+        The guarantee, in words.
     adjacency : str
         Neighbour relation.
     n : int
-        Number of records that was planned for. Another one is allowed: the mechanism then may not
-        be the best, but its guarantee and prediction hold.
+        Number of records for which the mechanism was chosen. It can be built for another number:
+        there may be a better mechanism then, but its guarantee and prediction hold.
     """
 
     mechanism: str
@@ -57,13 +57,13 @@ class Plan:
         privacy: Privacy,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> Mechanism:
-        """The planned mechanism, built for `n` records.
+        """Build the mechanism of the plan for `n` records.
 
         Raises
         ------
         ValueError
-            For another workload, guarantee or neighbour relation than was planned for, or a
-            mechanism that does not exist.
+            If the workload, the guarantee or the neighbour relation is not that of the plan, or if
+            the plan names no mechanism of this package.
         """
         asked = {
             "workload": workload_hash(workload),
@@ -81,7 +81,7 @@ class Plan:
         row = next((row for row in CANDIDATES if row.flag == flag), None)
         if row is None or (step is not None and step not in row.steps):
             raise ValueError(f"plan must name a mechanism, got {self.mechanism!r}")
-        # The effort was spent when the choice was made.
+        # No limit on the cost of the set-up: a mechanism that was chosen is always built.
         setting = Setting(workload, whole(n, "n"), privacy, adjacency, False, UNLIMITED)
         try:
             mechanism = row.built(setting)
@@ -94,7 +94,7 @@ class Plan:
 
 
 def plan_of(advice: Advice) -> Plan:
-    """The plan to use the mechanism that was advised."""
+    """The plan to use the mechanism that `advise` found best."""
     best = advice.best
     guarantee = best.guarantee
     return Plan(
@@ -107,14 +107,14 @@ def plan_of(advice: Advice) -> Plan:
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a plan as JSON to a file that does not exist yet; ``FileExistsError`` if it does."""
+    """Write a plan to a new file as JSON; ``FileExistsError`` if the file exists."""
     with Path(path).open("x", encoding="utf-8") as file:
         json.dump(dataclasses.asdict(plan), file, indent=2)
         file.write("\n")
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """The plan in a file that `save_plan` wrote; ``ValueError`` for any other content."""
+    """Read a plan from a file that `save_plan` wrote; ``ValueError`` for any other content."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

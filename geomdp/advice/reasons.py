@@ -1,4 +1,4 @@
-"""Sentences that explain the choice among mechanisms."""
+"""The sentences with which the advisor explains its choice of a mechanism."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ KINDS = {
     PredictionKind.UPPER_BOUND: "an upper bound over all data sets",
     PredictionKind.PRIOR: "simulated on a prior",
 }
-#: The reasons warn that records are few if the noise exceeds this share of the diameter of the
-#: answers.
+#: If the noise exceeds this share of the diameter of the answers, a sentence warns that there are
+#: few records.
 DROWNED = 0.5
 #: Relative difference of predictions below which sentences call them the same.
 SAME = 5e-4
-#: Up to this many candidates that were not tried are listed by name.
+#: If more candidates than this were not tried, their number is given instead of their names.
 NAMED = 3
 
 
 def reasons(ranked: list[Built], trials: Trials) -> list[str]:
-    """Sentences about the first of `ranked`.
+    """The sentences about the first of `ranked`.
 
-    They state its predicted error, why it suits the workload, how large its noise is, the next best
-    mechanism, its guarantee, and which candidates were not tried.
+    They state its predicted error, why it suits the workload, how large its noise is, which
+    mechanism is next, its guarantee, and which candidates were not tried.
     """
     best = ranked[0]
     said = [
@@ -63,7 +63,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _aside(ranked: list[Built]) -> str:
-    """Remark on another noise with a slightly lower prediction, where there is one."""
+    """A remark if another candidate has a slightly lower prediction; empty otherwise."""
     best = ranked[0].prediction.value
     others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
     lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]
@@ -77,7 +77,7 @@ def _aside(ranked: list[Built]) -> str:
 
 
 def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
-    """How the noise compares with the diameter of the answers, and what post-processing gains."""
+    """Sentences on the noise relative to the diameter of the answers, and on post-processing."""
     setting = trials.setting
     workload = setting.workload
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
@@ -85,7 +85,7 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     dimensions = _dimensions(setting)
     sizes = f"{dimensions}With {setting.n} records the noise alone is {alone:.4g} per query"
     if widest == 0:
-        # Under add/remove this workload is allowed: its answers give the number of records.
+        # Such a workload is allowed under add/remove, where its answers tell the number of records.
         return f"{sizes}; all data sets of {setting.n} records have the same answers."
     sizes += (
         f", which is {alone / widest:.2g} times the largest difference between the answers of two "
@@ -108,16 +108,16 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
 
 
 def _dimensions(setting: Setting) -> str:
-    """Sentence on the dimension of the affine hull of the answers; empty if it is out of reach."""
+    """Sentence on the dimension of the affine hull of the answers; empty if that is too large."""
     try:
         dimension = setting.workload.affine_hull().dimension
     except WorkloadSizeError:
         return ""
-    return f"The {setting.workload.n_queries} answers move in {dimension} dimensions. "
+    return f"The {setting.workload.n_queries} answers vary in {dimension} dimensions. "
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
-    """Sentence on the next mechanism with another noise, and how much larger its prediction is."""
+    """Sentence on the next candidate, and how its prediction compares with the best one."""
     best = ranked[0]
     others = [
         trial

@@ -1,4 +1,4 @@
-"""The setting in which mechanisms are compared: what is asked for, and what advice may cost."""
+"""The setting of a comparison of mechanisms: the question, and the limit on costs."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from geomdp._validation import positive
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Workload
 
-#: Operations of a fast transform that one core does in a second.
+#: Number of operations of a fast transform that one core can do in a second.
 OPERATIONS_A_SECOND = 1 << 30
 
 
 class InapplicableError(ValueError):
-    """A candidate does not apply to the setting, or cannot be the best; the message says why."""
+    """A candidate does not apply to the setting, or cannot be the best. The message says why."""
 
 
 class UntriedError(InapplicableError):
-    """A candidate applies but costs too much to set up; it might be better than the rest."""
+    """The set-up of a candidate would cost too much. It might be better than the others."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that the set-up and the prediction of one candidate may cost.
+    """The limit on the cost of the set-up and the prediction of one candidate.
 
-    Costs are computed by formulas from the sizes of the workload, not timed, so that advice is the
-    same on every machine.
+    Costs are computed by formulas from the sizes of the workload and not measured, so that advice
+    is the same on every machine.
 
     Parameters
     ----------
     memory : float
         Bytes.
     work : float
-        Operations of a fast transform, of which a core does 10^9 to 2 * 10^9 in a second. An
-        operation of a matrix product counts as an eighth.
+        Operations of a fast transform. A core does 10^9 to 2 * 10^9 of them in a second. An
+        operation of a matrix product counts as an eighth of one.
     """
 
     memory: float
@@ -42,11 +42,11 @@ class Budget:
 
     @classmethod
     def of_seconds(cls, effort: float) -> Budget:
-        """One GiB of memory, and the operations that one core does in `effort` seconds or less."""
+        """One GiB of memory, and the operations that one core does in at most `effort` seconds."""
         return cls(memory=2.0**30, work=positive(effort, "effort") * OPERATIONS_A_SECOND)
 
 
-#: Default of the seconds of predicted work for one candidate.
+#: Default limit on the predicted work for one candidate, in seconds.
 DEFAULT_EFFORT = 2.0
 DEFAULT_BUDGET = Budget.of_seconds(DEFAULT_EFFORT)
 #: Budget for brackets and error curves, whose users can wait longer.
@@ -57,7 +57,7 @@ UNLIMITED = Budget(memory=math.inf, work=math.inf)
 
 @dataclass(frozen=True)
 class Setting:
-    """The question that advice answers; all of it is public.
+    """The question that the advisor answers. All of it is public.
 
     Parameters
     ----------
@@ -66,16 +66,16 @@ class Setting:
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ApproxDP or ZCDP
-        Guarantee wanted.
+        The guarantee that the mechanism must give.
     adjacency : Adjacency
         Neighbour relation.
     exact_only : bool
         Whether mechanisms with a heuristic sampler are left out.
     budget : Budget
-        The most that one candidate may cost.
+        The limit on the cost of one candidate.
     least : float
-        The least prediction known so far, in the units of the answers. A candidate whose prediction
-        is provably not below it cannot be the best and is not set up.
+        The least prediction so far, in the units of the answers. A candidate whose prediction is
+        provably not below it cannot be the best, and is not set up.
     """
 
     workload: Workload
@@ -88,18 +88,18 @@ class Setting:
 
     @property
     def pure(self) -> PureDP:
-        """The guarantee, if it is pure; else `InapplicableError`."""
+        """The guarantee if it is pure; `InapplicableError` otherwise."""
         if not isinstance(self.privacy, PureDP):
             raise InapplicableError("it is calibrated for pure differential privacy only")
         return self.privacy
 
     def check_floor(self, what: str, floor: float) -> None:
-        """Raise `InapplicableError` if a candidate provably does not beat the least prediction.
+        """Raise `InapplicableError` if a candidate is provably no better than `least`.
 
         Parameters
         ----------
         what : str
-            Name of the quantity bounded: the prediction, or a part of it. Used in the message.
+            Name, for the message, of the quantity that is bounded: the prediction or a part of it.
         floor : float
             A lower bound on the quantity, per query.
         """
@@ -115,7 +115,7 @@ class Setting:
         Parameters
         ----------
         what : str
-            Name of the computation. Used in the message.
+            Name of the computation, for the message.
         memory, work : float
             Estimates in the units of `Budget`.
         """

@@ -1,4 +1,4 @@
-"""The upper side of a bracket: how many records the mechanisms of this library need."""
+"""The upper side of a bracket: the numbers of records that the mechanisms of this library need."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from geomdp.noise.maxima import expected_maximum
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
-#: A mechanism that needs more records counts as not applicable. Up to here float64 holds all whole
-#: numbers exactly.
+#: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
+#: to this one exactly.
 MOST_RECORDS = 1 << 53
-#: If a prediction is below all bounds in closed form by more than this share, it must come from a
-#: simulated bound. Predictions of projections include a duality gap, which is a smaller share.
+#: If a prediction is below all bounds in closed form by more than this share, it comes from a
+#: simulated bound. Predictions of projections also include a duality gap, which is a smaller share.
 TELLS_APART = 1e-5
-#: Up to this number k of queries, the range of each query is computed to find the best constant
-#: answer. That takes k breadths of the sensitivity polytope.
+#: Largest number k of queries for which the range of each query is computed, to find the best
+#: constant answer. This takes k breadths of the sensitivity polytope.
 MAX_COORDINATES = 1 << 12
 
 
 @dataclass(frozen=True)
 class ErrorLimit:
-    """An upper bound on a mechanism's error at one n, for every data set of n records.
+    """An upper bound on the error of a mechanism for n records, which holds for all data sets.
 
     Parameters
     ----------
     value : float
         The bound, per query.
     reason : str
-        What proves the bound.
+        The argument that proves the bound.
     simulated : bool
         Whether the bound uses an upper confidence limit from public draws.
     """
@@ -128,8 +128,8 @@ _SIMULATED = (
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
-    The geometry of the mechanisms is computed. In universes above `MAX_PROJECTED_UNIVERSE` only the
-    noise with the least prediction is also projected.
+    The mechanisms are set up. On universes larger than `MAX_PROJECTED_UNIVERSE`, a projection is
+    tried only after the noise with the least prediction.
     """
     trials = Trials(setting)
     for row in CANDIDATES:
@@ -155,14 +155,15 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
 
 
 def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | None:
-    """The least n at which the error limit is at most alpha; None above `MOST_RECORDS`."""
+    """The least n for which the error limit is at most alpha; None if above `MOST_RECORDS`."""
 
     def enough(n: int) -> bool:
         return error_limit(metric, mechanism.with_n(n)).value <= alpha
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error at n is the error at n = 1, divided by n. Rounding may cost one record more.
+        # The error for n records is that for 1 record, divided by n. Because of rounding, one more
+        # record may be needed.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
@@ -186,7 +187,7 @@ def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
     Parameters
     ----------
     metric : MeanL2, RMS or WorstCase
-        How error is measured.
+        How the error is measured.
     mechanism : Mechanism
         A mechanism for n records, with an exact sampler.
 
@@ -241,7 +242,7 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
 def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
     """The smaller of two bounds on the expected largest error of a query.
 
-    One is the root mean squared l2 norm of the error. The other, for additive noise only, is the
+    One is the root mean squared l2 norm of the error. The other, for additive noise only, is a
     bound on the expected largest coordinate of the noise.
     """
     del metric
@@ -259,7 +260,8 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _simulated(mechanism: Mechanism) -> bool:
     """Whether the prediction of a projection uses a simulated mean of a support function.
 
-    Such a prediction is below all bounds in closed form; otherwise one of these would be used.
+    The prediction is the least of a simulated bound and the bounds in closed form. So it is
+    simulated if it is below all of the latter.
     """
     if not isinstance(mechanism, Projected):
         return False

@@ -10,22 +10,24 @@ from geomdp._typing import FloatArray
 
 
 def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Lower confidence bounds on p (...), each above p with probability at most `level`.
+    """Lower confidence bounds (...) on a probability p, from counts.
 
-    The bound for a count k of `successes` (...) in n independent `trials` is the p at which
-    Binomial(n, p) is k or more with probability `level`, 0 < level < 1. This is the `level`
-    quantile of Beta(k, n - k + 1), and 0 for k = 0.
+    A bound is above p with probability at most `level`, 0 < level < 1. For a count k in `successes`
+    (...), among n = `trials` independent trials, it is the p at which Binomial(n, p) is k or more
+    with probability `level`. This is the `level` quantile of Beta(k, n - k + 1), and 0 for k = 0.
     """
     k = np.asarray(successes, dtype=np.float64)
-    # The beta distribution needs k >= 1; the value at k = 0 is replaced.
+    # The beta distribution needs k >= 1. The last line replaces the result for k = 0.
     quantile = betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level)
     return np.where(k > 0, quantile, 0.0)
 
 
 def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Upper confidence bounds on p (...), each below p with probability at most `level`.
+    """Upper confidence bounds (...) on a probability p, from counts.
 
-    As `lower_bound`: the 1 - `level` quantile of Beta(k + 1, n - k), and 1 for k = n.
+    A bound is below p with probability at most `level`, 0 < level < 1. For a count k in `successes`
+    (...), among n = `trials` independent trials, it is the 1 - `level` quantile of
+    Beta(k + 1, n - k), and 1 for k = n.
     """
     k = np.asarray(successes, dtype=np.float64)
     kept = np.minimum(k, trials - 1)

@@ -1,7 +1,8 @@
 """Tests of privacy claims on outputs for two neighbouring inputs.
 
-The event to test is chosen on a training half of the outputs and tested on the other half. So the
-result is an exact binomial test of a single event, however many events were tried in training.
+One half of the outputs, the training half, chooses an event, and the other half tests it. So the
+result is an exact binomial test of a single event, no matter how many events were tried in
+training.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
-#: Smallest number of outputs per input with which a pair is searched: half to learn from, half to
-#: choose on.
+#: Smallest number of outputs per input with which an event is sought on a pair: scores are learned
+#: on one half of them, and the event is chosen on the other half.
 FEWEST = 4
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring inputs, as samplers of the outputs on each.
+    """Two neighbouring inputs, given by samplers of the outputs on each.
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ class Pair:
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on the two inputs.
     learners : sequence of Learner
-        The scores that compete; a density or a law that is known for this pair may be among them.
+        The learners whose scores compete. If a density or a law is known for this pair, its learner
+        can be among them.
     """
 
     name: str
@@ -50,7 +52,7 @@ class Pair:
     def outputs(
         self, trials: int, rngs: tuple[np.random.Generator, np.random.Generator]
     ) -> tuple[Outputs, Outputs]:
-        """`trials` outputs on either input."""
+        """Draw `trials` outputs on each of the two inputs."""
         return draw(self.sample_a, trials, rngs[0]), draw(self.sample_b, trials, rngs[1])
 
 
@@ -66,15 +68,15 @@ def audit(
 ) -> AuditResult:
     """Try to refute a privacy claim with an event {score >= t} or {score < t}.
 
-    The first half of the outputs chooses the threshold t: the one at which they contradict the
-    claim most. The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and for
-    its complement, also with a and b exchanged. The test uses exact Clopper-Pearson bounds: a lower
-    and an upper one on each of the two probabilities, at level / 4 each. A zCDP claim is tested
-    through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
+    The first half of the outputs chooses the threshold t at which they contradict the claim most.
+    The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and for its
+    complement, and the same with a and b exchanged. The test uses exact Clopper-Pearson bounds: a
+    lower and an upper bound on each of the two probabilities, at level / 4 each. A zCDP claim is
+    tested through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
 
-    Without a `score`, the scores of `DEFAULT_LEARNERS` are learned on the first quarter of the
-    outputs and compete on the second quarter: directions in which neither sample varies, the
-    frequencies of discrete outcomes, and the best linear score.
+    Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
+    outputs, and these compete on the second quarter. The scores are: directions in which neither
+    sample varies, the frequencies of discrete outcomes, and the best linear score.
 
     Parameters
     ----------
@@ -82,11 +84,11 @@ def audit(
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         The claim. For a `Guarantee`, the proved privacy is tested; if its sampler is heuristic, the
-        privacy that it aims at.
+        target is tested instead.
     trials : int
-        Outputs drawn per input, at least 4; half of them choose the event.
+        Number of outputs that are drawn per input, at least 4. Half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        Number by which outputs are ordered, which then has no competitors. The log-density ratio
+        The score to use instead of learned ones: a number for each output. The log-density ratio
         ln(p_a / p_b) makes the test most powerful. -inf and inf are allowed.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
@@ -130,9 +132,10 @@ def audit_pairs(
 ) -> AuditResult:
     """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
 
-    A quarter of the trials is shared by all pairs, and chooses the pair whose outputs contradict
-    the claim most. A second quarter, on that pair alone, chooses the event. The second half tests
-    it. So the result is a test of a single event on a single pair, whatever the number of pairs.
+    The first quarter of the trials is divided among all pairs, and chooses the pair whose outputs
+    contradict the claim most. The second quarter, on that pair alone, chooses the event. The second
+    half tests the event. So the result is a test of a single event on a single pair, no matter how
+    many pairs there are.
 
     Parameters
     ----------
@@ -141,7 +144,8 @@ def audit_pairs(
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         The claim, as for `audit`.
     trials : int
-        Outputs drawn per input, all pairs together; at least 16 for each pair.
+        Number of outputs that are drawn per input, for all pairs together; at least 16 for each
+        pair.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -150,7 +154,7 @@ def audit_pairs(
     Returns
     -------
     AuditResult
-        That of the pair chosen; its `pair` names it.
+        The result for the chosen pair, whose name is in `pair`.
 
     Raises
     ------
@@ -181,11 +185,11 @@ def audit_event(
     level: float = 1e-6,
     rng: RandomState = None,
 ) -> AuditResult:
-    """Try to refute a privacy claim with one event fixed beforehand; all outputs test it.
+    """Try to refute a privacy claim with one event that is fixed beforehand.
 
-    `event` maps outputs (trials, ...) to booleans (trials,). Its complement and the exchanged
-    inputs are tested too, within the same level. Other parameters, the result and errors are those
-    of `audit`, except that `trials` may be 1 or more.
+    `event` maps outputs (trials, ...) to booleans (trials,). All outputs test it. The complement of
+    the event and exchanged inputs are tested as well, within the same level. Other parameters, the
+    result and errors are those of `audit`, except that 1 trial is enough.
     """
     trials, level = whole(trials, "trials"), probability(level, "level")
     outputs = Pair("", sample_a, sample_b).outputs(trials, _two(rng))
@@ -205,7 +209,7 @@ def _first_look(
     level: float,
     rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> float:
-    """By how much a few outputs on a pair contradict the claims."""
+    """How strongly a few outputs on a pair contradict the claims."""
     return learn_event(*pair.outputs(trials, rngs), pair.learners, claims, level).excess
 
 
@@ -217,7 +221,7 @@ def tested(
     level: float,
     rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> AuditResult:
-    """The test of one event on outputs that did not choose it."""
+    """Test one event on new outputs, which have not been used to choose it."""
     hits_a, hits_b = map(event.hits, pair.outputs(trials, rngs))
     return judge(claims, hits_a, hits_b, trials, level, str(event), pair.name)
 

@@ -14,24 +14,24 @@ class AuditResult:
     Parameters
     ----------
     refuted : bool
-        Whether the claim was shown to be false, at confidence 1 - `level`. The value False proves
-        nothing.
+        Whether the claim was shown to be false, at confidence 1 - `level`. False does not mean that
+        the claim is true.
     epsilon_lower_bound : float
-        The mechanism is not (epsilon', `delta`)-DP for any epsilon' below this, at the same
-        confidence; 0 if the test gives no positive bound.
+        A lower bound on epsilon, at the same confidence: the mechanism is not
+        (epsilon', `delta`)-DP for any epsilon' below it. 0 if the test gives no positive bound.
     claimed_epsilon, delta : float
-        The claim tested; delta is 0 for pure DP. For a zCDP claim, the implied (epsilon, delta)
-        that the outputs contradict most.
+        The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs
+        (epsilon, delta); this is the one that the outputs contradict most.
     level : float
         Upper bound on the probability of refuting a true claim.
     trials : int
-        Number of outputs per input that test the event.
+        Number of outputs per input that tested the event.
     hits_a, hits_b : int
-        Number of these outputs in the event, for the first and for the second input.
+        How many of these outputs are in the event, for the first and for the second input.
     event : str
         The event, in words.
     pair : str
-        The neighbouring inputs, in words, where the audit searched for them; otherwise empty.
+        The neighbouring inputs, in words, if the audit chose among several pairs; otherwise empty.
     """
 
     refuted: bool

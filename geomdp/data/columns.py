@@ -1,4 +1,4 @@
-"""The four kinds of declared column; what they declare is public and not read from records."""
+"""The four kinds of declared column. A declaration is public and does not depend on records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from geomdp._validation import real_number
 
-#: Texts of the two values of a boolean column, as records may spell them.
+#: The texts that records can have for the two values of a boolean column, with their codes.
 BOOLEAN_TEXTS = {
     "0": 0,
     "false": 0,
@@ -31,8 +31,8 @@ OTHER, MISSING = "(other)", "(missing)"
 class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
-    Categories are compared as text, exactly: no trimming, no change of case. Whole numbers, in
-    the declaration or in the records, count as their decimal digits, so 3, 3.0 and "3" are one
+    Values are compared with categories as texts, without trimming and with case. A whole number, in
+    the declaration or in the records, is compared as its decimal digits, so 3, 3.0 and "3" are one
     category.
 
     Parameters
@@ -40,18 +40,19 @@ class CategoricalColumn:
     name : str
         Name of the column in the records.
     categories : sequence of str or int
-        All categories, distinct, at least 1; kept as texts.
+        All categories: at least 1, all different. They are stored as texts.
     other : bool
-        Whether every text that is no category gets a code of its own, after the categories.
-        Otherwise such a text is an error.
+        Whether values that are no category share one more code, after those of the categories.
+        Otherwise such a value is an error.
     missing : bool
-        Whether a missing value gets a code of its own, the last one. Otherwise it is an error.
+        Whether missing values have one more code, the last one. Otherwise a missing value is an
+        error.
 
     Raises
     ------
     ValueError
-        An empty name, no categories, a category twice, one that is neither text nor a whole
-        number, or one that reads as the label of `other` or `missing` does.
+        If the name is empty, there are no categories, two are equal, one is neither text nor a
+        whole number, or one is equal to the label ``(other)`` or ``(missing)`` of a declared code.
     """
 
     name: str
@@ -101,12 +102,12 @@ class BooleanColumn:
     name : str
         Name of the column in the records.
     missing : bool
-        Whether a missing value gets the code 2. Otherwise it is an error.
+        Whether missing values have the code 2. Otherwise a missing value is an error.
 
     Raises
     ------
     ValueError
-        An empty name.
+        If the name is empty.
     """
 
     name: str
@@ -131,9 +132,9 @@ class BooleanColumn:
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A numeric column, binned: code i for e_i <= x < e_(i+1); the last bin is closed.
+    """A column of numbers in bins: x has code i if e_i <= x < e_(i+1); the last bin is closed.
 
-    A value below the first or above the last edge is an error, not a category.
+    A value below the first edge or above the last one is an error.
 
     Parameters
     ----------
@@ -143,12 +144,13 @@ class NumericColumn:
         Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. They must come from
         public knowledge, not from the records.
     missing : bool
-        Whether a missing value gets a code of its own, the last one. Otherwise it is an error.
+        Whether missing values have one more code, the last one. Otherwise a missing value is an
+        error.
 
     Raises
     ------
     ValueError
-        An empty name, fewer than 2 edges, or edges that are not finite and increasing.
+        If the name is empty, there are fewer than 2 edges, or they are not finite and increasing.
     """
 
     name: str
@@ -186,10 +188,10 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class RealColumn:
-    """A real column with public bounds, mapped to [-1, 1].
+    """A column of real numbers with public bounds, which is mapped to [-1, 1].
 
-    x becomes 2 (x - low) / (high - low) - 1. A value outside the bounds is an error, unless the
-    declaration asks to clip it.
+    x becomes 2 (x - low) / (high - low) - 1. A value outside the bounds is an error, unless `clip`
+    is declared.
 
     Parameters
     ----------
@@ -198,13 +200,13 @@ class RealColumn:
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
     clip : bool
-        Whether a finite value outside the bounds is moved to the nearest one. Answers are then
+        Whether a finite value outside the bounds is moved to the nearest bound. Answers are then
         about the clipped values.
 
     Raises
     ------
     ValueError
-        An empty name, or bounds that are not two finite increasing numbers with a finite
+        If the name is empty, or the bounds are not two finite increasing numbers with a finite
         difference.
     """
 
@@ -236,7 +238,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text by which a value is compared: whole numbers as digits, whatever their type."""
+    """The text with which a value is compared. Whole numbers of any type become their digits."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):
@@ -251,7 +253,7 @@ def _check_name(name: object) -> None:
 
 
 def _head(column: Column) -> dict[str, object]:
-    """Name and kind, which every declaration starts with."""
+    """Name and kind, the first entries of every declaration."""
     return {"name": column.name, "kind": column.kind}
 
 
@@ -263,7 +265,7 @@ def _check_flags(column: Column) -> None:
 
 
 def _raised_flags(column: Column) -> dict[str, object]:
-    """The flags that are true: a file leaves out the others."""
+    """The flags that are true. Files do not contain the others."""
     return {flag: True for flag in column.flags if getattr(column, flag)}
 
 

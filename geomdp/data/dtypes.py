@@ -1,4 +1,4 @@
-"""Columns declared by the types of a DataFrame, in pandas or polars; values are not looked at."""
+"""Columns declared by the types of a pandas or polars DataFrame. No values are read."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
     kind = str(dtype)
     if kind in ("bool", "boolean", "Boolean"):
         return BooleanColumn(name, missing=missing)
-    # Both libraries call it `categories`; those of polars' Categorical come from the records.
+    # Types of both libraries have the attribute `categories`. The categories of polars' Categorical
+    # come from the records, so this type is refused.
     categories = getattr(dtype, "categories", None)
     if categories is None or kind.startswith("Categorical"):
         raise ValueError(
             f"column {name!r} of type {kind} declares no categories: make it boolean or "
-            "categorical with categories known in public, or declare it with Schema.from_dict"
+            "categorical with publicly known categories, or declare it with Schema.from_dict"
         )
     if len(categories) == 0:
         raise ValueError(f"column {name!r} must declare at least 1 category, got 0")

@@ -1,4 +1,4 @@
-"""A first draft of a schema, read off the records: convenient, and explicitly not private."""
+"""A first draft of a schema, read off the records. It is convenient and not private."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 INFERENCE_WARNING = (
     "This schema was read off the records: its categories and bin edges depend on them, so no "
-    "privacy guarantee covers it or anything computed with it. Replace what you know from public "
-    "sources and check the rest before releasing anything."
+    "privacy guarantee covers it or anything computed with it. Replace them by categories and "
+    "edges that you know from public sources before you release anything."
 )
 
 
@@ -44,7 +44,7 @@ class InferredSchema:
     schema : Schema
         The draft.
     warning : str
-        Why it is not private, in words.
+        Why the schema is not private, in words.
     """
 
     schema: Schema
@@ -59,36 +59,36 @@ def infer_schema(
     bins: int = 8,
     rows: int = CHUNK_ROWS,
 ) -> InferredSchema:
-    """Draft a schema from a file of records. **Not private**: for editing, not for releases.
+    """Draft a schema from a file of records. **Not private**: edit it before any release.
 
-    A column whose values are all 0/1 or all true/false is boolean; one with at most
-    `max_categories` distinct values is categorical; any other column of numbers is numeric with
-    `bins` bins of equal width from its smallest to its largest value.
+    A column whose values are all 0/1 or all true/false becomes boolean. A column with at most
+    `max_categories` distinct values becomes categorical. Any other column of numbers becomes
+    numeric, with `bins` bins of equal width from its smallest to its largest value.
 
     Parameters
     ----------
     path : str or path
-        CSV or Parquet file, a folder of them or a pattern, as `files_at`.
+        A CSV or Parquet file, a folder of such files, or a pattern; see `files_at`.
     columns : sequence of str, optional
         Columns to describe; by default all.
     max_categories : int
-        Most distinct values of a categorical column.
+        Largest number of distinct values of a categorical column.
     bins : int
-        Bins of a numeric column.
+        Number of bins of a numeric column.
     rows : int
-        Rows read at a time.
+        Number of rows that are read at a time.
 
     Returns
     -------
     InferredSchema
-        The draft and the warning that belongs to it.
+        The draft, and a warning that it is not private.
 
     Raises
     ------
     ValueError
-        As `read_chunks` and `files_at`; no rows; a missing value; or a column with more distinct
-        values than `max_categories` that are not all finite numbers. Names file, row and column as
-        far as they apply, never a value.
+        As for `read_chunks` and `files_at`; and if there are no rows, a value is missing, or a
+        column has more than `max_categories` distinct values that are not all finite numbers. The
+        error names file, row and column where they apply, but never a value.
     """
     max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
     names = column_names(path) if columns is None else columns
@@ -107,7 +107,7 @@ def infer_schema(
 
 @dataclass
 class _Summary:
-    """What is remembered of one column: a bounded set of texts and the range of its numbers."""
+    """A summary of one column: its distinct texts, up to a limit, and the range of its numbers."""
 
     name: str
     max_categories: int
@@ -117,7 +117,7 @@ class _Summary:
     all_numbers: bool = True
 
     def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
-        """Take in one chunk of the column, from `first_row` of a file on."""
+        """Add a chunk of the column, which starts at `first_row` of `file`, to the summary."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)
@@ -133,7 +133,7 @@ class _Summary:
             self.high = max(self.high, float(numbers.max()))
 
     def column(self, bins: int) -> Column:
-        """The declaration that fits."""
+        """The declaration that fits the summary."""
         if self.texts <= {"0", "1"} or self.texts <= set(BOOLEAN_TEXTS) - {"0", "1"}:
             return BooleanColumn(self.name)
         if len(self.texts) <= self.max_categories:

@@ -1,4 +1,4 @@
-"""Reading CSV and Parquet files in chunks: a file larger than memory is never held whole."""
+"""Read CSV and Parquet files in chunks, so that a file can be larger than memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from geomdp._validation import whole
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rows per chunk unless said otherwise: a hundred columns of short texts stay below 1 GB.
+#: Default number of rows of a chunk. A chunk of a hundred columns of short texts is below 1 GB.
 CHUNK_ROWS = 32_768
 CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
@@ -27,20 +27,20 @@ LONGEST_HEADER = 1 << 20
 def read_chunks(
     path: str | os.PathLike[str], columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """Chunks of a CSV or Parquet file as DataFrames, in file order, each read when asked for.
+    """Read a CSV or Parquet file as DataFrames, chunk by chunk, each when it is asked for.
 
-    CSV (``.csv``, ``.csv.gz``): UTF-8, commas, one header line. **All values are texts**, so
-    that what a value is cannot depend on the chunk it falls in; an empty field is missing, and
-    nothing else is ("NA" is a text). A row with too few fields has missing values, one with too
-    many is an error. Blank lines are rows. `encode` reads texts; for numeric codes without a
-    schema see `numeric_chunks`.
+    CSV (``.csv``, ``.csv.gz``) is read as UTF-8 with commas and one header line. **All values are
+    texts**, so that the type of a value cannot depend on its chunk. An empty field is a missing
+    value; any other field, such as "NA", is a text. A row with too few fields has missing values,
+    and a row with too many is an error. A blank line is a row of missing values. `encode` takes
+    these texts; for files that hold numeric codes already see `numeric_chunks`.
 
-    Parquet (``.parquet``): types are those of the file.
+    Parquet (``.parquet``) keeps the types of the file.
 
     Parameters
     ----------
     path : str or path
-        The file; its ending says which format.
+        The file. Its ending determines the format.
     columns : sequence of str, optional
         Columns to return, in this order; by default all.
     rows : int
@@ -49,16 +49,17 @@ def read_chunks(
     Returns
     -------
     iterator of DataFrame
-        Non-empty chunks, indexed by row number from 0. None for a file that has a header and no
-        rows.
+        Chunks with at least one row, indexed by row number from 0. There are no chunks if the file
+        has a header and no rows.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If there is no such file.
     ValueError
-        Naming the file, at once: unknown ending, empty file, a header with an empty or repeated
-        name, a requested column that is not there. While reading: a malformed file.
+        At the call, if the ending is unknown, the file is empty, its header has an empty or
+        repeated name, or a column in `columns` does not exist. While chunks are read, if the file
+        is malformed. The error names the file.
     """
     path, rows = Path(path), whole(rows, "rows")
     chosen = _chosen(path, header(path), columns)
@@ -67,7 +68,7 @@ def read_chunks(
 
 
 def header(path: Path) -> list[str]:
-    """Names of the columns of a CSV or Parquet file, errors as `read_chunks`."""
+    """Names of the columns of a CSV or Parquet file; errors are those of `read_chunks`."""
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
@@ -79,7 +80,7 @@ def header(path: Path) -> list[str]:
 
 
 def checked_header(path: Path) -> list[str]:
-    """`header`, each name once and none empty; ``ValueError`` otherwise."""
+    """The `header` of a file; ``ValueError`` if a name is empty or repeated."""
     return _chosen(path, header(path), None)
 
 
@@ -88,7 +89,8 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
         raise ValueError(f"{path}: columns number {empty} (from 0) have no name in the header")
-    # Positions, not names: in a file without a header its first line is a record.
+    # The error has positions instead of names: if a file has no header, its first line is a record,
+    # whose values an error must not show.
     repeated = [position for position, name in enumerate(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(f"{path}: columns number {repeated} (from 0) share a name in the header")
@@ -107,7 +109,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
 
 @contextmanager
 def _malformed_csv(path: Path, part: str) -> Iterator[None]:
-    """Turn what pandas raises about a malformed file into ``ValueError`` that quotes none of it."""
+    """Turn errors of pandas for a malformed file into ``ValueError`` without values of the file."""
     import pandas as pd
 
     try:
@@ -163,7 +165,8 @@ def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFr
     import pandas as pd
 
     with _malformed_csv(path, "a row"):
-        # All columns are parsed: pandas does not notice surplus fields when told to skip some.
+        # All columns are parsed, because pandas does not notice surplus fields in a row if it may
+        # skip columns.
         reader = pd.read_csv(
             path,
             dtype=str,
@@ -176,7 +179,8 @@ def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFr
         with reader:
             for chunk in reader:
                 if not isinstance(chunk.index, pd.RangeIndex):
-                    # A first row longer than the header makes pandas take an index from it.
+                    # If the first row has more fields than the header, pandas makes an index of the
+                    # first columns.
                     raise ValueError(f"{path}: the first row has more fields than the header")
                 if len(chunk) > 0:
                     yield chunk[columns]
@@ -191,7 +195,7 @@ def _parquet_header(path: Path) -> list[str]:
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
     except OSError as error:
-        if error.errno is not None:  # the system's, not one of Arrow's about the content
+        if error.errno is not None:  # an error of the system, not of Arrow about the content
             raise
         raise ValueError(f"{path}: the Parquet file is damaged: {error}") from error
 

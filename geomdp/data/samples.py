@@ -1,8 +1,8 @@
 """Real tables bundled with statsmodels (extra ``samples``), each with a declared public schema.
 
-The categories and edges below are round numbers that suit the published descriptions of the
-variables. The records are public and every one of them fits, which was checked: for your own
-records edges must come from public knowledge alone.
+The categories and edges below are round numbers that follow the published descriptions of the
+variables. It was checked that every record fits, which is allowed because these records are public.
+For your own records, edges must come from public knowledge alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sample:
     path : Path
         CSV file of the records, as published.
     schema : Schema
-        Declared columns; every record fits it.
+        The declared columns. Every record fits them.
     source : str
         Where the records come from.
     """
@@ -54,20 +54,20 @@ RAND_SCHEMA = Schema(
     (
         # Outpatient visits to a doctor in a year.
         NumericColumn("mdvis", (0, 1, 2, 3, 5, 10, 20, 100)),
-        # ln(coinsurance rate in per cent + 1): the plans paid 0, 25, 50, 95 and 100 per cent,
-        # at 0, 3.26, 3.93, 4.56 and 4.615; the edges lie between.
+        # ln(coinsurance rate in per cent + 1). The rates 0, 25, 50, 95 and 100 give 0, 3.26, 3.93,
+        # 4.56 and 4.615; the edges lie between these.
         NumericColumn("lncoins", (0, 2, 3.6, 4.2, 4.6, 4.62)),
         # Individual deductible plan.
         BooleanColumn("idp"),
-        # ln(max(1, yearly participation incentive in dollars)); below 1 is none.
+        # ln(max(1, yearly participation incentive in dollars)). The first bin means no incentive.
         NumericColumn("lpi", (0, 1, 4, 5, 6, 7, 8)),
         # ln(max(1, maximum expenditure / coinsurance rate)), 0 under an individual deductible.
         NumericColumn("fmde", (0, 1, 5, 6, 7, 8, 9)),
-        # Physical limitation: 0 or 1, and an estimated probability where it was not recorded.
+        # Physical limitation: 0 or 1, or an estimated probability if it was not recorded.
         NumericColumn("physlm", (0, 0.5, 1)),
         # Index of chronic diseases.
         NumericColumn("disea", (0, 5, 10, 15, 20, 30, 60)),
-        # Self-rated health good, fair, poor; excellent is none of them.
+        # Self-rated health is good, fair or poor. All three are false if it is excellent.
         BooleanColumn("hlthg"),
         BooleanColumn("hlthf"),
         BooleanColumn("hlthp"),
@@ -76,21 +76,21 @@ RAND_SCHEMA = Schema(
 
 FAIR_SCHEMA = Schema(
     (
-        # 1 very poor to 5 very good.
+        # From 1, very poor, to 5, very good.
         CategoricalColumn("rate_marriage", ("1", "2", "3", "4", "5")),
         # Years, recorded as midpoints of five-year classes from "under 20" to "40 or over".
         NumericColumn("age", (15, 20, 25, 30, 35, 40, 45)),
         NumericColumn("yrs_married", (0, 1, 5, 8, 11, 15, 20, 30)),
         # Number of children; 5.5 stands for five or more.
         CategoricalColumn("children", ("0", "1", "2", "3", "4", "5.5")),
-        # 1 not at all to 4 strongly.
+        # From 1, not at all, to 4, strongly.
         CategoricalColumn("religious", ("1", "2", "3", "4")),
-        # Years of schooling by degree: 9 grade school to 20 advanced degree.
+        # Years of schooling by degree, from 9, grade school, to 20, advanced degree.
         CategoricalColumn("educ", ("9", "12", "14", "16", "17", "20")),
         # Six classes of occupation, of the wife and of the husband.
         CategoricalColumn("occupation", ("1", "2", "3", "4", "5", "6")),
         CategoricalColumn("occupation_husb", ("1", "2", "3", "4", "5", "6")),
-        # Fair's measure of time spent in affairs; the first bin is none.
+        # Fair's measure of time spent in affairs. The first bin means no affairs.
         NumericColumn("affairs", (0, 0.01, 1, 5, 20, 100)),
     )
 )
@@ -107,7 +107,7 @@ def rand_health_insurance() -> Sample:
     Raises
     ------
     ImportError
-        statsmodels is not installed.
+        If statsmodels is not installed.
 
     References
     ----------
@@ -128,7 +128,7 @@ def fair_affairs() -> Sample:
     Raises
     ------
     ImportError
-        statsmodels is not installed.
+        If statsmodels is not installed.
 
     References
     ----------

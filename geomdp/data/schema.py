@@ -1,4 +1,4 @@
-"""The declared, public description of a table of records, and its file format.
+"""The schema of a table of records: its declared, public columns, and their file format.
 
 A schema file is one JSON object:
 
@@ -15,11 +15,11 @@ A schema file is one JSON object:
       ]
     }
 
-The kinds are those of `geomdp.data.columns`; each has the keys shown, and may have a flag:
-``"missing": true`` gives missing values a category of their own, ``"other": true`` gives one to all
-texts that are no category, and ``"clip": true`` moves reals outside their bounds to the nearest
-bound. Columns of the records that the schema does not name are not read. Categories, edges and
-bounds are public: they must be known without the records.
+The kinds are those of `geomdp.data.columns`. Each has the keys shown here, and can have flags.
+``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
+texts that are no category. ``"clip": true`` moves reals outside their bounds to the nearest bound.
+Columns of the records that the schema does not name are not read. Categories, edges and bounds are
+public, so they must be known without the records.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ VERSION = 1
 _KINDS: dict[str, type[Column]] = {
     column.kind: column for column in (CategoricalColumn, BooleanColumn, NumericColumn, RealColumn)
 }
-#: The key that each kind has beside name and kind.
+#: The key that each kind requires in addition to name and kind.
 _KEYS = {"categorical": {"categories"}, "boolean": set(), "numeric": {"edges"}, "real": {"bounds"}}
 
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """Declared columns, in order; equal schemas are equal and hash alike.
+    """The declared columns of a table of records, in order.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Schema:
     Raises
     ------
     ValueError
-        No columns, or a name twice.
+        If there are no columns, or two have the same name.
     """
 
     columns: tuple[Column, ...]
@@ -116,24 +116,27 @@ class Schema:
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Of every discrete column, in order, what its codes 0, 1, ... stand for."""
+        """For every discrete column, in order, the meanings of its codes 0, 1, ..., as texts."""
         return {column.name: column.labels for column in self.discrete_columns}
 
     @property
     def levels(self) -> dict[str, int]:
-        """Of every discrete column, in order, its number of codes.
+        """For every discrete column, in order, its number of codes.
 
-        This is what `MarginalTables` and `CategoricalProduct` are built from.
+        `MarginalTables` and `CategoricalProduct` take this mapping.
         """
         return {name: len(labels) for name, labels in self.labels.items()}
 
     def universe(self) -> CategoricalProduct | SymmetricCube:
-        """The universe of encoded records: codes if all columns are discrete, the cube if all real.
+        """The universe of encoded records.
+
+        If all columns are discrete, it is the product of their codes. If all are real, it is the
+        cube [-1, 1]^d.
 
         Raises
         ------
         ValueError
-            For a mixture of both; `select` one or the other first.
+            If there are discrete and real columns; `select` one or the other first.
         """
         if not self.real_columns:
             return CategoricalProduct(self.levels)
@@ -153,12 +156,13 @@ class Schema:
         kind : str
             ``"marginals"`` for all k-way tables, ``"histogram"`` for the joint table.
         k : int, optional
-            Number of columns of a table of ``"marginals"``.
+            Number of columns of each table, for ``"marginals"`` only.
 
         Raises
         ------
         ValueError
-            Another kind, a `k` that is missing, out of range or not used, or no discrete column.
+            For another kind; if `k` is missing, out of range, or given for ``"histogram"``; and if
+            there is no discrete column.
         """
         if not self.levels:
             raise ValueError("the schema must have at least 1 discrete column, it has 0")
@@ -173,24 +177,25 @@ class Schema:
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, object]) -> Schema:
-        """The schema of declared columns by name, in order.
+        """The schema with the columns that are declared by name, in order.
 
         Parameters
         ----------
         columns : mapping of str to bool (the type), list, or mapping
-            ``bool`` declares two values, a list its categories. A mapping has the keys of the file
-            format without name and kind: ``{"edges": [0, 18, 65], "missing": True}``.
+            The type ``bool`` declares a boolean column, and a list a categorical column with these
+            categories. A mapping has the keys of the file format without name and kind:
+            ``{"edges": [0, 18, 65], "missing": True}``.
 
         Raises
         ------
         ValueError
-            A declaration that is none of these, or wrong; names the column.
+            If a declaration is none of these, or not valid; the error names the column.
         """
         return cls(tuple(_declared(name, value) for name, value in columns.items()))
 
     @classmethod
     def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
-        """The schema that the types of the columns declare; no value is looked at.
+        """The schema that the types of the columns declare. No value is read.
 
         Parameters
         ----------
@@ -199,12 +204,12 @@ class Schema:
             of polars' ``Enum``. The categories must come from public knowledge. After
             ``astype("category")`` they come from the records, and no guarantee holds.
         missing : sequence of str
-            Columns in which values may be missing: they get a category of their own.
+            Columns in which values can be missing. Each of them has a category for missing values.
 
         Raises
         ------
         ValueError
-            A column of another type, or a name in `missing` that is no column.
+            If a column has another type, or a name in `missing` is not a column.
         """
         return cls(columns_of_dtypes(frame, missing))
 
@@ -220,7 +225,8 @@ class Schema:
         Raises
         ------
         ValueError
-            Not JSON, not this format, or a declaration that is wrong; names the column.
+            If the text is not JSON or not in this format, or if a declaration is not valid; the
+            error then names the column.
         """
         try:
             document = json.loads(text)
@@ -245,7 +251,7 @@ def _declared(name: str, value: object) -> Column:
         return BooleanColumn(name)
     if isinstance(value, Mapping):
         found = [kind for kind, keys in _KEYS.items() if keys and keys <= set(value)]
-        # Only booleans need no key: their declaration may hold flags alone.
+        # A declaration without any of these keys is that of a boolean column, which needs none.
         kind = found[0] if len(found) == 1 else "boolean"
         return _column({"name": name, "kind": kind, **value}, 0)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -267,7 +273,7 @@ def _column(entry: object, position: int) -> Column:
     optional = set(_KINDS[kind].flags)
     if not keys <= set(entry) <= keys | optional:
         raise ValueError(
-            f"column {name!r}: kind {kind!r} must have the keys {sorted(keys)} and may have "
+            f"column {name!r}: kind {kind!r} must have the keys {sorted(keys)}, and no others but "
             f"{sorted(optional)}, got {sorted(entry)}"
         )
     parameters = {key: value for key, value in entry.items() if key != "kind"}

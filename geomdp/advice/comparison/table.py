@@ -1,4 +1,4 @@
-"""The table of a comparison: every candidate with its prediction, or why it was left out."""
+"""The table of a comparison: every candidate with its prediction, or the reason against it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
     Parameters
     ----------
     ranked : list of Built
-        Candidates with a prediction.
+        The candidates with a prediction.
     refused : dict of str to str
-        Names of the other candidates, with the reason for each.
+        For the name of each other candidate, the reason why it was left out.
     """
     built = (
         (

@@ -1,7 +1,7 @@
-"""The code of a value as a SQL expression, for the columns whose values DuckDB can code itself.
+"""The code of a value as a SQL expression, for columns whose values DuckDB can encode.
 
-An expression is NULL where it does not recognise a value: an error in the records, or a rare
-spelling that only `encode` knows. Such records are then read by `encode`, which decides.
+The expression is NULL for a value that it does not recognise: an error in the records, or a rare
+spelling that only `encode` knows. `encode` then reads the records and decides.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from geomdp.data.columns import (
 )
 from geomdp.data.sql_names import quoted_name, quoted_text
 
-#: Types whose text is their decimal digits.
+#: Types of whole numbers, whose text is their decimal digits.
 WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 REAL_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = re.compile(r"VARCHAR|ENUM\(.*\)|DECIMAL\(.*\)", re.DOTALL)
-#: What Python and DuckDB both read as the same number; neither "1_000" nor other scripts' digits.
+#: Texts that Python and DuckDB read as the same number. Excluded are texts such as "1_000", and
+#: digits of other scripts than Latin.
 NUMBER = r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"
 WHOLE_FRACTION = r"-?[0-9]+\.0*"
 
 
 def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
-    """SQL for the code of `column`, or None if DuckDB is to leave this column to `encode`.
+    """SQL for the code of `column`; None if only `encode` can read this column.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
     name : str
         Name of the column in the relation.
     kind : str
-        Its DuckDB type.
+        DuckDB type of the column.
     """
     value = quoted_name(name)
     if kind in REAL_TYPES:
@@ -47,8 +48,8 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
             number = _number(value, kind)
             code = None if number is None else _bin(number, edges)
         case CategoricalColumn(categories=categories, other=other):
-            # The text of a real differs between DuckDB and Python for large and tiny numbers; with
-            # `other` such a number would be counted as unknown without notice.
+            # DuckDB and Python write large and tiny real numbers differently. With `other`, such a
+            # number would silently be counted as no category.
             text = None if other and kind in REAL_TYPES else _text(value, kind)
             fallback = str(len(categories)) if other else "NULL"
             code = None if text is None else _coded(text, categories, fallback)
@@ -62,7 +63,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
 
 
 def _text(value: str, kind: str) -> str | None:
-    """SQL for the text by which a value is compared, as `columns.as_text` writes it."""
+    """SQL for the text with which a value is compared, the same as that of `columns.as_text`."""
     if kind == "VARCHAR":
         return value
     if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
@@ -70,7 +71,7 @@ def _text(value: str, kind: str) -> str | None:
     if kind == "BOOLEAN":
         return f"CASE WHEN {value} THEN 'True' ELSE 'False' END"
     if kind in REAL_TYPES:
-        # Below 2^53 every whole number is a float64 and a BIGINT.
+        # Whole numbers below 2^53 are exact as float64 and as BIGINT.
         return (
             f"CASE WHEN abs({value}) < 9007199254740992 AND floor({value}) = ({value}) "
             f"THEN ({value})::BIGINT::VARCHAR ELSE ({value})::VARCHAR END"
@@ -79,7 +80,7 @@ def _text(value: str, kind: str) -> str | None:
 
 
 def _number(value: str, kind: str) -> str | None:
-    """SQL for a value as float64; NULL if it spells none."""
+    """SQL for a value as float64; NULL for a text that is no number."""
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"
     if TEXT_TYPES.fullmatch(kind):
@@ -91,7 +92,10 @@ def _number(value: str, kind: str) -> str | None:
 
 
 def _coded(text: str, categories: Sequence[str], fallback: str) -> str:
-    """SQL for the place of a text among `categories`; 3.0 counts as 3 if it is none of them."""
+    """SQL for the place of a text among `categories`, where 3.0 counts as 3 if not listed itself.
+
+    SQL for `fallback` if the text is not among them.
+    """
     kind = f"ENUM({', '.join(map(quoted_text, categories))})"
     code = f"enum_code(TRY_CAST({text} AS {kind}))"
     digits = f"split_part({text}, '.', 1)"
@@ -103,13 +107,13 @@ def _coded(text: str, categories: Sequence[str], fallback: str) -> str:
 
 
 def _boolean(text: str) -> str:
-    """SQL for the code of one of the texts of a boolean."""
+    """SQL for the code of a text of `BOOLEAN_TEXTS`; NULL for other texts."""
     values = list(BOOLEAN_TEXTS.values())
     return f"{values}[1 + {_coded(text, list(BOOLEAN_TEXTS), 'NULL')}]"
 
 
 def _bin(number: str, edges: Sequence[float]) -> str:
-    """SQL for the bin of a number, by bisection; NULL outside the edges."""
+    """SQL that finds the bin of a number by bisection; NULL outside the edges."""
 
     def search(low: int, high: int) -> str:
         if high - low == 1:

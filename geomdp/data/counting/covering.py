@@ -1,8 +1,8 @@
-"""Few large tables that contain all tables asked for.
+"""A few large tables from which all wanted tables follow by summation.
 
-Ten columns of five levels have 45 two-way tables. Four blocks of three or two columns have six
-pairs, whose joint tables hold every two-way table as a sum. Counting six tables costs a seventh of
-counting 45.
+For example, ten columns of five levels have 45 two-way tables. Divide the columns into four blocks
+of two or three columns. There are six pairs of blocks, and every two-way table is a sum over cells
+of the joint table of some pair. Counting six tables takes a seventh of the time of counting 45.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ Table = tuple[int, ...]
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Tables, by sorted column numbers, such that each of `tables` lies in one of them.
+    """Tables to count such that the columns of each of `tables` are among those of one of them.
 
     Parameters
     ----------
     tables : sequence of tuples of int
-        Column numbers of the tables asked for.
+        Column numbers of the wanted tables.
     levels : sequence of int
         Number of levels of each column.
 
     Returns
     -------
     list of tuples of int
-        Each has at most `CACHED_CELLS` cells, or is one of `tables` itself, as all are if each of
-        these has one column. The table of all columns, if asked for, comes last.
+        Sorted column numbers of the tables to count. Each of these has at most `CACHED_CELLS`
+        cells, or is one of `tables`. If all wanted tables have one column, the result is `tables`.
+        If the table of all columns is wanted, it comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
@@ -41,7 +42,7 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
         return [*covering_tables(others, levels), everything]
     largest = max(map(len, tables))
     if largest == 1:
-        return list(dict.fromkeys(tables))  # a sum over each of the columns is as fast
+        return list(dict.fromkeys(tables))  # joint tables of single columns would not be faster
     block_of = _blocks(sorted(set(chain.from_iterable(tables))), levels, largest)
     covering: dict[Table, None] = {}
     for table in tables:
@@ -52,10 +53,14 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 
 
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
-    """The block of each column. A union of `per_table` blocks of several columns fits the cache."""
+    """The block of each column.
+
+    The joint table of `per_table` blocks has at most `CACHED_CELLS` cells, unless one of them is a
+    single column with too many levels.
+    """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
-    # First fit, widest columns first, packs within a small factor of the fewest blocks.
+    # The first-fit rule, with the widest columns first, needs few more blocks than the fewest.
     for column in sorted(columns, key=lambda column: -levels[column]):
         for block in blocks:
             if math.prod(levels[other] for other in block) * levels[column] <= room:

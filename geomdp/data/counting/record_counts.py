@@ -1,4 +1,4 @@
-"""Counts as private measurements ask for them: of records at hand, or counted before."""
+"""The counts from which private measurements are computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomdp.workloads.universe.universes import CategoricalProduct, Universe
 
 
 class Counts(Protocol):
-    """How many records fall where; `CountedRecords` is one, `RecordCounts` another."""
+    """Counts of records; `CountedRecords` and `RecordCounts` satisfy this protocol."""
 
     @property
     def count(self) -> int:
@@ -35,9 +35,9 @@ class RecordCounts:
     Parameters
     ----------
     universe : Universe
-        What the records were checked against.
+        The universe of the records. They have been checked to lie in it.
     records : array
-        Records in its encoding, one per row.
+        Records in the encoding of the universe, one a row.
     """
 
     universe: Universe

@@ -1,7 +1,8 @@
-"""Counting the records of a source: coded and checked inside DuckDB, counted as they stream past.
+"""Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
-DuckDB gives each value its code, or none. As soon as one has none, `encode` reads the same records:
-it names the first wrong row and column, or finds a spelling that only it knows and counts on.
+DuckDB gives each value its code, or none. If a value has none, `encode` reads the records instead.
+It either raises an error that names row and column, or knows the spelling of the value and counts
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from geomdp.data.sources.source import Source
 
-#: Records counted at a time: a few hundred KB for each column.
+#: Number of records that are counted at a time: a few hundred KB for each column.
 BATCH_ROWS = 1 << 17
 
 
@@ -35,7 +36,7 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
     Raises
     ------
     ValueError
-        As `encode`: names row and column.
+        As `encode`; the error names row and column.
     """
     import duckdb
 
@@ -72,7 +73,7 @@ class _Coding:
 
 def _coding(relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]) -> _Coding | None:
     """How DuckDB codes `columns`, or None if it cannot."""
-    # DuckDB takes names that differ in case for the same.
+    # DuckDB does not distinguish names by case.
     found = [name.casefold() for name in relation.columns]
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     coding = _Coding(columns, [], [])
@@ -91,7 +92,7 @@ def _coding(relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 def _scanned(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
 ) -> Tallies | None:
-    """The counts, or None if DuckDB cannot code a column or met a value without a code."""
+    """The counts, or None if DuckDB cannot encode a column or finds a value without a code."""
     coding = _coding(relation, columns)
     if coding is None:
         return None

@@ -104,8 +104,20 @@ class Tallies:
         return Tallies(self.levels, self.count + other.count, cells)
 
     def table(self, columns: Table) -> IntArray:
-        """Counts of the table of `columns`, with an axis for each, in their order."""
-        holder = next(table for table in self.cells if set(columns) <= set(table))
+        """Counts of the table of `columns`, with an axis for each, in their order.
+
+        Raises
+        ------
+        ValueError
+            If no table was counted that contains all `columns`.
+        """
+        holder = next((table for table in self.cells if set(columns) <= set(table)), None)
+        if holder is None:
+            counted = ", ".join(map(str, self.cells))
+            raise ValueError(
+                f"the table of columns {columns} was not counted and is no sum of the tables that "
+                f"were: {counted}"
+            )
         counts = self.cells[holder].reshape([self.levels[column] for column in holder])
         summed = counts.sum(axis=tuple(i for i, c in enumerate(holder) if c not in columns))
         kept = [column for column in holder if column in columns]
@@ -137,7 +149,13 @@ class CountedRecords:
         return self.tallies.count
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`, with an axis for each, in their order."""
+        """Counts of the table of `columns`, with an axis for each, in their order.
+
+        Raises
+        ------
+        ValueError
+            If this table is not a sum of tables that were counted.
+        """
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
@@ -167,7 +185,13 @@ class CountedRecords:
         return CountedRecords(self.universe, tallies, self.recount)
 
     def histogram(self) -> IntArray:
-        """How often each of the N elements of the universe occurs, (N,); for N up to 2^20."""
+        """How often each of the N elements of the universe occurs, (N,); for N up to 2^20.
+
+        Raises
+        ------
+        ValueError
+            If the table of all columns was not counted.
+        """
         return self.table(range(len(self.tallies.levels))).ravel()
 
     def totals(self, workload: Workload) -> Totals:
@@ -176,11 +200,8 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            For a workload on another universe.
-
-        Notes
-        -----
-        The tables of `workload` must be sums of tables that were counted; see `tables_of`.
+            For a workload on another universe, and if its tables (see `tables_of`) are not sums of
+            tables that were counted.
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))

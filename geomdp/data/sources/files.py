@@ -1,4 +1,4 @@
-"""Files of records, alone or many of them, and whether DuckDB reads them as `read_chunks` does."""
+"""Sources of records in files, which DuckDB scans if it reads the same values as `read_chunks`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-#: Bytes of a CSV file looked at in one go.
+#: Number of bytes of a CSV file that `is_plain_csv` checks at a time.
 BLOCK = 1 << 24
 GLOB_CHARACTERS = "*?["
 COMMA, QUOTE, NEWLINE, RETURN = b',"\n\r'
@@ -37,22 +37,22 @@ BESIDE_QUOTE = (b' "', b'" ', b'\t"', b'"\t')
 
 @dataclass(frozen=True, repr=False)
 class File(Source):
-    """One CSV or Parquet file, as `read_chunks` reads it."""
+    """One CSV or Parquet file, with the values that `read_chunks` reads."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The path."""
+        """The path of the file."""
         return str(self.path)
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks as `read_chunks`."""
+        """The chunks of `read_chunks`."""
         return read_chunks(self.path, columns)
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The file as DuckDB reads it; None for CSV that it would read otherwise than pandas."""
+        """The file as a DuckDB relation; None if DuckDB could read other values than pandas."""
         del columns
         query = _reader(self.path)
         if query is None:
@@ -64,50 +64,50 @@ class File(Source):
 
 @dataclass(frozen=True, repr=False)
 class Files(Source):
-    """Several files; their records follow each other in the order of the files."""
+    """Several files. Their records come in the order of the files."""
 
     where: str
     paths: tuple[Path, ...]
 
     @property
     def name(self) -> str:
-        """The folder or pattern."""
+        """The folder or pattern, and the number of files."""
         return f"{self.where} ({len(self.paths)} files)"
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """The files."""
+        """One source for each file."""
         return tuple(File(path) for path in self.paths)
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of one file after the other."""
+        """The chunks of all files, one file after the other."""
         for part in self.parts:
             yield from part.chunks(columns)
 
 
 def files_at(path: str | os.PathLike[str]) -> Source:
-    """The file, the files of a folder, or the files that match a pattern such as ``a/*.parquet``.
+    """The source of a file, of the files of a folder, or of those that match a pattern.
 
     Parameters
     ----------
     path : str or path
-        A file; a folder, of which all files at any depth are taken, in the order of their paths,
-        except those whose name starts with a dot or an underscore; or a pattern with ``*``, ``?``
-        or ``**``. Files must be CSV or Parquet.
+        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Of a
+        folder, all files at any depth are read in the order of their paths, except those whose name
+        starts with a dot or an underscore. Files must be CSV or Parquet.
 
     Raises
     ------
     FileNotFoundError
-        No such file, or no file in the folder or for the pattern.
+        If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        A file with another ending.
+        If a file has another ending.
     """
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
 
 
 def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files that `files_at` reads, at least one, in order; raises as it does."""
+    """The files that `files_at` reads, in order; at least one. Errors are those of `files_at`."""
     place = Path(path)
     found = paths_at(place)
     if not found:
@@ -122,7 +122,10 @@ def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The file, the files of the folder, or those that match the pattern, in order; maybe none."""
+    """The file, the files of the folder, or the files that match the pattern, in order.
+
+    The result is empty if there are none.
+    """
     place = Path(path)
     if place.is_file():
         return (place,)
@@ -134,25 +137,25 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
-    """Names of the columns of records in files, from their headers; no record is read.
+    """Names of the columns of records in files, read from the headers. No record is read.
 
     Parameters
     ----------
     path : str or path
-        A file, a folder or a pattern, as `files_at`.
+        A file, a folder or a pattern; see `files_at`.
 
     Returns
     -------
     list of str
-        In the order of the first file.
+        The names, in the order of the first file.
 
     Raises
     ------
     FileNotFoundError
-        As `files_at`.
+        If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        As `files_at`; a header that is missing or has an empty or repeated name; or files with
-        different columns.
+        If a file has another ending than those of CSV and Parquet, has no header, or has an empty
+        or repeated name in its header; and if files have different columns.
     """
     first, *others = record_files(path)
     names = checked_header(first)
@@ -166,7 +169,7 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _reader(path: Path) -> str | None:
-    """SQL that reads a file; None if DuckDB would read it otherwise than `read_chunks`."""
+    """SQL that reads a file; None if DuckDB could read other values than `read_chunks`."""
     if any(character in str(path) for character in GLOB_CHARACTERS):
         return None
     if path.name.endswith(PARQUET_ENDINGS):
@@ -182,13 +185,13 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether a CSV file has nothing that DuckDB silently reads otherwise than pandas.
+    """Whether DuckDB and pandas read the same values from a CSV file, or DuckDB raises an error.
 
-    That is: blank lines, which it skips; an empty last field, which may be one field too many; and
-    a blank beside a quotation mark, which it drops. Other differences are errors to DuckDB. The
-    file is looked at in blocks, without parsing.
+    DuckDB silently reads other values in three cases. It skips blank lines; it ignores an empty
+    last field that is one field too many; and it drops a blank beside a quotation mark. The file is
+    checked for these in blocks, without parsing.
     """
-    last = bytes([NEWLINE, NEWLINE])  # so that an empty first line is a blank line
+    last = bytes([NEWLINE, NEWLINE])  # with these, an empty first line looks like any blank line
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             text = last + block
@@ -199,7 +202,7 @@ def is_plain_csv(path: Path) -> bool:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block is plain; its first two bytes were in the block before."""
+    """Whether a block is plain. Its first two bytes are the last two of the block before."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Records in memory: pandas and polars data frames, Arrow tables."""
+"""Sources of records in memory: data frames of pandas and polars, and Arrow tables."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Frame(Source):
 
     @property
     def name(self) -> str:
-        """Kind and number of rows."""
+        """The type of the frame and its number of rows."""
         return f"{type(self.frame).__name__} of {len(self.frame)} rows"
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks as pandas frames."""
+        """The rows as pandas frames of up to `CHUNK_ROWS` rows."""
         found = list(_names(self.frame))
         for name in columns:
             if found.count(name) != 1:
@@ -43,7 +43,11 @@ class Frame(Source):
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The frame through Arrow; None for one chunk, or where a column mixes types."""
+        """The frame as a DuckDB relation, by way of Arrow.
+
+        None if the frame has only one chunk, for which DuckDB is not faster, or if a column mixes
+        types.
+        """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:
             yield None
@@ -53,9 +57,9 @@ class Frame(Source):
 
 
 def is_frame(records: object) -> bool:
-    """Whether `records` are a data frame or an Arrow table, without importing what it is not.
+    """Whether `records` are a data frame of pandas or polars, or an Arrow table.
 
-    A LazyFrame of polars raises ``ValueError``.
+    No library is imported for the test. A LazyFrame of polars raises ``ValueError``.
     """
     if is_lazy(records):
         raise ValueError("records must be DataFrames, got a LazyFrame: call its collect() first")
@@ -83,7 +87,7 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 
 
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
-    """The columns as an Arrow table; None where Arrow would change a value or cannot hold it."""
+    """The columns as an Arrow table; None if Arrow cannot hold a value or would change it."""
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None
     if is_polars(frame):
@@ -96,8 +100,8 @@ def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
         table = pa.Table.from_pandas(frame.loc[:, columns], preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return None
-    # Arrow makes one type of a column of Python objects: 1 and 1.5 become reals, which is the same
-    # to us only where all are texts.
+    # Arrow converts a column of Python objects to one type: 1 and 1.5 both become reals. Only if
+    # all objects are texts do their values stay the same.
     objects = [name for name in columns if frame[name].dtype == object]
     texts = (pa.string(), pa.large_string())
     return table if all(table.schema.field(name).type in texts for name in objects) else None

@@ -1,4 +1,4 @@
-"""Records that a SQL query yields: in DuckDB, or in a PostgreSQL server."""
+"""Sources of records from SQL queries, in DuckDB or on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ POSTGRESQL = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True, repr=False)
 class Query(Source):
-    """The rows of a query.
+    """The rows of a SQL query.
 
     Parameters
     ----------
     sql : str
-        One SELECT statement. In DuckDB it may name files: ``SELECT * FROM 'a/*.parquet'``.
+        One SELECT statement. In DuckDB it can read files: ``SELECT * FROM 'a/*.parquet'``.
     database : str, optional
         A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file,
-        which is opened for reading only. By default DuckDB without a database.
+        which is opened for reading only. By default DuckDB runs the query without a database.
 
     Notes
     -----
-    The query may run twice, for instance to find the row with a wrong value. Its answer must not
+    The query can run twice, for instance to find the row with a wrong value. Its result must not
     change between the runs.
     """
 
@@ -42,11 +42,11 @@ class Query(Source):
 
     @property
     def name(self) -> str:
-        """The word query: its text may hold values, and the connection a password."""
+        """Always "the query": the SQL text can contain values, and `database` a password."""
         return "the query"
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of the result, in the order in which it comes."""
+        """Chunks of the result, in the order of the query."""
         with self.relation(columns) as relation:
             for name in columns:
                 if relation.columns.count(name) != 1:

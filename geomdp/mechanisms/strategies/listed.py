@@ -114,8 +114,8 @@ class Haar:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         # A wavelet of level l has entries +-1 on an interval of level l - 1, which has
         # 2^(depth - l + 1) elements; that of level 0 is the constant 1. So these are the squared
-        # lengths. Each element is in one wavelet of a level. Replacing an element by another changes
-        # two coefficients by 1, or one by 2: the l1 norm of the change is D = 2.
+        # lengths. Each element is in one wavelet of a level. Replacing an element by another
+        # changes two coefficients by 1, or one by 2: the l1 norm of the change is at most D = 2.
         lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
