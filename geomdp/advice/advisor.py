@@ -41,6 +41,17 @@ class Advice:
         The reasons for the choice, in sentences.
     flag : str
         Name of the best mechanism on the command line.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> advice.flag
+    'projected-knorm-exact'
+    >>> print(advice.reasons[0].partition(",")[0])
+    Projected(KNorm(exact=True)) has the least predicted error
+    >>> advice.table.columns.tolist()
+    ['mechanism', 'predicted_rmse', 'kind', 'sampler', 'set-up seconds', 'why']
     """
 
     best: Mechanism
@@ -129,6 +140,15 @@ def advise(
     ValueError
         For a bad n, privacy, adjacency or effort, for a constant workload, or for a workload to
         which no mechanism applies.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> advice.best
+    Projected(KNorm(Prefixes(N=8); 8 queries; n=1000; 1-DP, replace-one))
+    >>> round(advice.best.predicted_rmse.value, 3)
+    0.003
     """
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")

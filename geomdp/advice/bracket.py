@@ -43,6 +43,17 @@ class Bracket:
         All bounds that were proved, best first.
     refused : dict of str to str
         For every other argument or mechanism, the reason why it proves nothing here.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bracket = gd.sample_complexity_bracket(gd.workloads.Histogram(4), epsilon=1.0, alpha=0.01)
+    >>> print(bracket)
+    96 < sc <= 184, 1-DP (replace-one), mean l2 error per query 0.01 (ratio 1.9)
+    >>> round(bracket.gap, 1)
+    1.9
+    >>> bracket.table.columns.tolist()
+    ['side', 'records', 'statement', 'assumptions']
     """
 
     lower: Bound
@@ -143,6 +154,18 @@ def sample_complexity_bracket(
     References
     ----------
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
+
+    Examples
+    --------
+    How many records does the best 1-DP mechanism need for an error of 0.01 per cell of a histogram?
+
+    >>> import geomdp as gd
+    >>> bracket = gd.sample_complexity_bracket(gd.workloads.Histogram(4), epsilon=1.0, alpha=0.01)
+    >>> bracket.lower.records < bracket.upper.records
+    True
+    >>> mechanism = bracket.upper.certificate
+    >>> mechanism.n == bracket.upper.records
+    True
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
     # Raise the error for a constant workload here, because otherwise every argument would raise it.

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
 
 
 class Quantity(enum.StrEnum):
-    """The quantity in a row of an error table."""
+    """The quantity in a row of an error table.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [quantity.value for quantity in gd.advice.Quantity]
+    ['predicted', 'excluded', 'measured, not private']
+    """
 
     #: The error of a mechanism, predicted from public arguments alone.
     PREDICTED = "predicted"
@@ -100,6 +107,15 @@ def error_table(
     changes with n. Excluded errors come from the arguments of `lower_bounds`, such as packings
     (JL-L6, JL-L7). They hold for the largest root mean squared error over all data sets of n
     records, are carried to larger n by padding, and exist for pure privacy only.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> table = gd.advice.error_table(workload, ns=[100, 1000], privacy=gd.PureDP(1.0))
+    >>> laplace = table[table["curve"] == "Laplace"]
+    >>> laplace["n"].tolist(), laplace["rmse"].round(4).tolist()
+    ([100, 1000], [0.0283, 0.0028])
     """
     import pandas as pd
 

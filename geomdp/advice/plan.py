@@ -41,6 +41,17 @@ class Plan:
     n : int
         Number of records for which the mechanism was chosen. It can be built for another number:
         there may be a better mechanism then, but its guarantee and prediction hold.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
+    >>> plan = gd.advice.plan_of(gd.advise(workload, n=1000, privacy=privacy))
+    >>> plan.mechanism, plan.n
+    ('projected-knorm-exact', 1000)
+    >>> mechanism = plan(workload, n=1100, privacy=privacy)
+    >>> mechanism.n
+    1100
     """
 
     mechanism: str
@@ -94,7 +105,16 @@ class Plan:
 
 
 def plan_of(advice: Advice) -> Plan:
-    """The plan to use the mechanism that `advise` found best."""
+    """The plan to use the mechanism that `advise` found best.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> plan = gd.advice.plan_of(advice)
+    >>> plan.mechanism == advice.flag, plan.privacy, plan.adjacency
+    (True, '1-DP', 'replace-one')
+    """
     best = advice.best
     guarantee = best.guarantee
     return Plan(
@@ -107,14 +127,35 @@ def plan_of(advice: Advice) -> Plan:
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a plan to a new file as JSON; ``FileExistsError`` if the file exists."""
+    """Write a plan to a new file as JSON; ``FileExistsError`` if the file exists.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> advice = gd.advise(gd.workloads.Prefixes(8), n=1000, privacy=gd.PureDP(1.0))
+    >>> plan = gd.advice.plan_of(advice)
+    >>> gd.advice.save_plan(plan, "plan.json")
+    >>> gd.advice.load_plan("plan.json") == plan
+    True
+    """
     with Path(path).open("x", encoding="utf-8") as file:
         json.dump(dataclasses.asdict(plan), file, indent=2)
         file.write("\n")
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read a plan from a file that `save_plan` wrote; ``ValueError`` for any other content."""
+    """Read a plan from a file that `save_plan` wrote; ``ValueError`` for any other content.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload, privacy = gd.workloads.Prefixes(8), gd.PureDP(1.0)
+    >>> advice = gd.advise(workload, n=1000, privacy=privacy)
+    >>> gd.advice.save_plan(gd.advice.plan_of(advice), "plan.json")
+    >>> plan = gd.advice.load_plan("plan.json")
+    >>> plan(workload, n=1000, privacy=privacy).predicted_rmse == advice.best.predicted_rmse
+    True
+    """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

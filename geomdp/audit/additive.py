@@ -128,6 +128,18 @@ def audit_noise(
     ValueError
         If a parameter is out of range, the workload is constant or has more than 2048 queries, or
         draws have a wrong shape.
+
+    Examples
+    --------
+    Noise that is half as large as the claim needs:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> mechanism = gd.mechanisms.Laplace(workload, n=10, privacy=gd.PureDP(1.0))
+    >>> half = gd.noise.LaplaceNoise(3, mechanism.noise.scale / 2)
+    >>> result = gd.audit.audit_noise(half, workload, mechanism.guarantee, trials=20_000, rng=0)
+    >>> result.refuted
+    True
     """
     trials, level = whole(trials, "trials", minimum=16), probability(level, "level")
     whole(workload.n_queries, "number of queries", maximum=MOST_QUERIES)

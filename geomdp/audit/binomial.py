@@ -15,6 +15,12 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     A bound is above p with probability at most `level`, 0 < level < 1. For a count k in `successes`
     (...), among n = `trials` independent trials, it is the p at which Binomial(n, p) is k or more
     with probability `level`. This is the `level` quantile of Beta(k, n - k + 1), and 0 for k = 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.audit.lower_bound([0, 50, 100], 100, level=0.01).round(3)
+    array([0.   , 0.381, 0.955])
     """
     k = np.asarray(successes, dtype=np.float64)
     # The beta distribution needs k >= 1. The last line replaces the result for k = 0.
@@ -28,6 +34,12 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     A bound is below p with probability at most `level`, 0 < level < 1. For a count k in `successes`
     (...), among n = `trials` independent trials, it is the 1 - `level` quantile of
     Beta(k + 1, n - k), and 1 for k = n.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.audit.upper_bound([0, 50, 100], 100, level=0.01).round(3)
+    array([0.045, 0.619, 1.   ])
     """
     k = np.asarray(successes, dtype=np.float64)
     kept = np.minimum(k, trials - 1)

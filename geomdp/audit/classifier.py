@@ -40,6 +40,15 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
         Outputs that are not finite numbers.
     ImportError
         If scikit-learn is missing. The extra ``audit`` installs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> rng = np.random.default_rng(0)
+    >>> score = gd.audit.classifier_score(rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500))
+    >>> bool(score(np.array([-1.0]))[0] > score(np.array([3.0]))[0])
+    True
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -126,6 +126,15 @@ def audit_mechanism(
     ------
     ValueError
         If a parameter is out of range, or no two records have different sums.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> mechanism = gd.mechanisms.Laplace(workload, n=10, privacy=gd.PureDP(1.0))
+    >>> result = gd.audit.audit_mechanism(mechanism, trials=20_000, rng=0)
+    >>> result.refuted, result.epsilon_lower_bound <= 1.0
+    (False, True)
     """
     if isinstance(mechanism, Additive):
         density = stated_density(mechanism.noise)
@@ -159,6 +168,15 @@ def audit_runs(
     are audited, so this also detects faults of additive mechanisms outside their noise. It is much
     slower than `audit_noise`. The runs are seeded, so the audit is of the float64 simulation.
     Parameters, the result and errors are those of `audit_mechanism`; all `learners` compete.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> laplace = gd.mechanisms.Laplace(workload, n=10, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.Projected(laplace)
+    >>> gd.audit.audit_runs(mechanism, trials=200, rng=0).refuted
+    False
     """
     generator = np.random.default_rng(rng)
     pairs = neighbouring_pairs(mechanism, learners, generator)
@@ -166,7 +184,16 @@ def audit_runs(
 
 
 def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
-    """The log-density ratio that the noise states; None if it has none in closed form."""
+    """The log-density ratio that the noise states; None if it has none in closed form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ratio = gd.audit.stated_density(gd.noise.LaplaceNoise(2, 0.5))
+    >>> ratio(np.zeros((1, 2)), np.array([[1.0, 0.0]]))
+    array([2.])
+    """
     if not isinstance(noise, KnownDensity):
         return None
     draws = np.asarray(noise.sample(np.random.default_rng(0), 2))

@@ -32,6 +32,17 @@ class PrivacyLoss:
         Finite values of L, and their probabilities.
     impossible : float
         Probability under p of the outcomes that never occur under q; there L is infinite.
+
+    Examples
+    --------
+    Randomised response tells the truth with probability 3/4, which is ln(3)-DP:
+
+    >>> import geomdp as gd
+    >>> loss = gd.audit.PrivacyLoss.of_laws([0.75, 0.25], [0.25, 0.75])
+    >>> round(loss.epsilon(), 3), round(loss.delta(0.5), 3)
+    (1.099, 0.338)
+    >>> loss.refutes(gd.PureDP(1.0)), loss.refutes(gd.PureDP(1.1))
+    (True, False)
     """
 
     losses: FloatArray = field(repr=False)

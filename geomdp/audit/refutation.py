@@ -39,6 +39,17 @@ class Pair:
     learners : sequence of Learner
         The learners whose scores compete. If a density or a law is known for this pair, its learner
         can be among them.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> pair = gd.audit.Pair(
+    ...     "0 and 1 records",
+    ...     lambda trials, rng: rng.laplace(0.0, 1.0, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 1.0, trials),
+    ... )
+    >>> gd.audit.audit_pairs([pair], gd.PureDP(1.0), trials=20_000, rng=0).refuted
+    False
     """
 
     name: str
@@ -110,6 +121,24 @@ def audit(
     ----------
     Clopper-Pearson 1934; Ding-Wang-Wang-Zhang-Kifer 2018 (events chosen on separate outputs);
     formula sheet GEN-2.
+
+    Examples
+    --------
+    A record changes a count by at most 1. Laplace noise of scale 1 gives 1-DP, and noise of scale
+    0.5 does not:
+
+    >>> import geomdp as gd
+    >>> for scale in (1.0, 0.5):
+    ...     result = gd.audit.audit(
+    ...         lambda trials, rng: rng.laplace(0.0, scale, trials),
+    ...         lambda trials, rng: rng.laplace(1.0, scale, trials),
+    ...         gd.PureDP(1.0),
+    ...         trials=20_000,
+    ...         rng=0,
+    ...     )
+    ...     print(scale, result.refuted, round(result.epsilon_lower_bound, 1))
+    1.0 False 0.8
+    0.5 True 1.7
     """
     trials, level = whole(trials, "trials", minimum=4), probability(level, "level")
     pair, claims = Pair("", sample_a, sample_b), claims_of(guarantee)
@@ -160,6 +189,23 @@ def audit_pairs(
     ------
     ValueError
         As `audit`; also for no pairs, or too few trials for them.
+
+    Examples
+    --------
+    The noise is too small for the second pair only:
+
+    >>> import geomdp as gd
+    >>> pairs = [
+    ...     gd.audit.Pair(
+    ...         name,
+    ...         lambda trials, rng: rng.laplace(0.0, 1.0, trials),
+    ...         lambda trials, rng, change=change: rng.laplace(change, 1.0, trials),
+    ...     )
+    ...     for name, change in (("a change of 1", 1.0), ("a change of 3", 3.0))
+    ... ]
+    >>> result = gd.audit.audit_pairs(pairs, gd.PureDP(1.0), trials=20_000, rng=0)
+    >>> result.refuted, result.pair
+    (True, 'a change of 3')
     """
     if not pairs:
         raise ValueError("pairs must hold at least 1 pair, got none")
@@ -190,6 +236,20 @@ def audit_event(
     `event` maps outputs (trials, ...) to booleans (trials,). All outputs test it. The complement of
     the event and exchanged inputs are tested as well, within the same level. Other parameters, the
     result and errors are those of `audit`, except that 1 trial is enough.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> result = gd.audit.audit_event(
+    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
+    ...     gd.PureDP(1.0),
+    ...     trials=20_000,
+    ...     event=lambda outputs: outputs < 0.0,
+    ...     rng=0,
+    ... )
+    >>> result.refuted, round(result.epsilon_lower_bound, 1)
+    (True, 1.8)
     """
     trials, level = whole(trials, "trials"), probability(level, "level")
     outputs = Pair("", sample_a, sample_b).outputs(trials, _two(rng))

@@ -32,6 +32,21 @@ class AuditResult:
         The event, in words.
     pair : str
         The neighbouring inputs, in words, if the audit chose among several pairs; otherwise empty.
+
+    Examples
+    --------
+    Laplace noise of scale 0.5 on a count, with the false claim that it is 1-DP:
+
+    >>> import geomdp as gd
+    >>> result = gd.audit.audit(
+    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
+    ...     gd.PureDP(1.0),
+    ...     trials=20_000,
+    ...     rng=0,
+    ... )
+    >>> result.refuted, result.claimed_epsilon, round(result.epsilon_lower_bound, 1)
+    (True, 1.0, 1.7)
     """
 
     refuted: bool

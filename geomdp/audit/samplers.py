@@ -33,6 +33,20 @@ class Learner:
     learn : callable
         Maps outputs (trials, ...) on the first and on the second input to a score, or to None if it
         finds nothing that tells the inputs apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> learner = gd.audit.Learner("minus the output", lambda first, second: np.negative)
+    >>> pair = gd.audit.Pair(
+    ...     "0 and 1 records",
+    ...     lambda trials, rng: rng.laplace(0.0, 0.5, trials),
+    ...     lambda trials, rng: rng.laplace(1.0, 0.5, trials),
+    ...     learners=(learner,),
+    ... )
+    >>> gd.audit.audit_pairs([pair], gd.PureDP(1.0), trials=20_000, rng=0).refuted
+    True
     """
 
     name: str
@@ -57,6 +71,17 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     -------
     Sampler
         Draws (trials, ...) outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(2), n=3, privacy=gd.PureDP(1.0))
+    >>> sample = gd.audit.repeat(
+    ...     lambda records, rng: mechanism.release(records, rng).answers, np.array([0, 0, 1])
+    ... )
+    >>> sample(100, np.random.default_rng(0)).shape
+    (100, 2)
     """
 
     def sample(trials: int, rng: np.random.Generator) -> Outputs:

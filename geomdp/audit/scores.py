@@ -90,6 +90,15 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     References
     ----------
     Fisher 1936.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> rng = np.random.default_rng(0)
+    >>> score = gd.audit.fisher_score(rng.normal(0.0, 1.0, 500), rng.normal(2.0, 1.0, 500))
+    >>> score(np.array([-1.0, 3.0])).round(1)
+    array([ 1. , -3.1])
     """
     found = _spread(outputs_a, outputs_b)
     weights = ((found.axes @ found.gap) / found.variances) @ found.axes
@@ -119,6 +128,19 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     ------
     ValueError
         Outputs that are not finite numbers.
+
+    Examples
+    --------
+    The second coordinate has no noise, so it tells the inputs apart:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> rng = np.random.default_rng(0)
+    >>> first = np.column_stack([rng.normal(size=50), np.zeros(50)])
+    >>> second = np.column_stack([rng.normal(size=50), np.ones(50)])
+    >>> score = gd.audit.null_space_score(first, second)
+    >>> score(np.array([[0.3, 0.0], [0.3, 1.0]]))
+    array([ 1., -1.])
     """
     found = _spread(outputs_a, outputs_b)
     still = found.still
@@ -152,6 +174,15 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     ------
     ValueError
         Outputs that are not numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> first, second = np.array([0, 0, 0, 1] * 25), np.array([0, 1, 1, 1] * 25)
+    >>> score = gd.audit.outcome_score(first, second)
+    >>> score(np.array([0, 1])).round(2)
+    array([ 1.09, -1.09])
     """
     unit = quantum(outputs_a, outputs_b)
     keys = np.concatenate([_keys(outputs_a, unit), _keys(outputs_b, unit)])

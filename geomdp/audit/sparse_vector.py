@@ -76,6 +76,21 @@ class SparseVectorLaw:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    The answers to two queries are 1 below and 1 above the threshold. In a transcript, 0 means that
+    a query was found below, 1 above, and -1 that it was not asked:
+
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> law = gd.audit.SparseVectorLaw([-1.0, 1.0], scales, cutoff=1)
+    >>> law.transcripts
+    array([[ 0,  0],
+           [ 0,  1],
+           [ 1, -1]])
+    >>> law.probabilities.round(3)
+    array([0.282, 0.3  , 0.418])
     """
 
     truths: FloatArray = field(repr=False)
@@ -161,6 +176,17 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
 
     Outputs to score are transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
     Transcripts that are impossible under the laws score 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> laws = [gd.audit.SparseVectorLaw([truth], scales, cutoff=1) for truth in (0.0, 1.0)]
+    >>> learner = gd.audit.law_learner(*laws)
+    >>> score = learner.learn(np.array([[0]]), np.array([[1]]))
+    >>> score(np.array([[0], [1]])).round(3)
+    array([ 0.179, -0.152])
     """
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
@@ -187,6 +213,14 @@ class WorstStream:
     refuted : bool
         Whether the claim is exceeded by more than rounding errors. The laws are exact, so this is a
         proof and not a statistical test.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> worst = gd.audit.worst_stream(scales, gd.PureDP(0.2), cutoff=1, queries=1)
+    >>> worst.refuted, round(worst.epsilon, 2)
+    (True, 0.25)
     """
 
     first: tuple[float, ...]
@@ -241,6 +275,14 @@ def worst_stream(
     ------
     ValueError
         If `queries`, `cutoff` or a scale of the noise is out of range.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
+    >>> worst = gd.audit.worst_stream(scales, gd.PureDP(1.0), cutoff=1, queries=1)
+    >>> worst.refuted, worst.epsilon <= 1.0
+    (False, True)
     """
     whole(queries, "queries", maximum=MOST_QUERIES)
     generator = np.random.default_rng(rng)

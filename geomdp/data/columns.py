@@ -53,6 +53,13 @@ class CategoricalColumn:
     ValueError
         If the name is empty, there are no categories, two are equal, one is neither text nor a
         whole number, or one is equal to the label ``(other)`` or ``(missing)`` of a declared code.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> column = gd.data.CategoricalColumn("region", ["north", "south"], missing=True)
+    >>> column.labels
+    ('north', 'south', '(missing)')
     """
 
     name: str
@@ -108,6 +115,12 @@ class BooleanColumn:
     ------
     ValueError
         If the name is empty.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.data.BooleanColumn("smoker").labels
+    ('false', 'true')
     """
 
     name: str
@@ -151,6 +164,12 @@ class NumericColumn:
     ------
     ValueError
         If the name is empty, there are fewer than 2 edges, or they are not finite and increasing.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.data.NumericColumn("age", [0, 18, 65, 120]).labels
+    ('[0, 18)', '[18, 65)', '[65, 120]')
     """
 
     name: str
@@ -208,6 +227,17 @@ class RealColumn:
     ValueError
         If the name is empty, or the bounds are not two finite increasing numbers with a finite
         difference.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema([gd.data.RealColumn("income", bounds=(0, 100), clip=True)])
+    >>> records = pd.DataFrame({"income": [0.0, 25.0, 120.0]})
+    >>> next(gd.data.encode(records, schema, schema.universe()))
+    array([[-1. ],
+           [-0.5],
+           [ 1. ]])
     """
 
     name: str

@@ -75,6 +75,16 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
         At the call, if the schema does not fit the universe. While chunks are read, for unknown
         categories, missing values, texts that are no numbers, and values outside edges or bounds
         (the error names rows and columns), or if a chunk lacks a column or has it twice.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"smoker": bool, "age": {"edges": [0, 18, 65, 120]}})
+    >>> records = pd.DataFrame({"age": [30, 70], "smoker": [True, False]})
+    >>> next(gd.data.encode(records, schema, schema.universe()))
+    array([[1, 1],
+           [0, 2]])
     """
     columns = columns_for(universe, schema)
     return _encoded(column_codes(records, columns), columns, universe)
@@ -97,6 +107,15 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
     ------
     ValueError
         For values that are missing or not numbers. The error names rows and columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"x": [0, 1], "y": [2, 3]}).to_csv("codes.csv", index=False)
+    >>> next(gd.data.numeric_chunks(gd.data.read_chunks("codes.csv"))).to_numpy()
+    array([[0., 2.],
+           [1., 3.]])
     """
     import pandas as pd
 

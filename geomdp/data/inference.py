@@ -45,6 +45,19 @@ class InferredSchema:
         The draft.
     warning : str
         Why the schema is not private, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"region": ["north", "south"], "smoker": [0, 1]}).to_csv(
+    ...     "survey.csv", index=False
+    ... )
+    >>> inferred = gd.data.infer_schema("survey.csv")
+    >>> inferred.schema
+    Schema(region: 2, smoker: 2)
+    >>> inferred.warning.partition(":")[0]
+    'This schema was read off the records'
     """
 
     schema: Schema
@@ -89,6 +102,16 @@ def infer_schema(
         As for `read_chunks` and `files_at`; and if there are no rows, a value is missing, or a
         column has more than `max_categories` distinct values that are not all finite numbers. The
         error names file, row and column where they apply, but never a value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> ages = pd.DataFrame({"age": range(0, 101), "smoker": [0] * 51 + [1] * 50})
+    >>> ages.to_csv("survey.csv", index=False)
+    >>> inferred = gd.data.infer_schema("survey.csv", bins=4)
+    >>> inferred.schema.column("age").edges
+    (0.0, 25.0, 50.0, 75.0, 100.0)
     """
     max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
     names = column_names(path) if columns is None else columns

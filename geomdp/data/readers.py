@@ -60,6 +60,16 @@ def read_chunks(
         At the call, if the ending is unknown, the file is empty, its header has an empty or
         repeated name, or a column in `columns` does not exist. While chunks are read, if the file
         is malformed. The error names the file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"age": [30, 40, 50]}).to_csv("survey.csv", index=False)
+    >>> for chunk in gd.data.read_chunks("survey.csv", rows=2):
+    ...     print(chunk["age"].tolist())
+    ['30', '40']
+    ['50']
     """
     path, rows = Path(path), whole(rows, "rows")
     chosen = _chosen(path, header(path), columns)

@@ -32,6 +32,13 @@ class Sample:
         The declared columns. Every record fits them.
     source : str
         Where the records come from.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sample = gd.data.fair_affairs()
+    >>> len(sample.frame), sample.schema.names[:3]
+    (6366, ('rate_marriage', 'age', 'yrs_married'))
     """
 
     path: Path
@@ -112,6 +119,15 @@ def rand_health_insurance() -> Sample:
     References
     ----------
     Cameron-Trivedi 2005, *Microeconometrics*; in the public domain, shipped with statsmodels.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sample = gd.data.rand_health_insurance()
+    >>> sample.frame.shape
+    (20190, 10)
+    >>> sample.schema.column("idp").labels
+    ('false', 'true')
     """
     source = "RAND Health Insurance Experiment, through statsmodels.datasets.randhie"
     return Sample(_file("randhie"), RAND_SCHEMA, source)
@@ -133,6 +149,15 @@ def fair_affairs() -> Sample:
     References
     ----------
     Fair 1978, *A theory of extramarital affairs*; shipped with statsmodels by permission.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sample = gd.data.fair_affairs()
+    >>> sample.frame.shape
+    (6366, 9)
+    >>> sample.schema.levels["children"]
+    6
     """
     source = "Fair (1978), through statsmodels.datasets.fair"
     return Sample(_file("fair"), FAIR_SCHEMA, source)

@@ -70,6 +70,19 @@ class Schema:
     ------
     ValueError
         If there are no columns, or two have the same name.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict(
+    ...     {"region": ["north", "south"], "smoker": bool, "age": {"edges": [0, 18, 65, 120]}}
+    ... )
+    >>> schema
+    Schema(region: 2, smoker: 2, age: 3)
+    >>> schema.workload("marginals", k=2).n_queries
+    16
+    >>> gd.data.Schema.from_json(schema.to_json()) == schema
+    True
     """
 
     columns: tuple[Column, ...]

@@ -106,6 +106,27 @@ class Mechanism(FunctionOfSums):
     """A private mechanism for one workload, n and privacy guarantee.
 
     The constructor of each concrete mechanism is the only place where its privacy claim is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> mechanism = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> print(mechanism.predicted_rmse)
+    rmse 0.02828
+    >>> print(mechanism.with_n(1000).predicted_rmse)
+    rmse 0.002828
+    >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
+    >>> mechanism.release(records).guarantee
+    Guarantee(1-DP, replace-one, exact sampler)
+
+    The release can be paid from a ledger, which refuses it if too little budget is left:
+
+    >>> ledger = gd.Ledger(gd.PureDP(1.5))
+    >>> release = mechanism.release(records, ledger=ledger)
+    >>> ledger.left()
+    {'epsilon': 0.5}
     """
 
     workload: Workload

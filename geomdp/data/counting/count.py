@@ -38,6 +38,20 @@ class EncodedRecords:
         Declares their columns.
     universe : Universe
         The universe for which they are encoded.
+
+    Examples
+    --------
+    Records with real columns are not counted in tables. They are checked, and read again later:
+
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema([gd.data.RealColumn("income", bounds=(0, 100))])
+    >>> source = gd.data.source_of(pd.DataFrame({"income": [0.0, 25.0, 100.0]}))
+    >>> records = gd.data.count_records(source, schema, gd.workloads.SmoothQueries(1, 3))
+    >>> records.count
+    3
+    >>> next(iter(records)).ravel()
+    array([-1. , -0.5,  1. ])
     """
 
     count: int
@@ -79,6 +93,25 @@ def count_records(
         If the schema does not fit the workload; if a record does not fit the schema (the error
         names file, row and column); or if `client` is given and the answers do not follow from
         tables.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool})
+    >>> source = gd.data.source_of(
+    ...     pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
+    ... )
+    >>> workload = schema.workload("marginals", k=1)
+    >>> counted = gd.data.count_records(source, schema, workload)
+    >>> counted.count
+    3
+
+    A mechanism takes the counts in place of the records:
+
+    >>> mechanism = gd.mechanisms.Laplace(workload, n=counted.count, privacy=gd.PureDP(1.0))
+    >>> len(mechanism.release(counted).answers)
+    4
     """
     columns = columns_for(workload.universe, schema)
     discrete = [column for column in columns if not isinstance(column, RealColumn)]

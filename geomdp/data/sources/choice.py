@@ -40,6 +40,17 @@ def source_of(
         If there is no such file.
     ValueError
         For anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> records = pd.DataFrame({"age": [30, 40, 50]})
+    >>> gd.data.source_of(records)
+    Frame(DataFrame of 3 rows)
+    >>> records.to_csv("survey.csv", index=False)
+    >>> gd.data.source_of("survey.csv")
+    File(survey.csv)
     """
     if isinstance(records, Source):
         return records

@@ -156,6 +156,14 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     ValueError
         If a file has another ending than those of CSV and Parquet, has no header, or has an empty
         or repeated name in its header; and if files have different columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"age": [30], "smoker": [1]}).to_csv("survey.csv", index=False)
+    >>> gd.data.column_names("survey.csv")
+    ['age', 'smoker']
     """
     first, *others = record_files(path)
     names = checked_header(first)

@@ -35,6 +35,15 @@ class Query(Source):
     -----
     The query can run twice, for instance to find the row with a wrong value. Its result must not
     change between the runs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> pd.DataFrame({"age": [30, 40, 50]}).to_csv("survey.csv", index=False)
+    >>> source = gd.data.Query("SELECT age FROM 'survey.csv' WHERE age >= 40")
+    >>> [chunk["age"].tolist() for chunk in source.chunks(["age"])]
+    [[40, 50]]
     """
 
     sql: str

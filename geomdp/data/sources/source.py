@@ -16,6 +16,14 @@ class Source(abc.ABC):
     """Records that can be read more than once.
 
     Reading is lazy: the constructor of a source reads names and headers, but no records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> source = gd.data.source_of(pd.DataFrame({"age": [30, 40, 50], "smoker": [0, 1, 0]}))
+    >>> [chunk["age"].tolist() for chunk in source.chunks(["age"])]
+    [[30, 40, 50]]
     """
 
     @property

@@ -71,6 +71,19 @@ class Ellipsoid(PureMechanism):
     References
     ----------
     Formula sheet JL-ELL, SAM-5.
+
+    Examples
+    --------
+    The noise is larger for the first query, which a record can change more:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Explicit([[0.0, 1.0, 1.0], [0.0, 0.0, 0.2]])
+    >>> mechanism = gd.mechanisms.Ellipsoid(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> round(mechanism.predicted_rmse.value, 3)
+    0.014
+    >>> np.sqrt(np.diag(mechanism.noise.covariance())).round(1)
+    array([1.8, 0.6])
     """
 
     _span: AffineHull

@@ -43,6 +43,19 @@ class Gaussian(AdditiveMechanism):
     References
     ----------
     Bun-Steinke 2016, Proposition 1.6; Balle-Wang 2018, Theorem 8; formula sheet GEN-2, JL-GAUSS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> mechanism = gd.mechanisms.Gaussian(workload, n=100, privacy=gd.ApproxDP(1.0, 1e-6))
+    >>> print(mechanism.predicted_rmse)
+    rmse 0.06337
+    >>> records = np.repeat(np.arange(4), 25)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.answers.round(3)
+    array([0.259, 0.49 , 0.797, 1.   ])
     """
 
     privacy: ZCDP | ApproxDP

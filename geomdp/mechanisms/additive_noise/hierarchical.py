@@ -46,6 +46,19 @@ class Hierarchical(StrategyMechanism):
     References
     ----------
     Hardt-Talwar 2010, section 7; formula sheet JL-KN, JL-SPLIT, X-SIM.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(64)
+    >>> mechanism = gd.mechanisms.Hierarchical(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> mechanism.design
+    'histogram and 6 soft bins'
+    >>> round(mechanism.predicted_rmse.value, 4)
+    0.0078
+    >>> laplace = gd.mechanisms.Laplace(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> round(laplace.predicted_rmse.value, 4)
+    0.0891
     """
 
     privacy: PureDP

@@ -67,6 +67,25 @@ class KNorm(PureMechanism):
     References
     ----------
     Hardt-Talwar 2010; Nikolov 2022, Lemma 14; formula sheet JL-KN, JL-L14, X-OUT, SAM-1 to SAM-6.
+
+    Examples
+    --------
+    The histogram of three cells changes by at most 1 in two of them. The K-norm mechanism gives the
+    noise this shape, and has less error than Laplace noise:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(3)
+    >>> mechanism = gd.mechanisms.KNorm(workload, n=100, privacy=gd.PureDP(1.0), exact=True)
+    >>> print(mechanism.predicted_rmse)
+    rmse 0.01826
+    >>> laplace = gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0))
+    >>> print(laplace.predicted_rmse)
+    rmse 0.02828
+    >>> records = np.array([0] * 50 + [1] * 30 + [2] * 20)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.answers.round(3)
+    array([0.489, 0.325, 0.186])
     """
 
     _span: AffineHull

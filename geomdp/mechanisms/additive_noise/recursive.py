@@ -66,6 +66,19 @@ class Recursive(PureMechanism):
     ----------
     Hardt-Talwar 2010, section 7; Nikolov 2022, Lemmas 16, 18 and 19; formula sheet JL-L18,
     JL-SPLIT, JL-L16, JL-L19, SAM-1 to SAM-6.
+
+    Examples
+    --------
+    A record changes the first answer by up to 1 and the second by up to 0.01. The recursion has a
+    level for each of the two directions:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Explicit([[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.01, 0.01]])
+    >>> mechanism = gd.mechanisms.Recursive(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> len(mechanism.noise.levels)
+    2
+    >>> round(mechanism.predicted_rmse.value, 4)
+    0.0011
     """
 
     _span: AffineHull

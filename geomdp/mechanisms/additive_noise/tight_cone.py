@@ -70,6 +70,17 @@ class TightCone(PureMechanism):
     References
     ----------
     Deza-Laurent 1997 (triangle inequalities of the cut polytope); formula sheet X-CONE, X-LKJ.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(d=3, k=2)
+    >>> tight = gd.mechanisms.TightCone(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> round(tight.predicted_rmse.value, 4)
+    0.0031
+    >>> cone = gd.mechanisms.Cone(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> round(cone.predicted_rmse.value, 4)
+    0.0041
     """
 
     def _prepare(self) -> None:

@@ -104,6 +104,18 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     ------
     ValueError
         For no queries, or queries that differ in kind or in their number of values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> queries = gd.mechanisms.EnumeratedQueries(
+    ...     [gd.workloads.DenseQuery([1.0, 0.0, 0.0]), gd.workloads.DenseQuery([1.0, 1.0, 0.0])]
+    ... )
+    >>> queries.truths(np.array([0, 1, 1, 2]), 4)
+    array([0.25, 0.75])
+    >>> queries.estimates(gd.mechanisms.MultiplicativeWeights(3).start(0.1)).round(3)
+    array([0.333, 0.667])
     """
 
     def __init__(self, queries: Sequence[AnyQuery]) -> None:
@@ -160,6 +172,18 @@ class AllParities(Distinguisher[DenseQuery]):
     ----------
     d : int
         Number of bits, at most 24.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> parities = gd.mechanisms.AllParities(2)
+    >>> parities.size
+    4
+    >>> parities.query(0b11).values
+    array([1., 0., 0., 1.])
+    >>> parities.truths(np.array([0b00, 0b01, 0b11, 0b11]), 4)
+    array([1.  , 0.25, 0.5 , 0.75])
     """
 
     def __init__(self, d: int) -> None:

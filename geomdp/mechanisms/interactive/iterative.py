@@ -67,6 +67,24 @@ class IterativeRelease(Generic[AnyQuery]):
     exchanges : tuple of (query, Answer)
         The queries chosen and their noisy answers, in order. The last answer has ``above=False`` if
         the run stopped because the hypothesis was accurate enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cells = [gd.workloads.DenseQuery(row) for row in np.eye(3)]
+    >>> mechanism = gd.IterativeConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(3),
+    ...     gd.mechanisms.EnumeratedQueries(cells),
+    ...     n=100_000,
+    ...     privacy=gd.PureDP(1.0),
+    ... )
+    >>> records = np.array([0] * 70_000 + [1] * 30_000)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> round(release.accuracy, 3), len(release.exchanges)
+    (0.378, 6)
+    >>> release.hypothesis.distribution.round(2)
+    array([0.43, 0.3 , 0.27])
     """
 
     hypothesis: Hypothesis[AnyQuery]
@@ -119,6 +137,23 @@ class IterativeConstruction(Generic[AnyQuery]):
     ------
     ValueError
         For parameters out of range, and if n is too small for every alpha up to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.IterativeConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(4),
+    ...     gd.mechanisms.AllParities(2),
+    ...     n=100_000,
+    ...     privacy=gd.PureDP(1.0),
+    ... )
+    >>> round(mechanism.accuracy, 3)
+    0.413
+    >>> records = np.zeros(100_000, dtype=int)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.hypothesis.distribution.round(2)
+    array([0.55, 0.16, 0.14, 0.14])
     """
 
     def __init__(

@@ -89,6 +89,28 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         that is too small for any accuracy.
     BudgetExhausted
         If the ledger cannot pay.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.OnlineConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(3),
+    ...     n=100_000,
+    ...     queries=10,
+    ...     privacy=gd.PureDP(1.0),
+    ...     records=np.array([0] * 70_000 + [1] * 30_000),
+    ...     rng=0,
+    ... )
+    >>> round(mechanism.accuracy, 3)
+    0.509
+    >>> answer = mechanism.ask(gd.workloads.DenseQuery([1.0, 0.0, 0.0]))
+    >>> answer.above, round(answer.value, 2)
+    (True, 0.65)
+    >>> mechanism.updates
+    1
     """
 
     def __init__(

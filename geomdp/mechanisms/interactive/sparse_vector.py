@@ -62,6 +62,26 @@ class AboveThreshold(SparseVectorStream):
         For parameters out of range, and for `monotone` under replace-one.
     BudgetExhausted
         If the ledger has too little budget left.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.AboveThreshold(threshold=100.0, privacy=gd.PureDP(1.0), rng=0)
+    >>> [mechanism.ask(count).above for count in (10.0, 20.0, 200.0)]
+    [False, False, True]
+    >>> mechanism.halted
+    True
+
+    With records, the mechanism evaluates the queries itself:
+
+    >>> records = list(range(1000))
+    >>> mechanism = gd.AboveThreshold(threshold=100.0, privacy=gd.PureDP(1.0), records=records)
+    >>> mechanism.ask(lambda records: sum(age >= 500 for age in records)).above
+    True
+    >>> mechanism
+    AboveThreshold(threshold=100, 1-DP, replace-one: 1 asked, 1 of at most 1 found above)
     """
 
     cutoff: int = field(init=False, default=1)
@@ -86,6 +106,17 @@ class Sparse(SparseVectorStream):
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
+    >>> [answer.above for answer in mechanism.ask_many([10.0, 200.0, 20.0, 300.0, 30.0])]
+    [False, True, False, True]
+    >>> mechanism.halted
+    True
     """
 
     redraw: bool = False
@@ -109,6 +140,18 @@ class NumericSparse(SparseVectorStream):
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.NumericSparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
+    >>> for answer in mechanism.ask_many([10.0, 400.0, 20.0]):
+    ...     print(answer.above, None if answer.value is None else round(answer.value, 1))
+    False None
+    True 431.4
+    False None
     """
 
     def _calibrate(self) -> Scales:
@@ -125,6 +168,17 @@ class PrintedNumericSparse(SparseVectorStream):
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.
+
+    Examples
+    --------
+    The printed split spends less on the values, so their noise is larger:
+
+    >>> import geomdp as gd
+    >>> privacy = gd.ApproxDP(1.0, 1e-6)
+    >>> printed = gd.mechanisms.PrintedNumericSparse(threshold=0.0, cutoff=2, privacy=privacy)
+    >>> corrected = gd.NumericSparse(threshold=0.0, cutoff=2, privacy=privacy)
+    >>> round(printed.scales.answer, 1), round(corrected.scales.answer, 1)
+    (360.0, 137.1)
     """
 
     privacy: ApproxDP

@@ -18,6 +18,18 @@ class Answer(NamedTuple):
         construction: whether the answer came from the data and updated the public hypothesis.
     value : float or None
         The released number; None if the mechanism releases only the comparison.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.NumericSparse(threshold=100.0, cutoff=1, privacy=gd.PureDP(1.0), rng=0)
+    >>> mechanism.ask(10.0)
+    Answer(above=False, value=None)
+    >>> answer = mechanism.ask(200.0)
+    >>> answer.above, round(answer.value, 1)
+    (True, 169.3)
     """
 
     above: bool
@@ -28,6 +40,18 @@ class Transcript(NotCopied, Sequence[Answer]):
     """The answers given so far, in order. They are public: all use of them is post-processing.
 
     A transcript belongs to one run, so it cannot be copied or pickled. ``list(transcript)`` can.
+
+    Examples
+    --------
+    A simulation, since a seed voids privacy:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.Sparse(threshold=100.0, cutoff=2, privacy=gd.PureDP(1.0), rng=0)
+    >>> answers = mechanism.ask_many([10.0, 200.0, 20.0])
+    >>> mechanism.transcript
+    Transcript(3 answers, 1 above)
+    >>> [answer.above for answer in mechanism.transcript]
+    [False, True, False]
     """
 
     def __init__(self) -> None:

@@ -55,6 +55,20 @@ class Fitted(PostProcessedNoise):
     ----------
     Aitken 1935 (generalised least squares); Nikolov-Talwar-Zhang 2016; formula sheet JL-L13,
     JL-L13b, GEN-2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> noisy = gd.mechanisms.Matrix(workload, n=8, privacy=gd.PureDP(0.5))
+    >>> mechanism = gd.mechanisms.Fitted(noisy)
+    >>> records = np.repeat(np.arange(4), 2)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.noisy.round(3)
+    array([1.186, 1.904, 1.679, 1.   ])
+    >>> release.answers.round(3)
+    array([0.734, 1.   , 1.   , 1.   ])
     """
 
     def __init__(self, inner: AdditiveMechanism) -> None:

@@ -37,6 +37,15 @@ class AutoDimension:
     One map is drawn for each k = 1, 2, 4, ... below the effective dimension r, and one for r - 1.
     The map with the least predicted error is kept. Predictions read public objects only, so the
     choice costs no privacy.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(8)
+    >>> inner = gd.mechanisms.Ball(workload, n=50, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.JL(inner, gd.mechanisms.AutoDimension(), rng=0)
+    >>> mechanism.matrix.shape
+    (6, 8)
     """
 
     def tried(self, effective: int) -> list[int]:
@@ -102,6 +111,22 @@ class JL(PostProcessedNoise):
     References
     ----------
     Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
+
+    Examples
+    --------
+    The map A is public, so a seed for it costs no privacy:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(16)
+    >>> inner = gd.mechanisms.Ball(workload, n=50, privacy=gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.JL(inner, 4, rng=0)
+    >>> mechanism.matrix.shape
+    (4, 16)
+    >>> records = np.arange(50) % 16
+    >>> release = mechanism.release(records, rng=1)  # a simulation: the seed voids privacy
+    >>> release.answers[[3, 7, 11, 15]].round(3)
+    array([0.183, 0.551, 0.771, 1.   ])
     """
 
     matrix: FloatArray

@@ -58,6 +58,19 @@ class PairMarginals(PostProcessed):
     References
     ----------
     Nikolov 2022, Theorem 23; formula sheet JL-T23, JL-WIS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(d=3, k=2)
+    >>> mechanism = gd.mechanisms.PairMarginals(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> print(mechanism.predicted_rmse)
+    rmse at most 0.01111
+    >>> records = np.ones((1000, 3), dtype=int)
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+    >>> release.answers.round(3)
+    array([0.995, 1.   , 1.   ])
     """
 
     workload: Marginals

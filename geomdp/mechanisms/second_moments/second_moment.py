@@ -90,6 +90,24 @@ class SecondMoment(PostProcessed):
     References
     ----------
     Nikolov 2022, Lemma 22; formula sheet JL-COV, JL-WIS, JL-L13b, X-CONE, X-SPX.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.SecondMoment(2)
+    >>> mechanism = gd.mechanisms.SecondMoment(workload, n=1000, privacy=gd.PureDP(1.0))
+    >>> print(mechanism.predicted_rmse)
+    rmse at most 0.003
+    >>> records = np.tile([[0.6, 0.8]], (1000, 1))
+    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
+
+    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix, the second times sqrt(2):
+
+    >>> workload.answers(records).round(3)
+    array([0.36 , 0.679, 0.64 ])
+    >>> release.answers.round(3)
+    array([0.357, 0.671, 0.643])
     """
 
     workload: SecondMomentWorkload

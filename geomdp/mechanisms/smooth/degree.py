@@ -21,7 +21,24 @@ NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A rule for the number t of degrees in each variable. It uses public numbers alone."""
+    """A rule for the number t of degrees in each variable. It uses public numbers alone.
+
+    Examples
+    --------
+    Both rules of the library choose fewer degrees for fewer records:
+
+    >>> import geomdp as gd
+    >>> for rule in (gd.mechanisms.TheoremDegree(), gd.mechanisms.LeastPredictedError()):
+    ...     for n in (100, 10_000):
+    ...         summary = gd.SmoothSummary(
+    ...             1, n=n, smoothness=2, privacy=gd.PureDP(1.0), degree=rule
+    ...         )
+    ...         print(type(rule).__name__, n, summary.degree)
+    TheoremDegree 100 3
+    TheoremDegree 10000 10
+    LeastPredictedError 100 8
+    LeastPredictedError 10000 88
+    """
 
     @abc.abstractmethod
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
@@ -34,7 +51,21 @@ class DegreeRule(abc.ABC):
 
 @dataclass(frozen=True)
 class TheoremDegree(DegreeRule):
-    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1)."""
+    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1,
+    ...     n=10_000,
+    ...     smoothness=2,
+    ...     privacy=gd.PureDP(1.0),
+    ...     degree=gd.mechanisms.TheoremDegree(),
+    ... )
+    >>> summary.degree, round(10_000 ** (1 / (2 * 1 + 2)))
+    (10, 10)
+    """
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The whole number nearest to n^(1 / (2 d + K)), at least 2."""
@@ -53,6 +84,19 @@ class LeastPredictedError(DegreeRule):
     ----------
     largest : int
         Largest number t^d of moments tried.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> summary = gd.SmoothSummary(
+    ...     1,
+    ...     n=10_000,
+    ...     smoothness=2,
+    ...     privacy=gd.PureDP(1.0),
+    ...     degree=gd.mechanisms.LeastPredictedError(),
+    ... )
+    >>> summary.degree
+    88
     """
 
     largest: int = 1 << 12

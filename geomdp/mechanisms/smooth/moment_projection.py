@@ -36,6 +36,18 @@ class MomentProjection:
         used.
     body : Body
         The set of moment vectors in the coordinates M_m / s_m; made by `semidefinite` or `on_grid`.
+
+    Examples
+    --------
+    A first moment of 1.1 belongs to no distribution on [-1, 1]. The nearest moments of a
+    distribution on 41 points:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noisy = np.array([1.0, 1.1, -0.5])
+    >>> projection = gd.mechanisms.MomentProjection.on_grid([0.0, 0.2, 0.2], per_axis=41)
+    >>> projection(noisy).round(2)
+    array([ 1.  ,  0.59, -0.3 ])
     """
 
     deviations: FloatArray

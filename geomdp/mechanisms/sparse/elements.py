@@ -24,7 +24,14 @@ class ElementEncoding(Protocol):
 
 @dataclass(frozen=True)
 class IntegerElements:
-    """The encoding of whole numbers as themselves, without collisions."""
+    """The encoding of whole numbers as themselves, without collisions.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.mechanisms.IntegerElements().encode([3, 1000])
+    array([   3, 1000])
+    """
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """The elements (k,) as int64; ``ValueError`` for anything else."""
@@ -45,6 +52,13 @@ class DigestedElements:
 
     Two given elements collide with probability 2^-46 if the digest behaves like a random
     function. A collision costs accuracy, but not privacy.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> numbers = gd.mechanisms.DigestedElements().encode(["apple", "pear", "apple"])
+    >>> bool(numbers[0] == numbers[2]), bool(numbers[0] == numbers[1])
+    (True, False)
     """
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:

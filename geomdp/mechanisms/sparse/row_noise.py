@@ -29,6 +29,15 @@ class GaussianRows:
     """Gaussian noise on all T rows, calibrated to the l2 sensitivity of the whole vector.
 
     This sensitivity does not depend on T, and neither does the noise on a row.
+
+    Examples
+    --------
+    The noise on a row does not depend on the number of rows:
+
+    >>> import geomdp as gd
+    >>> noise = gd.mechanisms.GaussianRows()
+    >>> round(noise.sigma(gd.ApproxDP(1.0, 1e-6), sensitivity=2.0, rows=64), 2)
+    8.45
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
@@ -60,6 +69,13 @@ class LaplaceRows:
     If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). Laplace noise
     of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
     rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> noise = gd.mechanisms.LaplaceRows()
+    >>> round(noise.sigma(gd.ApproxDP(1.0, 1e-6), sensitivity=2.0, rows=64), 2)
+    29.74
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:

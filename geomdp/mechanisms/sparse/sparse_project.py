@@ -76,6 +76,19 @@ class SparseProject:
     ------
     ValueError
         For parameters out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.SparseProject(
+    ...     n=100_000, sparsity=1, queries=100, privacy=gd.ApproxDP(1.0, 1e-6), rows=256, rng=0
+    ... )
+    >>> records = np.array([7] * 60_000 + [8] * 40_000)
+    >>> summary = mechanism.release(records, rng=1)  # a simulation: the seed voids privacy
+    >>> answer = summary.answer(gd.workloads.SparseQuery([7], [1.0]))
+    >>> round(answer.value, 2), round(answer.noise_std, 4)
+    (0.6, 0.0001)
     """
 
     def __init__(

@@ -66,6 +66,19 @@ class SparseSummary:
         Map from elements to columns.
     guarantee : Guarantee
         The privacy record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> mechanism = gd.SparseProject(
+    ...     n=1000, sparsity=1, queries=100, privacy=gd.ApproxDP(1.0, 1e-6), rows=256, rng=0
+    ... )
+    >>> summary = mechanism.release(np.full(1000, 7), rng=1)  # a simulation: the seed voids privacy
+    >>> summary.save("summary.npz")
+    >>> loaded = gd.mechanisms.SparseSummary.load("summary.npz")
+    >>> round(loaded.answer(gd.workloads.SparseQuery([7], [1.0])).value, 2)
+    1.01
     """
 
     vector: FloatArray

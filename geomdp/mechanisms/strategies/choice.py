@@ -21,7 +21,19 @@ MAX_QUICK = 1 << 8
 
 
 def laplace_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies with Laplace noise that apply to `workload`, simplest first."""
+    """Strategies with Laplace noise that apply to `workload`, simplest first.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms import strategies
+    >>> found = strategies.laplace_strategies(gd.workloads.MarginalTables({"a": 3, "b": 4}, k=2))
+    >>> [type(strategy).__name__ for strategy in found]
+    ['WeightedMarginals']
+    >>> found = strategies.laplace_strategies(gd.workloads.Prefixes(8))
+    >>> [type(strategy).__name__ for strategy in found]
+    ['Tree', 'Haar', 'SoftBins', 'PIdentity']
+    """
     workload = enumerable(workload)
     found: list[Strategy] = []
     if isinstance(workload, MarginalTables):
@@ -40,7 +52,15 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
 
 
 def hierarchical_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies with the noise of simplex differences that apply to `workload`."""
+    """Strategies with the noise of simplex differences that apply to `workload`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms import strategies
+    >>> strategies.hierarchical_strategies(gd.workloads.Prefixes(8))
+    [Tree(cells=SimplexCells()), SoftBins(bins=None, cells=SimplexCells())]
+    """
     workload = enumerable(workload)
     if isinstance(workload, MarginalTables):
         return [WeightedMarginals(SimplexCells())]
@@ -64,6 +84,15 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
     rounding. The next best design is then tried. ``ValueError`` if no design determines all
     answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for all of
     them.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms import strategies
+    >>> workload = gd.workloads.Prefixes(8)
+    >>> candidates = [strategies.Tree(), strategies.Haar()]
+    >>> strategies.best_design(candidates, workload, gd.Adjacency.REPLACE_ONE).name
+    'tree of intervals'
     """
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]

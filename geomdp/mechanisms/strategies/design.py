@@ -116,6 +116,16 @@ class Design:
     measure : callable
         A function without arguments that returns the measurements, with `rows` for the elements of
         `answers`. Slow computations belong here, because it is called only if the design is used.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import Tree
+    >>> design = Tree().design(gd.workloads.Prefixes(4), gd.Adjacency.REPLACE_ONE)
+    >>> design.name, round(design.energy, 1)
+    ('tree of intervals', 20.0)
+    >>> design.noise(epsilon=1.0).variances().round(1)
+    array([6., 8., 6., 0.])
     """
 
     name: str
@@ -222,7 +232,16 @@ class CellNoise(Protocol):
 
 @dataclass(frozen=True)
 class LaplaceCells:
-    """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove)."""
+    """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import LaplaceCells
+    >>> cells = LaplaceCells()
+    >>> cells.variance(5, gd.Adjacency.REPLACE_ONE), cells.variance(5, gd.Adjacency.ADD_REMOVE)
+    (8.0, 2.0)
+    """
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         """Variance of the noise on a cell at epsilon = 1: 2 D^2."""
@@ -242,6 +261,14 @@ class SimplexCells:
     variance is 4 (2 r + 1) / (r + 2), where `LaplaceCells` has 8: half as much for two cells, and
     nearly as much for many. Under add/remove the body is the l1 ball, and the noise is that of
     `LaplaceCells`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import SimplexCells
+    >>> cells = SimplexCells()
+    >>> [cells.variance(count, gd.Adjacency.REPLACE_ONE) for count in (2, 5)]
+    [4.0, 6.0]
     """
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:

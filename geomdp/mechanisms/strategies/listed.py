@@ -64,6 +64,15 @@ class Tree:
     References
     ----------
     Hay-Rastogi-Miklau-Suciu 2010; Qardaji-Yang-Li 2013; formula sheet JL-SPLIT, X-SIM.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import Tree
+    >>> workload = gd.workloads.Ranges(8)
+    >>> design = Tree().design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.name, round(design.energy, -1)
+    ('tree of intervals', 420.0)
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
@@ -104,6 +113,17 @@ class Haar:
     References
     ----------
     Xiao-Wang-Gehrke 2011.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import Haar
+    >>> workload = gd.workloads.Ranges(8)
+    >>> design = Haar().design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.measurements[0].rows
+    array([[ 1.,  1.,  1.,  1., -1., -1., -1., -1.]])
+    >>> round(design.energy)
+    988
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:

@@ -64,6 +64,15 @@ class PIdentity:
     References
     ----------
     McKenna-Miklau-Hay-Machanavajjhala 2018, OPT_0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import PIdentity
+    >>> workload = gd.workloads.Prefixes(8)
+    >>> design = PIdentity(rows=1).design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.name, design.measurements[0].rows.shape
+    ('p-identity', (9, 8))
     """
 
     rows: int | None = None

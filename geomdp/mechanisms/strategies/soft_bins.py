@@ -51,6 +51,15 @@ class SoftBins:
     References
     ----------
     Formula sheet JL-SPLIT, X-SIM.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import SoftBins
+    >>> workload = gd.workloads.Prefixes(16)
+    >>> design = SoftBins(bins=4).design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> [measurement.rows.shape for measurement in design.measurements]
+    [(16, 16), (4, 16)]
     """
 
     bins: int | None = None

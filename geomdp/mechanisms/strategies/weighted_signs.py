@@ -41,6 +41,15 @@ class WeightedSigns:
     where n_j is the number of products of order j that are measured. Under add/remove the number of
     records is measured as well if answers depend on it (order 0). The weights minimise the squared
     error at l1 change 1, which is a convex problem.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import WeightedSigns
+    >>> workload = gd.workloads.Marginals(d=3, k=2)
+    >>> design = WeightedSigns().design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.name, [measurement.matrix.shape for measurement in design.measurements]
+    ('weighted sign products', [(3, 3), (3, 3)])
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:

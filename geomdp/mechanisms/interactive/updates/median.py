@@ -21,6 +21,12 @@ def net_size(n_queries: int, alpha: float) -> int:
 
     l = ceil(ln(2 |Q|) / (2 alpha^2)) + 1. For every data set there is then a candidate whose
     answers to all queries are within alpha.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net_size
+    >>> net_size(n_queries=10, alpha=0.5)
+    7
     """
     n_queries, alpha = whole(n_queries, "n_queries"), positive(alpha, "alpha")
     return math.ceil(math.log(2 * n_queries) / (2 * alpha**2)) + 1
@@ -35,6 +41,14 @@ def net(size: int, records: int) -> FloatArray:
     ------
     ValueError
         If the array would have more than 2^26 entries.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net
+    >>> net(size=2, records=2)
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
     """
     size, records = whole(size, "size"), whole(records, "records")
     count = math.comb(size + records - 1, records)
@@ -65,6 +79,18 @@ class Median:
     ------
     ValueError
         If a row has a negative entry, or a sum that differs from 1 by more than 1e-9.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import net
+    >>> rule = gd.mechanisms.Median(net(size=2, records=4))
+    >>> round(rule.bound(0.5), 2)
+    2.32
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.9)
+    >>> hypothesis
+    MedianHypothesis(2 of 5 candidates left)
     """
 
     candidates: FloatArray
@@ -95,7 +121,20 @@ class Median:
 
 
 class MedianHypothesis:
-    """Those of the `candidates` (K, M) that are left. They answer a query by their lower median."""
+    """Those of the `candidates` (K, M) that are left. They answer a query by their lower median.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import MedianHypothesis, net
+    >>> hypothesis = MedianHypothesis(net(size=2, records=4))
+    >>> query = gd.workloads.DenseQuery([1.0, 0.0])
+    >>> hypothesis.evaluate(query)
+    0.5
+    >>> hypothesis.update(query, answer=0.9)
+    >>> hypothesis.remaining, hypothesis.evaluate(query)
+    (2, 0.75)
+    """
 
     def __init__(self, candidates: FloatArray) -> None:
         self._candidates = candidates

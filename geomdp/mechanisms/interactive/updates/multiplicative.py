@@ -24,6 +24,17 @@ class MultiplicativeWeights:
     ----------
     size : int
         Universe size M, at least 2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(3)
+    >>> round(rule.bound(0.2), 1)
+    109.9
+    >>> hypothesis = rule.start(0.2)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0, 0.0]), answer=0.7)
+    >>> hypothesis.distribution.round(3)
+    array([0.356, 0.322, 0.322])
     """
 
     size: int
@@ -44,6 +55,18 @@ class WeightedHypothesis:
     """A distribution on {0, ..., `size` - 1}, kept as logarithms of weights.
 
     It starts as the uniform distribution. `rate` is the learning rate eta of its updates.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import WeightedHypothesis
+    >>> hypothesis = WeightedHypothesis(size=3, rate=0.5)
+    >>> query = gd.workloads.DenseQuery([1.0, 0.0, 0.0])
+    >>> round(hypothesis.evaluate(query), 3)
+    0.333
+    >>> hypothesis.update(query, answer=0.7)
+    >>> round(hypothesis.evaluate(query), 3)
+    0.452
     """
 
     def __init__(self, size: int, rate: float) -> None:

@@ -25,6 +25,17 @@ class Perceptron:
     ----------
     size : int
         Universe size M.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.Perceptron(2)
+    >>> round(rule.bound(0.5), 1)
+    8.0
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.7)
+    >>> hypothesis.vector
+    array([0.25, 0.  ])
     """
 
     size: int
@@ -42,7 +53,18 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector (`size`,), not necessarily a distribution; updates add +-`step` times Q."""
+    """A real vector (`size`,), not necessarily a distribution; updates add +-`step` times Q.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import LinearHypothesis
+    >>> hypothesis = LinearHypothesis(size=2, step=0.25)
+    >>> query = gd.workloads.DenseQuery([1.0, 0.5])
+    >>> hypothesis.update(query, answer=0.7)
+    >>> hypothesis.vector, hypothesis.evaluate(query)
+    (array([0.25 , 0.125]), 0.3125)
+    """
 
     def __init__(self, size: int, step: float) -> None:
         self._vector = np.zeros(size)

@@ -36,6 +36,17 @@ class SparseMultiplicativeWeights:
     ----------
     sparsity : int
         Largest sparsity m of a query.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.SparseMultiplicativeWeights(sparsity=1)
+    >>> rule.slots(0.5), round(rule.bound(0.5), 1)
+    (88, 87.6)
+    >>> hypothesis = rule.start(0.5)
+    >>> hypothesis.update(gd.workloads.SparseQuery(["apple"], [1.0]), answer=0.7)
+    >>> hypothesis
+    SlotHypothesis(1 of 88 slots assigned)
     """
 
     sparsity: int
@@ -74,6 +85,18 @@ class SlotHypothesis:
     A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
     logarithms, so that very large and very small ones do not overflow. `rate` is the learning rate
     eta.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.interactive.updates import SlotHypothesis
+    >>> hypothesis = SlotHypothesis(slots=4, sparsity=1, rate=0.5)
+    >>> query = gd.workloads.SparseQuery(["apple"], [1.0])
+    >>> hypothesis.evaluate(query)
+    0.25
+    >>> hypothesis.update(query, answer=0.7)
+    >>> round(hypothesis.evaluate(query), 3), hypothesis.assigned
+    (0.355, 1)
     """
 
     def __init__(self, slots: int, sparsity: int, rate: float) -> None:
