@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, reproduce, plot, report, lessons, status."""
+"""Command line of the experiments: list, run, reproduce, plot, report, guide, lessons, status."""
 
 from __future__ import annotations
 
@@ -147,6 +147,35 @@ def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
         highlight=False,
     )
     console.print(str(built.path), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def guide(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where the guide and its sources go.")
+    ] = RESULTS / "guide",
+    examples: Annotated[
+        bool,
+        typer.Option("--examples/--no-examples", help="Also run the examples of all docstrings."),
+    ] = True,
+    figures: FiguresFolder = FIGURES,
+) -> None:
+    """Build the guide and the reference, run their code and check their links."""
+    try:
+        from experiments.guide.build import GuideError, build_guide
+        from experiments.guide.gallery import MissingFigureError
+    except ModuleNotFoundError as error:
+        _fail(f"the guide needs the extra `guide`: pip install -e '.[guide]' ({error})")
+    try:
+        with _reporting_errors():
+            built = build_guide(
+                [*map(load, SCRIPTS)], out, Folders(figures=figures), examples=examples
+            )
+    except (GuideError, MissingFigureError) as error:
+        _fail(str(error))
+    ran = f", {built.examples} examples ran" if examples else ""
+    console.print(f"{built.pages} pages, all links inside them resolve{ran}", highlight=False)
+    console.print(str(built.index), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command("lessons")

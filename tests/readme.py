@@ -1,9 +1,9 @@
-"""The README's commands and examples, taken from the file itself.
+"""The commands and examples of the README and the guide, taken from the files themselves.
 
 For tests, and for `.ci/run`::
 
     python tests/readme.py setup            print the commands that set up, one a line
-    python tests/readme.py examples FOLDER  write its data files, shell commands and Python examples
+    python tests/readme.py examples FOLDER  write data files, shell commands and Python examples
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from textwrap import dedent
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: (language, text) of every fenced block; shell blocks name no language.
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
 #: Blocks behind a line that begins with a file name and ends with a colon.
@@ -21,26 +23,65 @@ FILES: dict[str, str] = dict(
 )
 #: Programs of the commands that are examples; those of pip set up.
 EXAMPLES = ("geomdp", "python")
+#: The pages of the guide.
+PAGES = ROOT / "experiments" / "guide" / "pages"
+#: The page whose commands run in fresh environments, like those of the README.
+COMMAND_PAGE = PAGES / "use" / "command_line.md"
+#: Pages with a Python example that does: the cell with the tag `example`.
+PYTHON_PAGES = (PAGES / "readers" / "researcher.md", PAGES / "use" / "smooth.md")
+TAG = ":tags: [example]\n"
 
 
 def blocks(language: str) -> list[str]:
-    """The blocks of a language, in order."""
+    """The blocks of a language in the README, in order."""
     return [text for name, text in BLOCKS if name == language]
 
 
+def cells(page: Path) -> list[str]:
+    """The code cells of a page of the guide, in order, with the lines that set their options."""
+    found = re.findall(
+        r"^ *```\{code-cell\}\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.M | re.S
+    )
+    return [dedent(text) for text in found]
+
+
+def python_examples() -> list[str]:
+    """The Python examples of the README, then those of the guide."""
+    tagged = [cell for page in PYTHON_PAGES for cell in cells(page) if cell.startswith(TAG)]
+    return [*blocks("python"), *(cell.removeprefix(TAG) for cell in tagged)]
+
+
 def commands(*programs: str) -> list[str]:
-    """All shell commands that begin with the name of one of the programs, in order."""
+    """All shell commands of the README that begin with the name of one of the programs."""
     lines = "".join(blocks("")).splitlines()
     return [line for line in lines if line.split(" ")[0] in programs]
 
 
+def page_files() -> dict[str, str]:
+    """The data files of the page of commands, by name."""
+    written = re.compile(r"%%writefile (\S+)\n(.*)", re.S)
+    return dict(found.groups() for found in map(written.fullmatch, cells(COMMAND_PAGE)) if found)
+
+
+def page_commands() -> list[str]:
+    """The shell commands of the page of commands, one a line."""
+    shell = [cell for cell in cells(COMMAND_PAGE) if cell.startswith("%%bash\n")]
+    return "".join(cell.removeprefix("%%bash\n") for cell in shell).splitlines()
+
+
 def write_examples(folder: Path) -> None:
-    """Write the data files, ``commands.sh`` and one file for each Python example."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    (folder / "commands.sh").write_text("\n".join(["set -eux", *commands(*EXAMPLES), ""]))
-    for number, text in enumerate(blocks("python"), start=1):
+    """Write ``commands.sh`` and one file for each Python example, with the data they need.
+
+    The commands of the guide's page run in a folder of their own.
+    """
+    page = folder / "page"
+    page.mkdir(parents=True, exist_ok=True)
+    for place, files in ((folder, FILES), (page, page_files())):
+        for name, text in files.items():
+            (place / name).write_text(text, encoding="utf-8")
+    shell = ["set -eux", *commands(*EXAMPLES), "cd page", *page_commands(), ""]
+    (folder / "commands.sh").write_text("\n".join(shell), encoding="utf-8")
+    for number, text in enumerate(python_examples(), start=1):
         (folder / f"example_{number}.py").write_text(text, encoding="utf-8")
 
 

@@ -277,7 +277,8 @@ def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> N
     reason = 'WITHOUT: dict[str, str] = {"WholeBall": "its radius is not proved for floats"}'
     catalogue.write_text(catalogue.read_text().replace("WITHOUT: dict[str, str] = {}", reason))
     row = "| `WholeBall` | no: its radius is not proved for floats | |"
-    put_before(copy / "README.md", "| `Recursive` |", row)
+    exact = copy / "experiments" / "guide" / "pages" / "privacy" / "exact.md"
+    put_before(exact, "| `Recursive` |", row)
     assert changed(copy) == {
         "geomdp/mechanisms/additive_noise/whole_ball.py",
         "geomdp/mechanisms/__init__.pyi",

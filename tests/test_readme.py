@@ -1,7 +1,8 @@
-"""The README's examples run as they stand there."""
+"""The examples of the README and the guide run as they stand there."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,13 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import EXAMPLES, FILES, README, blocks, commands, write_examples
+from tests.readme import (
+    EXAMPLES,
+    FILES,
+    README,
+    commands,
+    page_commands,
+    page_files,
+    python_examples,
+    write_examples,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def printed_by(example: str, capsys: pytest.CaptureFixture[str]) -> str:
-    exec(compile(example, "README.md", "exec"), {})
+    exec(compile(example, "example", "exec"), {})
     return capsys.readouterr().out
 
 
@@ -25,7 +35,7 @@ def test_tables_example(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    example = blocks("python")[0]
+    example = python_examples()[0]
     assert len([line for line in example.splitlines() if line]) <= 5
     printed = printed_by(example, capsys)
     assert printed.startswith("45 2-way tables of 10 columns: 1-DP, replace-one")
@@ -34,7 +44,7 @@ def test_tables_example(
 
 
 def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
-    example = blocks("python")[1]
+    example = python_examples()[1]
     printed = printed_by(example, capsys)
     assert "region=2,smoker=1" in printed
     promised = re.search(r"print\(release\.guarantee\)  # (.+?) \.\.\.", example)
@@ -43,7 +53,7 @@ def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = blocks("python")[2:]
+    (example,) = python_examples()[2:]
     assert len(example.splitlines()) <= 10
     guarantee, *answers = printed_by(example, capsys).splitlines()
     assert guarantee.startswith("1-DP, replace-one")
@@ -53,47 +63,70 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
-    assert len(commands("geomdp")) == 8
-    for command in commands(*EXAMPLES):
+    assert len(commands("geomdp")) == 2
+    run(commands(*EXAMPLES), tmp_path)
+    for name in ("rand.parquet", "parts.csv"):
+        answers = tmp_path / name
+        assert answers.exists()
+        assert answers.with_suffix(".privacy.json").exists()
+
+
+def test_commands_of_the_guide(tmp_path: Path) -> None:
+    write_examples(tmp_path)
+    page = tmp_path / "page"
+    assert {line.split(" ")[0] for line in page_commands()} == set(EXAMPLES)
+    run(page_commands(), page)
+    for name in ("answers.csv", "parts.csv"):
+        answers = page / name
+        assert answers.exists()
+        assert answers.with_suffix(".privacy.json").exists()
+    assert (page / "survey.ledger").exists()
+    assert (page / "bound.json").exists()
+    assert (page / "curve.png").exists()
+
+
+def run(lines: list[str], folder: Path) -> None:
+    """Run shell commands in a folder; all must succeed in silence on standard error."""
+    for command in lines:
         program, *arguments = shlex.split(command)
         installed = Path(sys.executable).with_name(program)
         result = subprocess.run(
-            [installed, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+            [installed, *arguments], cwd=folder, capture_output=True, text=True, check=False
         )
         # In a fresh environment the first command says that it compiles.
         errors = [line for line in result.stderr.splitlines() if "compiling, once" not in line]
         assert (result.returncode, errors) == (0, []), command
-    for name in ("answers.csv", "rand.parquet", "parts.csv"):
-        answers = tmp_path / name
-        assert answers.exists()
-        assert answers.with_suffix(".privacy.json").exists()
-    assert (tmp_path / "survey.ledger").exists()
-    assert (tmp_path / "bound.json").exists()
-    assert (tmp_path / "curve.png").exists()
 
 
 def test_set_up_installs_declared_extras_and_nothing_else() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    figures, work = commands("pip")
+    figures, lesson, work = commands("pip")
     asked = re.fullmatch(
         r"pip install -e '\.\[([\w,]+)\]' && python -m experiments reproduce --quick", figures
     )
     assert asked is not None
     assert set(asked[1].split(",")) <= extras["optional-dependencies"].keys()
+    assert lesson == "pip install -e '.[lessons]' && python -m experiments lessons 1"
     assert work == "pip install -e '.[dev]' && pytest"
 
 
 def test_examples_are_taken_from_the_file(tmp_path: Path) -> None:
     write_examples(tmp_path)
-    assert FILES.keys() == {"survey.csv", "schema.json"}
+    assert FILES.keys() == page_files().keys() == {"survey.csv", "schema.json"}
     assert {path.name for path in tmp_path.iterdir()} == {
         *FILES,
         "commands.sh",
+        "page",
         "example_1.py",
         "example_2.py",
         "example_3.py",
     }
     assert all((tmp_path / name).read_text() in README for name in FILES)
+
+
+def test_the_guide_and_the_readme_have_the_same_survey() -> None:
+    assert page_files()["survey.csv"] == FILES["survey.csv"]
+    assert json.loads(page_files()["schema.json"]) == json.loads(FILES["schema.json"])
 
 
 def test_every_file_it_names_exists() -> None:

@@ -152,6 +152,6 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 
-#: Rows of `MECHANISMS` without a correctly rounded release, each with the reason that the README's
+#: Rows of `MECHANISMS` without a correctly rounded release, each with the reason that the guide's
 #: table gives.
 WITHOUT: dict[str, str] = {}

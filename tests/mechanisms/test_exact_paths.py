@@ -34,7 +34,7 @@ from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 from geomdp.workloads import Marginals
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
-from tests.readme import README
+from tests.readme import PAGES
 
 N = 64
 #: Other classes that release or answer, and have none.
@@ -88,16 +88,16 @@ def test_every_mechanism_is_listed_once():
 
 
 def table() -> dict[str, list[str]]:
-    """The README's table of exact paths: the other cells by the name of the class."""
-    section = README.split("## Exact on a computer\n")[1].split("\n## ")[0]
-    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    """The guide's table of exact paths: the other cells by the name of the class."""
+    page = (PAGES / "privacy" / "exact.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in row] for row in rows]
     names = [row[0].strip("`") for row in cells]
     assert len(set(names)) == len(names)
     return dict(zip(names, (row[1:] for row in cells), strict=True))
 
 
-def test_the_readme_gives_the_reasons():
+def test_the_guide_gives_the_reasons():
     reasons = {MECHANISMS[name].kind.__name__: why for name, why in WITHOUT.items()} | OTHERS
     interactive = {*STREAMS, *CHOICES, IterativeConstruction, OnlineConstruction}
     streams = {kind.__name__ for kind in interactive}

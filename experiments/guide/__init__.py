@@ -1,0 +1,1 @@
+"""The guide: pages for readers, and the reference made from docstrings."""

@@ -1,0 +1,93 @@
+"""Build the guide: assemble its sources, run Sphinx on them, check links and examples."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.engine.reproduce import ROOT, Folders
+from experiments.engine.script import LoadedScript
+from experiments.guide.examples import run_examples
+from experiments.guide.links import problems
+from experiments.guide.sources import assemble
+
+
+class GuideError(Exception):
+    """The guide could not be built, or is not as it should be; the message says where."""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A guide that was built and checked."""
+
+    index: Path  # The page to open
+    pages: int  # Number of pages
+    examples: int  # Commands of docstrings that ran; 0 if they were not asked for
+
+
+def build_guide(
+    scripts: Sequence[LoadedScript], folder: Path, folders: Folders, examples: bool = True
+) -> Guide:
+    """Write the guide to ``html`` in a folder, beside its sources; both are replaced.
+
+    Code blocks of the pages run. A warning of Sphinx, a link that leads nowhere and a file that a
+    page would load from the network are errors.
+
+    Parameters
+    ----------
+    scripts : sequence of LoadedScript
+        The scripts of the gallery, in its order.
+    folder : Path
+        Where the guide goes; it is made if it does not exist.
+    folders : Folders
+        Where the committed figures are.
+    examples : bool
+        Whether to run the examples of all docstrings too.
+
+    Raises
+    ------
+    GuideError
+        If Sphinx warns, code fails, a link is broken or an example prints something else.
+    MissingFigureError
+        If a script has no committed figure.
+    OSError
+        If a file cannot be read or written.
+    """
+    sources, pages, memory = (folder / name for name in ("sources", "html", "doctrees"))
+    for path in (sources, pages, memory):
+        shutil.rmtree(path, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    assemble(sources, scripts, folders)
+    _run_sphinx(sources, pages, memory)
+    if found := problems(pages):
+        raise GuideError("\n".join(found))
+    run = 0
+    if examples:
+        result = run_examples()
+        if result.failures:
+            raise GuideError("".join(result.failures))
+        run = result.run
+    return Guide(pages / "index.html", len([*pages.rglob("*.html")]), run)
+
+
+def _run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
+    # Commands of the pages are those of this environment, and its modules are this checkout's.
+    paths = {"PATH": [str(Path(sys.executable).parent)], "PYTHONPATH": [str(ROOT)]}
+    environment = dict(os.environ)
+    for name, first in paths.items():
+        environment[name] = os.pathsep.join([*first, *filter(None, [os.environ.get(name)])])
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E"]
+    result = subprocess.run(
+        [*command, "-b", "html", "-d", str(memory), str(sources), str(pages)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        raise GuideError(result.stderr or result.stdout)

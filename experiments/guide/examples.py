@@ -1,0 +1,33 @@
+"""The examples of docstrings, run as doctests."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import tempfile
+from contextlib import chdir
+from dataclasses import dataclass
+
+from experiments.guide.exports import exports
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What came of the examples."""
+
+    run: int  # How many commands ran
+    failures: tuple[str, ...]  # Reports of those that printed something else
+
+
+def run_examples() -> Examples:
+    """Run the examples of every public class and function, each in an empty folder."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    reports: list[str] = []
+    for export in exports():
+        if not export.is_code:
+            continue
+        for test in finder.find(export.value, export.path, globs={}):
+            with tempfile.TemporaryDirectory() as folder, chdir(folder):
+                runner.run(test, out=reports.append)
+    return Examples(runner.tries, tuple(reports))

@@ -1,0 +1,86 @@
+"""The public names of geomdp: which package exports each, and where the reference documents it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import geomdp
+
+
+@dataclass(frozen=True)
+class Export:
+    """One public name."""
+
+    package: str  # The package whose page describes it, as `geomdp.bodies`
+    name: str  # Its name there
+    value: object  # What it is
+    defined_in: str  # The module that assigns it
+
+    @property
+    def path(self) -> str:
+        """The full dotted name."""
+        return f"{self.package}.{self.name}"
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is a class or a function: others are constants and names of types."""
+        return inspect.isclass(self.value) or inspect.isroutine(self.value)
+
+
+@cache
+def packages() -> tuple[str, ...]:
+    """Packages with a stub of exports, each before those inside it; `geomdp` is the first."""
+    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
+    names = ["geomdp", *(found.name for found in walked if found.ispkg)]
+    return tuple(name for name in names if _stub(name).exists())
+
+
+@cache
+def exports() -> tuple[Export, ...]:
+    """Every public object once, under the first package below `geomdp` that exports it."""
+    return tuple(_first_exports())
+
+
+def _first_exports() -> Iterator[Export]:
+    seen: dict[int, str] = {}
+    for package in packages()[1:]:
+        module = importlib.import_module(package)
+        for name, source in _sources(package).items():
+            value = getattr(module, name)
+            if isinstance(value, ModuleType) or id(value) in seen:
+                continue
+            # Small constants may be one object with several names.
+            if inspect.isclass(value) or inspect.isroutine(value):
+                seen[id(value)] = name
+            yield Export(package, name, value, source)
+
+
+def exported_by(package: str) -> dict[str, Export]:
+    """What a package exports, by the name it has there; packages inside it are left out."""
+    module = importlib.import_module(package)
+    by_value = {id(export.value): export for export in exports()}
+    values = {name: getattr(module, name) for name in _sources(package)}
+    return {name: by_value[id(value)] for name, value in values.items() if id(value) in by_value}
+
+
+def _sources(package: str) -> dict[str, str]:
+    """The module that each export of a stub comes from."""
+    found = {}
+    for statement in ast.parse(_stub(package).read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom):
+            module = f"{package}.{statement.module}" if statement.module else package
+            found |= {alias.asname or alias.name: module for alias in statement.names}
+    return found
+
+
+def _stub(package: str) -> Path:
+    folders = package.split(".")[1:]
+    return Path(geomdp.__path__[0]).joinpath(*folders, "__init__.pyi")

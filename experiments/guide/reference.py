@@ -1,0 +1,127 @@
+"""Sources of the reference: a page for each public package, class and function."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from functools import cache, cached_property
+from pathlib import Path
+
+from sphinx.errors import PycodeError
+from sphinx.pycode import ModuleAnalyzer
+
+from experiments.guide.exports import Export, exported_by, exports, packages
+
+
+def write_reference(folder: Path) -> None:
+    """Write the sources of the reference into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.rst").write_text(_index(), encoding="utf-8")
+    for package in packages():
+        (folder / f"{package}.rst").write_text(_package_page(package), encoding="utf-8")
+    for export in exports():
+        if export.is_code:
+            (folder / f"{export.path}.rst").write_text(_page(export), encoding="utf-8")
+
+
+def summary(value: object) -> str:
+    """The first sentence of a docstring."""
+    return (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _index() -> str:
+    rows = "".join(
+        f"   * - :doc:`{package} <{package}>`\n"
+        f"     - {summary(importlib.import_module(package))}\n"
+        for package in packages()
+    )
+    return (
+        f"{_title('Reference')}"
+        "Every public name, by package. Formulas are written as on a blackboard: ‖·‖ is a norm,\n"
+        "[m] a range, and ids such as JL-T2 lead to the statement in :doc:`../theorems/index`.\n\n"
+        ".. list-table::\n   :widths: 30 70\n\n"
+        f"{rows}\n"
+        f"{_toctree(packages())}"
+    )
+
+
+def _package_page(package: str) -> str:
+    found = exported_by(package)
+    code = {name: export for name, export in found.items() if export.is_code}
+    constants = {name: export for name, export in found.items() if not export.is_code}
+    own = [export.path for export in code.values() if export.package == package]
+    text = [_title(package), f".. automodule:: {package}\n\n.. currentmodule:: None\n\n"]
+    for heading, kind in (("Classes", True), ("Functions", False)):
+        names = [name for name in code if inspect.isclass(code[name].value) is kind]
+        if names:
+            rows = "\n".join(f"   ~{code[name].path}" for name in sorted(names, key=str.lower))
+            table = f".. autosummary::\n   :nosignatures:\n\n{rows}\n\n"
+            text.append(f".. rubric:: {heading}\n\n{table}")
+    if constants:
+        text.append(".. rubric:: Constants and types\n\n")
+        text.extend(_constant(export) for export in constants.values())
+    text.append(_toctree(sorted(own, key=str.lower)))
+    return "".join(text)
+
+
+def _page(export: Export) -> str:
+    """One function, or one class with its members; those of its bases are links."""
+    head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
+    if not isinstance(export.value, type):
+        return f"{head}.. autofunction:: {export.name}\n"
+    described, links = _members(export.value)
+    options = ["   :member-order: bysource"]
+    if described:
+        options.append(f"   :members: {', '.join(described)}\n   :inherited-members:")
+    if any(base in _documented() for base in export.value.__mro__[1:]):
+        options.append("   :show-inheritance:")
+    inherited = f"\n.. rubric:: Inherited\n\n{', '.join(links)}.\n" if links else ""
+    return "\n".join([f"{head}.. autoclass:: {export.name}", *options, "", inherited])
+
+
+def _members(kind: type) -> tuple[list[str], list[str]]:
+    """Members that the page of a class describes, and links to those that a base's page does."""
+    described, links = [], []
+    seen: set[str] = set()
+    for owner in kind.__mro__:
+        if not owner.__module__.startswith("geomdp."):
+            continue
+        for name, member in vars(owner).items():
+            if name.startswith("_") or name in seen or not _is_documented(member):
+                continue
+            seen.add(name)
+            if owner is kind or owner not in _documented():
+                described.append(name)
+            else:
+                links.append(f":py:obj:`{name} <{_documented()[owner]}.{name}>`")
+    return described, links
+
+
+def _is_documented(member: object) -> bool:
+    is_method = inspect.isroutine(member) or isinstance(member, property | cached_property)
+    return is_method and bool(getattr(member, "__doc__", None))
+
+
+@cache
+def _documented() -> dict[object, str]:
+    """Where classes and functions are documented."""
+    return {export.value: export.path for export in exports() if export.is_code}
+
+
+def _constant(export: Export) -> str:
+    """A name of a type or a constant, described by the comment at its assignment."""
+    try:
+        comments = ModuleAnalyzer.for_module(export.defined_in).find_attr_docs()
+    except PycodeError as error:
+        raise ValueError(f"{export.defined_in} cannot be read: {error}") from error
+    comment = " ".join(comments.get(("", export.name), ()))
+    return f".. py:data:: {export.path}\n   :no-index-entry:\n\n   {comment}\n\n"
+
+
+def _title(text: str) -> str:
+    return f"{text}\n{'=' * len(text)}\n\n"
+
+
+def _toctree(names: tuple[str, ...] | list[str]) -> str:
+    rows = "".join(f"   {name}\n" for name in names)
+    return f".. toctree::\n   :hidden:\n\n{rows}"
