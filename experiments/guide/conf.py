@@ -52,6 +52,7 @@ html_theme_options = {
     "show_nav_level": 1,
     "show_toc_level": 2,
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],

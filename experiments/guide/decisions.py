@@ -8,7 +8,6 @@ from experiments.guide.exports import exports
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 
-
 #: Definitions of privacy by the flags that ask for them.
 DEFINITIONS = {
     Guarantees.PURE: "ε",

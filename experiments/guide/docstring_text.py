@@ -2,8 +2,8 @@
 
 Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. Here letters become
 italic, indices and powers move down and up, and signs and Greek letters are the printed ones. What
-stands between backticks links to the reference where it is a public name, and is code otherwise;
-ids of the formula sheet link to the index of theorems. Examples and literal blocks stay as they are.
+stands between backticks links to the reference where it is a public name, and is code otherwise; ids
+of the formula sheet link to the index of theorems. Examples and literal blocks stay as they are.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _RAISED = r"\((?:[^()\n]|\([^()\n]*\))*\)|\{[^{}\n]*\}|-?\d+(?:\.\d+)?|-?\w+'?|\
 #: Pieces of prose that are not plain text, the first that fits at each place.
 _PIECE = re.compile(
     rf"""
-    (?P<keep> ^[ ]*[*-][ ](?=\S) | \\. | ``[^`]+`` | :[a-z:]+:`[^`]+` | \*\*[^*\n]+\*\* | \[[A-Z]?\d+\]_
-            | \b(?:e\.g\.|i\.e\.) | (?<=\w)'(?:s|t)\b )
+    (?P<keep> ^[ ]*[*|-][ ]+(?=\S) | \\. | ``[^`]+`` | :[a-z:]+:`[^`]+` | \*\*[^*\n]+\*\*
+            | \[[A-Z]?\d+\]_ | \b(?:e\.g\.|i\.e\.) | (?<=\w)'(?:s|t)\b )
   | `(?P<name>[^`]+)`
   | (?P<id>{ID.pattern})
   | (?P<reals>\bR)(?=\^)
@@ -78,7 +78,7 @@ _PIECE = re.compile(
   | \^(?P<power>{_RAISED})
   | \b(?P<base>[A-Za-z])_(?P<index>[A-Za-z0-9]+'?|[+-](?=\W)|\([^()\n]*\)|\{{[^{{}}\n]*\}})(?![\w])
   | (?P<sign>{_PLAIN.pattern})
-  | (?<![\w'./])(?<!\w-)(?P<letter>[B-HJ-Zb-z])(?P<prime>'(?![a-z]))?(?!\w)
+  | (?<![\w'./])(?<!\w-)(?P<letter>[B-HJ-Zb-z]|A(?=[),|^]|[ ][(=<>+-]))(?P<prime>'(?![a-z]))?(?!\w)
   | (?P<special>[*|_](?=\W|$) | [*|])
     """,
     re.VERBOSE | re.MULTILINE,
@@ -98,10 +98,33 @@ class Place:
 def typeset(lines: list[str], place: Place) -> list[str]:
     """Lines of a docstring in reStructuredText as typeset text in reStructuredText."""
     found: list[str] = []
-    for is_prose, block in _blocks(lines):
+    for is_prose, block in _blocks(_with_displays(lines)):
         text = "\n".join(block)
         found += (_typeset_prose(text, place) if is_prose else text).split("\n")
     return found
+
+
+def _with_displays(lines: list[str]) -> list[str]:
+    """Indented paragraphs below prose, which are formulas, as lines that stay apart."""
+    found: list[str] = []
+    before = ""  # the last line of the paragraph before
+    after_blank = in_display = False
+    for line in lines:
+        if not line.strip():
+            after_blank, in_display = True, False
+        else:
+            if after_blank:
+                deeper = _indent(line) > _indent(before)
+                opens = before.lstrip().startswith((":", "..", "*", "-", ">>>", "**"))
+                in_display = bool(before) and deeper and not opens and not before.endswith("::")
+                indent = _indent(line)
+            before, after_blank = line, False
+        found.append(f"{line[:indent]}| {line[indent:]}" if in_display else line)
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
@@ -109,7 +132,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
     block: list[str] = []
     prose, literal_indent, in_table = True, -1, False
     for line in lines:
-        indent = len(line) - len(line.lstrip())
+        indent = _indent(line)
         blank = not line.strip()
         if literal_indent >= 0 and not blank and indent <= literal_indent:
             literal_indent = -1
@@ -160,7 +183,7 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
         case "index":
             return f"\\ *{piece['base']}*{_role('sub', piece['index'])}"
         case "sign":
-            return _plain(piece["sign"])
+            return PRINTED[piece["sign"]]
         case "letter" | "prime":
             return f"\\ *{piece['letter']}*\\ {'′' if piece['prime'] else ''}"
         case _:

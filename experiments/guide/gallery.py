@@ -55,19 +55,23 @@ def gallery_pages(scripts: Sequence[LoadedScript], folders: Folders) -> dict[str
         name = package.rpartition(".")[2]
         questions.append((name, question, shown))
         sections = [_section(script, folders) for script in shown]
-        pages[name] = _title(question) + "\n".join(sections)
+        asked, _, rest = question.partition("? ")
+        pages[name] = f"{_title(asked.rstrip('?') + '?')}{rest}\n\n" + "\n".join(sections)
     return {"index": _index(questions), **pages}
 
 
 def _index(questions: Sequence[tuple[str, str, Sequence[LoadedScript]]]) -> str:
     text = [
+        ":html_theme.sidebar_secondary.remove: true\n\n",
         _title("Figures"),
         "Each figure answers one question, comes from one script, and checks its own claims. The\n"
         "data, the configuration and the verdicts lie beside it in ``paper_figures/``.\n\n",
     ]
     for name, question, shown in questions:
         cards = "".join(_card(script) for script in shown)
-        text.append(f"{question}\n{'-' * len(question)}\n\n:doc:`All on one page <{name}>`\n\n")
+        asked, _, rest = question.partition("? ")
+        heading = _title(f"{asked.rstrip('?')}?", "-")
+        text.append(f"{heading}{rest} :doc:`All on one page <{name}>`.\n\n")
         text.append(f".. grid:: 1 2 2 3\n   :gutter: 3\n\n{cards}\n")
     contents = "".join(f"   {name}\n" for name, _, _ in questions)
     return "".join(text) + f".. toctree::\n   :hidden:\n\n{contents}"

@@ -31,8 +31,7 @@ def summary(value: object) -> str:
 
 def _index() -> str:
     rows = "".join(
-        f"   * - :doc:`{package} <{package}>`\n"
-        f"     - {summary(importlib.import_module(package))}\n"
+        f"   * - :doc:`{package} <{package}>`\n     - {summary(importlib.import_module(package))}\n"
         for package in packages()
     )
     return (
@@ -87,7 +86,8 @@ def _members(kind: type) -> tuple[list[str], list[str]]:
         if not owner.__module__.startswith("geomdp."):
             continue
         for name, member in vars(owner).items():
-            if name.startswith("_") or name in seen or not _is_documented(member):
+            is_field = name in getattr(kind, "_fields", ())  # of a named tuple
+            if name.startswith("_") or name in seen or is_field or not _is_documented(member):
                 continue
             seen.add(name)
             if owner is kind or owner not in _documented():

@@ -28,16 +28,15 @@ def write_theorems(folder: Path, scripts: Sequence[LoadedScript]) -> None:
 
 
 def _index(pages: Sequence[tuple[str, Paper, Sequence[Theorem]]]) -> str:
-    rows = "".join(
-        f"* :doc:`{name}` ({len(stated)} statements)\n" for name, _, stated in pages
-    )
+    rows = "".join(f"* :doc:`{name}` ({len(stated)} statements)\n" for name, _, stated in pages)
     contents = "".join(f"   {name}\n" for name, _, _ in pages)
     return (
         f"{_title('Theorems')}"
-        f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each names the\n"
-        "functions that hold it and the figures or tests that check it; where the statement differs\n"
-        "from the printed one, it says why. Their ids, such as :ref:`JL-T2 <theorem-JL-T2>`, stand in\n"
-        f"the docstrings of the library.\n\n{rows}\n"
+        f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each names\n"
+        "the functions that hold it and the figures or tests that check it; where the statement\n"
+        "differs from the printed one, it says why. Their ids, such as\n"
+        ":ref:`JL-T2 <theorem-JL-T2>`, stand in the docstrings of the library.\n\n"
+        f"{rows}\n"
         f".. toctree::\n   :hidden:\n\n{contents}"
     )
 

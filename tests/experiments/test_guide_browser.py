@@ -1,0 +1,90 @@
+"""The built guide in Chromium: no error, no page wider than a phone, every picture drawn."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+from experiments.catalogue import SCRIPTS
+from experiments.engine.reproduce import Folders
+from experiments.engine.script import load
+from experiments.guide.build import build_guide
+
+#: One page of each kind; formulas, wide tables, pictures and the chart are among them.
+PAGES = (
+    "index.html",
+    "readers/data_owner.html",
+    "readers/researcher.html",
+    "readers/teacher.html",
+    "use/choose.html",
+    "use/how_many.html",
+    "use/command_line.html",
+    "privacy/record.html",
+    "privacy/exact.html",
+    "privacy/threat_model.html",
+    "gallery/index.html",
+    "gallery/error.html",
+    "theorems/nikolov.html",
+    "reference/geomdp.bodies.html",
+    "reference/geomdp.mechanisms.KNorm.html",
+    "reference/geomdp.tabulation.release.html",
+    "more/extend.html",
+)
+#: Width of a phone and of a screen, in pixels.
+WIDTHS = (400, 1400)
+#: What is wrong with the open page; pictures that load late are asked for first.
+PROBE = """
+const done = arguments[arguments.length - 1];
+const pictures = [...document.querySelectorAll("article img")];
+pictures.forEach((picture) => (picture.loading = "eager"));
+Promise.allSettled(pictures.map((picture) => picture.decode())).then(() => done({
+  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  undrawn: pictures.filter((picture) => !picture.naturalWidth).map((picture) => picture.src),
+  tiny: pictures.filter((picture) => picture.getBoundingClientRect().width < 200).length,
+  raw: [...document.querySelectorAll("article p")].filter(
+    (text) => /\\\\\\(|\\$\\$|:(ref|doc|py:obj):`/.test(text.textContent)).length,
+  remote: performance.getEntriesByType("resource").map((entry) => entry.name)
+    .filter((name) => !name.startsWith("file:") && !name.startsWith("data:")),
+}));
+"""
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("guide")
+    scripts = [load(name) for name in SCRIPTS]
+    return build_guide(scripts, folder, Folders(), examples=False).index.parent
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Chrome]:
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    assert binary, "this test needs chromium on the path"
+    assert driver, "this test needs chromedriver on the path"
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = Chrome(options=options, service=Service(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_and_load_nothing_from_elsewhere(guide: Path, chrome: Chrome, width: int) -> None:
+    # A window cannot be as narrow as a phone, so its measures are set instead.
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for page in PAGES:
+        chrome.get((guide / page).as_uri())
+        seen = chrome.execute_async_script(PROBE)
+        assert seen == {"wide": 0, "undrawn": [], "tiny": 0, "raw": 0, "remote": []}, page
+        severe = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+        assert severe == [], page
