@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.seeds import PUBLIC_SEED
@@ -203,6 +202,8 @@ def principal_axes(moment: FloatArray) -> FloatArray:
     Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
     of equal variance never mix two factors of a product, and shadows of products keep closed forms.
     """
+    from scipy.sparse.csgraph import connected_components  # slow import
+
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
     count, labels = connected_components(linked.astype(np.float64), directed=False)

@@ -17,7 +17,6 @@ Qi and Sun 2006.
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse.linalg
 
 from geomdp._typing import FloatArray
 
@@ -89,6 +88,8 @@ def _newton_step(
     with numbers a and b.
     `size` is the largest entry of b, to which the accuracy of the step is relative.
     """
+    from scipy.sparse.linalg import LinearOperator, cg  # slow import
+
     values, vectors = parts
     positive = np.maximum(values, 0.0)
     gaps = values[:, None] - values[None, :]
@@ -104,8 +105,8 @@ def _newton_step(
         return np.asarray(((vectors @ inner) * vectors).sum(axis=1) + REGULAR * direction)
 
     p = len(gradient)
-    operator = scipy.sparse.linalg.LinearOperator((p, p), matvec=product, dtype=np.float64)
+    operator = LinearOperator((p, p), matvec=product, dtype=np.float64)
     # Quadratic convergence needs more accurate steps as the gradient falls.
     accuracy = min(1e-2, float(np.linalg.norm(gradient)) / size)
-    step, _ = scipy.sparse.linalg.cg(operator, -gradient, rtol=max(accuracy, 1e-12), maxiter=4 * p)
+    step, _ = cg(operator, -gradient, rtol=max(accuracy, 1e-12), maxiter=4 * p)
     return np.asarray(step)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import (
@@ -178,6 +177,8 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
     This turns the error of the images into an error of the gauge. The bound is infinite for bodies
     without a proof.
     """
+    from scipy.spatial.distance import cdist  # slow import
+
     dimension = images.shape[1]
     match body:
         case Box():

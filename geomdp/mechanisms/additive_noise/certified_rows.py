@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from flint import arb_mat, ctx
-from scipy.spatial.distance import cdist
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.sensitivity import answer_hull
@@ -171,10 +170,17 @@ def pulled_back(
     return moved @ inverse.T, float(rounding + solved)
 
 
+def euclidean(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Euclidean distances (a, b) between two lists of points."""
+    from scipy.spatial.distance import cdist  # slow import
+
+    return np.asarray(cdist(first, second))
+
+
 def longest_difference(
     images: FloatArray,
     adjacency: Adjacency,
-    metric: Callable[[FloatArray, FloatArray], FloatArray] = cdist,
+    metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
     """The largest distance of two images (N, r); under add/remove, of one image from 0."""
     if adjacency is Adjacency.ADD_REMOVE:
