@@ -126,6 +126,24 @@ def test_a_flat_box_is_flat():
     assert flat.gauge(np.array([[0.0, 1.0], [0.0, -1.0], [1e-3, 0.0]])).tolist() == [0.5, 1, np.inf]
 
 
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_a_root_of_semi_axes_needs_no_decomposition(monkeypatch, size):
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(6, 4)))[0]
+    root = size * basis * [1.0, 3.0, 0.0, 2.0]
+    left, lengths, _ = np.linalg.svd(root, full_matrices=False)
+
+    def refuse(*_, **__):
+        raise AssertionError("the semi-axes are known")
+
+    monkeypatch.setattr(np.linalg, "svd", refuse)
+    body = Ellipsoid(root)
+    assert body.effective_dimension == 3
+    assert body.radius() == pytest.approx(3 * size)
+    np.testing.assert_allclose(body._axes[1], lengths[:3])
+    np.testing.assert_allclose(np.abs(body._axes[0].T @ left[:, :3]), np.eye(3), atol=1e-12)
+
+
 def test_ellipsoids_of_any_root_agree():
     """The body depends on root root^T alone."""
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomdp.data import numeric_chunks, read_chunks
+from geomdp.data import numeric_chunks, read_chunks, readers
 from geomdp.workloads import Histogram
 
 FRAME = pd.DataFrame({"a": [1, 2, 3, 4, 5], "b": ["x", "y", "NA", "01", "x"], "c": [0.5] * 5})
@@ -254,3 +254,25 @@ def test_numeric_chunks_name_row_and_column(tmp_path, text, wanted):
     path = write(tmp_path / "codes.csv", f"x,y\n0,1\n2,1\n1,{text}\n")
     with pytest.raises(ValueError, match=f"{wanted}: row 2, column 'y' is not"):
         list(numeric_chunks(read_chunks(path, rows=2)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n",
+        "a,b\r\n1,2\r\n",
+        " a ,b b\n1,2\n",
+        '"a",b\n1,2\n',
+        "a,é\n1,2\n",
+        "a,,b\n1,2,3\n",
+        "a,b",
+        "NA,1.50\n1,2\n",
+        "\ufeffa,b\n1,2\n",
+    ],
+)
+def test_a_header_is_the_same_with_and_without_pandas(tmp_path, monkeypatch, text):
+    path = tmp_path / "records.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    found = readers.header(path)
+    monkeypatch.setattr(readers, "_plain_header", lambda path: None)
+    assert found == readers.header(path)

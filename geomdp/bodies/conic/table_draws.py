@@ -27,42 +27,32 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _column(rng, concentration, vectors, directions, before):  # type: ignore[no-untyped-def]
+def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
     """Fill `vectors` (l, 1 + f): shares from a symmetric Dirichlet, then a random frame.
 
     Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
     uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
     t_k = m_k + m_(k+1) + ..., column k of C is (m_k t_(k+1) / t_k)^(1/2) at k and
     -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k. The rows of Q are written to `directions`.
-
-    The rows of Q are orthonormalised rows of a matrix of independent normal numbers, and only
-    inner products of rows matter, also with rows of the `before` contrasts of earlier columns.
-    These have the same law if row number r is (z_1, ..., z_r, c, 0, ..., 0), where the z are
-    normal and c^2 is chi-squared with f - r degrees of freedom: the decomposition of Bartlett
-    1933. Only the first before + l coordinates are written, the others are 0.
     """
     levels, width = vectors.shape
-    used = before + levels - 1
     total = 0.0
     for a in range(levels):
         vectors[a, 0] = rng.standard_gamma(concentration)
         total += vectors[a, 0]
     for a in range(levels):
         vectors[a, 0] /= total
-        vectors[a, 1 : 1 + used] = 0.0
+        vectors[a, 1:] = 0.0
     tail = 1.0
     for k in range(levels - 1):
-        row = before + k
-        for x in range(row):
+        for x in range(width - 1):
             directions[k, x] = rng.standard_normal()
-        directions[k, row] = np.sqrt(2 * rng.standard_gamma((width - 1 - row) / 2))
         for j in range(k):
-            # Row j ends before row k does.
-            overlap = _product(directions[j, : before + j + 1], directions[k])
-            for x in range(before + j + 1):
+            overlap = _product(directions[j], directions[k])
+            for x in range(width - 1):
                 directions[k, x] -= overlap * directions[j, x]
-        length = np.sqrt(_product(directions[k, : row + 1], directions[k]))
-        for x in range(row + 1):
+        length = np.sqrt(_product(directions[k], directions[k]))
+        for x in range(width - 1):
             directions[k, x] /= length
         share = vectors[k, 0]
         left = 0.0
@@ -70,11 +60,11 @@ def _column(rng, concentration, vectors, directions, before):  # type: ignore[no
             left += vectors[a, 0]
         own = np.sqrt(share * left / tail)
         others = -np.sqrt(share / (tail * left))
-        for x in range(row + 1):
+        for x in range(width - 1):
             vectors[k, 1 + x] += own * directions[k, x]
         for a in range(k + 1, levels):
             factor = others * vectors[a, 0]
-            for x in range(row + 1):
+            for x in range(width - 1):
                 vectors[a, 1 + x] += factor * directions[k, x]
         tail = left
 
@@ -185,17 +175,12 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
             for i in range(columns):
                 low, high = starts[i], starts[i + 1]
                 concentration = (order - (high - low - 1)) / 2 + 1
-                _column(rng, concentration, vectors[low:high], directions, low - i)
+                _column(rng, concentration, vectors[low:high], directions)
                 for a in range(low, high):
                     cells[a, low:high] = 0.0
                     cells[a, a] = vectors[a, 0]
-                for j in range(i):
-                    # The vectors of column j have this many coordinates, the others are 0.
-                    filled = 1 + starts[j + 1] - (j + 1)
-                    for b in range(starts[j], starts[j + 1]):
-                        earlier = vectors[b, :filled]
-                        for a in range(low, high):
-                            cells[a, b] = cells[b, a] = _product(earlier, vectors[a])
+                    for b in range(low):
+                        cells[a, b] = cells[b, a] = _product(vectors[a], vectors[b])
                 if limit < np.inf:
                     total = _added(cells, starts, tested, i, total, limit)
                     if total > limit:

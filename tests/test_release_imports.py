@@ -1,0 +1,50 @@
+"""What the command `release` needs not import, and that its files are the same without it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from geomdp.cli.output_files import _csv, encoded
+
+#: Runs the command of the arguments and prints the slow imports that it made.
+PROGRAM = """
+import sys
+from geomdp.cli import main
+try:
+    main()
+finally:
+    slow = ("pandas", "matplotlib", "cvxpy", "scipy.optimize", "scipy.spatial", "scipy.stats")
+    print("imported:", [name for name in slow if name in sys.modules])
+"""
+
+
+def test_a_release_from_a_file_imports_nothing_slow_that_it_can_do_without(tmp_path):
+    place = str(tmp_path / "tables.csv")
+    flags = ["--sample", "affairs", "--workload", "marginals:2", "--columns", "religious,children"]
+    command = ["release", *flags, "--mechanism", "laplace", "--epsilon", "1", "--out", place]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "imported: []" in done.stdout
+    assert list(pd.read_csv(place)["table"].unique()) == ["children x religious"]
+
+
+def test_a_csv_file_is_that_of_pandas():
+    columns = {
+        "table": ['a "quoted" name', "b, c", "line\nbreak", "d"],
+        "label": [None, "[0, 1)", "", "é"],
+        "answer": np.array([0.1 + 0.2, 1e-17, -1e22, 5e-324]),
+        "count": np.array([1, -2, 3, 2**40]),
+    }
+    assert _csv(columns) == encoded(pd.DataFrame(columns), Path("a.csv"))
+    single = {"label": ["a", "b"]}
+    assert _csv(single) == encoded(pd.DataFrame(single), Path("a.csv"))
