@@ -35,7 +35,7 @@ def test_a_release_from_a_file_imports_nothing_slow_that_it_can_do_without(tmp_p
         timeout=120,
     )
     assert "imported: []" in done.stdout
-    assert list(pd.read_csv(place)["table"].unique()) == ["children x religious"]
+    assert list(pd.read_csv(place)["table"].unique()) == ["religious x children"]
 
 
 def test_a_csv_file_is_that_of_pandas():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
+#: A name in a header that has no quotation mark or comma in it, with or without marks around it.
+PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
 def read_chunks(
@@ -157,7 +160,7 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def _plain_header(path: Path) -> list[str] | None:
-    """Names of the first line of an ASCII file without quotation marks, which needs no pandas.
+    """Names of a first line of ASCII that needs no pandas: plain, or each in quotation marks.
 
     None for any other file: pandas then reads the header, or says what is wrong.
     """
@@ -166,9 +169,12 @@ def _plain_header(path: Path) -> list[str] | None:
     with path.open("rb") as file:
         line = file.readline(LONGEST_HEADER)
     text = line.removesuffix(b"\n").removesuffix(b"\r")
-    if text == line or not text.isascii() or not text.strip() or any(c in text for c in b'"\r\0'):
+    if text == line or not text.isascii() or not text.strip() or b"\r" in text or b"\0" in text:
         return None
-    return text.decode().split(",")
+    fields = text.decode().split(",")
+    if not all(PLAIN_NAME.fullmatch(field) for field in fields):
+        return None
+    return [field.strip('"') for field in fields]
 
 
 def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
