@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -66,7 +66,8 @@ class _Coding:
     def decoded(self, batch: pa.RecordBatch) -> list[Codes] | None:
         """The codes of a batch, column by column, or None if a value has none."""
         # Not `to_numpy`, which imports pandas. The codes are whole numbers, and none is missing.
-        codes = [np.from_dlpack(batch.column(i)) for i in range(len(self.columns))]
+        read = range(len(self.columns))
+        codes = [cast("Codes", np.from_dlpack(batch.column(i))) for i in read]
         found = (code.max() == none for code, none in zip(codes, self.unknown, strict=True))
         return None if any(found) else codes
 

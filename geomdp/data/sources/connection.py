@@ -32,9 +32,11 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database of its own: a DuckDB file, opened for reading only, or an empty one for None."""
     import duckdb
 
-    config = {"temp_directory": spill_folder(os.getpid())}
-    reads = database is not None
-    with duckdb.connect(database or ":memory:", read_only=reads, config=config) as connection:
+    with duckdb.connect(
+        database or ":memory:",
+        read_only=database is not None,
+        config={"temp_directory": spill_folder(os.getpid())},
+    ) as connection:
         yield connection
 
 
@@ -47,8 +49,9 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
     """
     import duckdb
 
-    config = {"enable_external_file_cache": False, "temp_directory": spill_folder(process)}
-    return duckdb.connect(config=config)
+    return duckdb.connect(
+        config={"enable_external_file_cache": False, "temp_directory": spill_folder(process)}
+    )
 
 
 @functools.cache
