@@ -60,25 +60,36 @@ class Ellipsoid(Body):
         object.__setattr__(self, "root", root)
 
     def _summary(self) -> str:
-        return f"{len(self._axes[1])} axes"
+        return f"{self.effective_dimension} axes"
 
     @cached_property
     def _axes(self) -> tuple[FloatArray, FloatArray]:
-        """Orthonormal axis directions (m, rank) and semi-axis lengths (rank,), longest first."""
+        """Orthonormal axis directions (m, rank) and semi-axis lengths (rank,)."""
+        left, lengths, _ = np.linalg.svd(self.root, full_matrices=False)
+        kept = significant(lengths)
+        return np.ascontiguousarray(left[:, kept]), lengths[kept]
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        """Semi-axis lengths (rank,), longest first.
+
+        If the columns of the root are orthogonal, as in most workloads, these are their lengths.
+        The decomposition takes some twenty times as long as the products that show this.
+        """
         size = float(np.abs(self.root).max(initial=0.0)) or 1.0
         columns = self.root / size  # so that squares neither underflow nor overflow
         gram = columns.T @ columns
         lengths = np.sqrt(np.diagonal(gram))
-        scale = np.outer(lengths, lengths)
-        if (np.abs(gram - np.diag(np.diagonal(gram))) <= ORTHOGONAL * scale).all():
-            # The columns are the semi-axes, as in most workloads: no decomposition is needed, which
-            # takes some twenty times as long as these products.
-            order = np.argsort(-lengths, kind="stable")
-            order = order[significant(lengths[order])]
-            return np.ascontiguousarray(columns[:, order] / lengths[order]), size * lengths[order]
-        left, lengths, _ = np.linalg.svd(self.root, full_matrices=False)
-        kept = significant(lengths)
-        return np.ascontiguousarray(left[:, kept]), lengths[kept]
+        between = np.abs(gram - np.diag(np.diagonal(gram)))
+        if (between <= ORTHOGONAL * np.outer(lengths, lengths)).all():
+            lengths = -np.sort(-lengths)
+            return np.asarray(size * lengths[significant(lengths)])
+        return self._axes[1]
+
+    @property
+    def effective_dimension(self) -> int:
+        """Rank of the root."""
+        return len(self._lengths)
 
     @property
     def dimension(self) -> int:
@@ -117,7 +128,7 @@ class Ellipsoid(Body):
 
     def radius(self) -> float:
         """Longest semi-axis."""
-        return float(self._axes[1].max(initial=0.0))
+        return float(self._lengths.max(initial=0.0))
 
     def affine_hull(self) -> AffineHull:
         """The span of the axes."""
@@ -132,12 +143,11 @@ class Ellipsoid(Body):
 
     def second_moment(self) -> FloatArray:
         """root root^T / (rank + 2) (JL-L14)."""
-        directions, lengths = self._axes
-        return np.asarray((directions * lengths**2) @ directions.T / (len(lengths) + 2))
+        return np.asarray(self.root @ self.root.T / (self.effective_dimension + 2))
 
     def volume(self) -> float:
         """kappa_rank times the product of the semi-axes."""
-        lengths = self._axes[1]
+        lengths = self._lengths
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -165,5 +175,5 @@ class Ellipsoid(Body):
     def gauge_bound(self, l1: float, l2: float) -> float | None:
         """l2 over the shortest semi-axis; None for a single point."""
         del l1
-        lengths = self._axes[1]
+        lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None
