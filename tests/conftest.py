@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 # Time belongs in benchmarks: a deadline would fail on a busy machine. Fixed examples make every
@@ -22,3 +23,25 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="geomdp-tests-")
     os.environ["GEOMDP_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+#: Files with tests of ten seconds and more. They run first: a long test at the end would leave the
+#: other processes idle.
+LONGEST = (
+    "tests/test_contributing.py",
+    "tests/test_experiments.py",
+    "tests/experiments/test_peers.py",
+)
+
+
+@pytest.hookimpl(trylast=True)  # after tests that are not asked for have been left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move the tests of `LONGEST` to the front, and leave the order as it is otherwise.
+
+    Each process of `--dist worksteal` begins with a half of the list, so that tests of one file,
+    which share bodies and mechanisms, mostly run in one process. The long tests are dealt out to
+    the beginnings of both halves.
+    """
+    first = [item for item in items if item.nodeid.startswith(LONGEST)]
+    rest = [item for item in items if not item.nodeid.startswith(LONGEST)]
+    half = (len(items) + 1) // 2 - len(first[::2])
+    items[:] = [*first[::2], *rest[:half], *first[1::2], *rest[half:]]

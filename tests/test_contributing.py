@@ -200,8 +200,12 @@ print("WholeBall" in str(advice.table.to_string()))
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what the steps touch; commands run in it import its modules, not ours."""
-    ignored = shutil.ignore_patterns("__pycache__", "results")
+    """A copy of what the steps touch; commands run in it import its modules, not ours.
+
+    Compiled code is copied as well: it is stored beside its source, and is valid for a source of
+    the same size and time of change.
+    """
+    ignored = shutil.ignore_patterns("results")
     for folder in ("geomdp", "experiments", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     for name in ("pyproject.toml", "README.md"):

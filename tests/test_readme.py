@@ -61,6 +61,8 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(answer.startswith("SmoothAnswer(value=") for answer in answers)
 
 
+# `.ci/run` runs these commands in three environments, and looks for the same files.
+@pytest.mark.slow
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
     assert len(commands("geomdp")) == 2
