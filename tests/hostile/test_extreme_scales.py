@@ -53,14 +53,14 @@ def test_every_mechanism_with_a_constructor_is_tried() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_absurd_losses_are_refused_with_the_range(name: str, loss: float) -> None:
     good = CONSTRUCTORS[name].good
-    with pytest.raises(ValueError, match="of a mechanism must be from 1e-12 to 1e.12, got"):
+    with pytest.raises(ValueError, match=r"of a mechanism must be from 1e-12 to 1e\+12, got"):
         KINDS[name](**(good | {"privacy": with_loss(good["privacy"], loss)}))
 
 
 @pytest.mark.parametrize("loss", ABSURD)
 @pytest.mark.parametrize(("name", "privacy"), PAIRS)
 def test_every_noise_refuses_absurd_losses(name: str, privacy: Privacy, loss: float) -> None:
-    with pytest.raises(ValueError, match="of a mechanism must be from 1e-12 to 1e.12, got"):
+    with pytest.raises(ValueError, match=r"of a mechanism must be from 1e-12 to 1e\+12, got"):
         ADDITIVE[name][0](workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
 
 
@@ -80,7 +80,7 @@ def test_losses_at_the_ends_of_the_range_are_taken(
 def test_absurd_answers_are_refused_with_the_range(
     name: str, privacy: Privacy, size: float
 ) -> None:
-    with pytest.raises(ValueError, match="l1 norm from 1e-60 to 1e.60, got .*another unit"):
+    with pytest.raises(ValueError, match=r"l1 norm from 1e-60 to 1e\+60, got .*another unit"):
         ADDITIVE[name][0](workloads.Explicit(size * SQUARE), n=N, privacy=privacy)
 
 
