@@ -52,7 +52,7 @@ class ImplicitMap(Protocol):
     def __matmul__(self, columns: Columns) -> FloatArray:
         """The product with columns (p, b) or one column (p,)."""
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> FloatArray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         """The matrix (m, p), for small maps."""
 
     def image_variances(self, noise: Noise) -> FloatArray:

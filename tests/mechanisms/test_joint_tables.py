@@ -342,5 +342,5 @@ def test_counts_without_the_measured_tables_are_refused():
 
 
 def test_too_many_answers_are_refused_before_anything_is_computed():
-    with pytest.raises(WorkloadSizeError, match=r"2\^18"):
+    with pytest.raises(WorkloadSizeError, match=r"2\^19"):
         WeightedMarginals().design(MarginalTables([2] * 100, 3), REPLACE)

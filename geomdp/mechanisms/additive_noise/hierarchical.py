@@ -21,7 +21,7 @@ class Hierarchical(StrategyMechanism):
     simplex (X-SIM). Under add/remove it is K-norm noise of the l1 ball, which is Laplace noise. R_i
     are the least-squares weights, and the epsilon_i add up to epsilon. The partitions are
 
-    * for tables, the marginals of sets of columns;
+    * for tables, those of chosen sets of columns (`WeightedMarginals`);
     * for listed universes, the better of a binary tree over the elements and of the histogram with
       one coarse set of soft bins (`SoftBins`).
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,7 +66,9 @@ class Interactions:
 
     def within(self, table: Columns) -> list[int]:
         """Numbers of the sets U within a table of any columns."""
-        return [self.number[U] for U, _ in self._within(table)]
+        orders = range(min(self.order, len(table)) + 1)
+        sets = itertools.chain.from_iterable(itertools.combinations(table, j) for j in orders)
+        return [self.number[U] for U in sets if U in self.number]
 
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
         """Where the interactions within a table stand after `to_interactions`.
@@ -74,17 +76,23 @@ class Interactions:
         For each U within the table its number, the places of its coordinates among the cells, and
         their places among the coordinates of all interactions.
         """
+        patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
-        for U, places in self._within(table):
+        for U, places in self._named(table, patterns):
             u = self.number[U]
             found.append((u, places, np.arange(self._starts[u], self._starts[u + 1])))
         return found
 
-    def _within(self, table: Columns) -> list[tuple[Columns, IntArray]]:
-        """The sets U within a table, and the places of their coordinates among its cells."""
-        patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
+    def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
+        """The sets U within a table asked for, and their places among its cells."""
+        return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
+
+    def _named(
+        self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
+    ) -> Iterator[tuple[Columns, IntArray]]:
+        """Patterns on the axes of a table, by the columns of these axes."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
-        return [(U, places) for U, places in named if U in self.number]
+        return ((U, places) for U, places in named if U in self.number)
 
     def to_interactions(self, table: Columns, cells: FloatArray) -> FloatArray:
         """Counts of the cells of a table, (cells, b), in the basis of its interactions."""
@@ -151,7 +159,6 @@ class Interactions:
         return {shape: np.stack(places) for shape, places in groups.items()}
 
 
-@cache
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
     """Sets of at most `most` axes, and where their interaction stands among prod(shape) cells.
 
@@ -166,6 +173,10 @@ def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray
                 places = (places[:, None] + strides[i] * np.arange(1, shape[i])).ravel()
             found.append((chosen, places))
     return found
+
+
+#: As `_patterns`, for tables asked for: many have the same shape.
+_known_patterns = lru_cache(maxsize=256)(_patterns)
 
 
 @cache

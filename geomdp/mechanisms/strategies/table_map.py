@@ -68,13 +68,13 @@ class TableMap:
     def __matmul__(self, columns: Columns) -> FloatArray:
         """R x for columns x, (cells, b) or (cells,)."""
         if columns.ndim == 1:
-            return self._image(columns[:, None])[:, 0]
+            return self._image(columns.reshape((-1, 1)))[:, 0]
         return self._image(columns)
 
     def _image(self, columns: Columns) -> FloatArray:
         return self.interactions.to_answers(self.to_coordinates(columns))
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> FloatArray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         """The matrix (m, cells), for tables of few cells."""
         del copy
         return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)

@@ -38,8 +38,8 @@ MAX_CELLS = MAX_WHOLE
 MAX_MEASURED = 1 << 22
 #: Largest number of pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
-#: Largest number of answers: they are checked on 64 records, in arrays of 128 MB.
-MAX_ANSWERS = 1 << 18
+#: Largest number of answers: they are checked on 64 records, in arrays of 256 MB.
+MAX_ANSWERS = 1 << 19
 #: Random elements on which the measurements must rebuild the answers: a missing interaction shows
 #: on nearly every pair of them.
 CHECKED = 64
@@ -77,7 +77,7 @@ class WeightedMarginals:
             raise ValueError(f"workload must be MarginalTables, got {workload!r}")
         if workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
-                f"tables must have at most 2^18 cells in all, got {workload.n_queries}"
+                f"tables must have at most 2^19 cells in all, got {workload.n_queries}"
             )
         interactions = Interactions(workload)
         candidates = _Candidates(interactions, adjacency)
