@@ -14,6 +14,7 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.table_queries import TableQueries
 
 #: Largest universe for which a p-identity strategy is tried by default: it takes two seconds on one
 #: core.
@@ -36,7 +37,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
     """
     workload = enumerable(workload)
     found: list[Strategy] = []
-    if isinstance(workload, MarginalTables):
+    if isinstance(workload, TableQueries):
         found.append(WeightedMarginals())
     if sign_products(workload) is not None:
         found.append(WeightedSigns())
@@ -65,6 +66,8 @@ def hierarchical_strategies(workload: Workload) -> list[Strategy]:
     if isinstance(workload, MarginalTables):
         return [WeightedMarginals(SimplexCells())]
     found: list[Strategy] = []
+    if isinstance(workload, TableQueries):
+        found.append(WeightedMarginals(SimplexCells()))
     if _listed(workload, MAX_LISTED):
         found.append(Tree(SimplexCells()))
     if _listed(workload, MAX_OPTIMISED):

@@ -27,7 +27,8 @@ from geomdp.mechanisms.strategies.interactions import Columns, Interactions
 from geomdp.mechanisms.strategies.table_map import TableMap
 from geomdp.mechanisms.strategies.weights import Split, best_split
 from geomdp.privacy import Adjacency
-from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
+from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.workloads.table_queries import TableQueries
 
 #: Largest number of sets of columns that are all considered at once.
 MAX_SETS = 1 << 11
@@ -50,8 +51,9 @@ class WeightedMarginals:
     """Marginal tables of sets of columns, each with a share of the budget.
 
     Candidates are all sets of columns where there are at most 2^11, with at most 2^20 cells in the
-    table of all columns, else those of at most k columns; the table of all columns; and the blocks
-    of covering designs, which together hold all sets of k columns, or of fewer. A table of all of
+    table of all columns, else those of at most k columns, k the most of a table asked for; the
+    table of all columns; and the blocks of covering designs, which together hold all sets of k
+    columns, or of fewer. A table of all of
     12 binary columns answers 3-way tables with a fourth of the noise that 3-way tables need.
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
     estimate of it; least squares weighs the estimates by their precision. Each table is measured by
@@ -71,10 +73,11 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            For another workload than `MarginalTables`, or one of too many tables.
+            For a workload that does not ask for tables, as `MarginalTables` and `ChosenTables` do,
+            or asks for too many.
         """
-        if not isinstance(workload, MarginalTables):
-            raise ValueError(f"workload must be MarginalTables, got {workload!r}")
+        if not isinstance(workload, TableQueries):
+            raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
         if workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
                 f"tables must have at most 2^19 cells in all, got {workload.n_queries}"
