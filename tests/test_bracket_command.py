@@ -52,7 +52,7 @@ def test_the_certificate_passes_the_check(run: Run) -> None:
         (["--metric", "l3"], "must be one of mean-l2, rms, worst-case, got 'l3'"),
         (["--out", "lower.csv"], "--out must name a file ending in .json"),
         (["--out", "no/lower.json"], "--out must be in an existing folder"),
-        (["--alpha", "0.9", "--out", "lower.json"], "--out has nothing to write: n >= 1"),
+        (["--alpha", "0.9", "--out", "lower.json"], "has no certificate: n >= 1"),
     ],
 )
 def test_bad_input_is_one_line(run: Run, change: list[str], message: str) -> None:
