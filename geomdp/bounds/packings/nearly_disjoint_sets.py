@@ -58,8 +58,12 @@ class Singletons:
     --------
     >>> import math
     >>> import geomdp as gd
-    >>> gd.bounds.RandomSignSets(500, gd.bounds.Singletons(math.log(1000)))
-    RandomSignSets(500 queries, Singletons(log_count=6.907755278982137), failure=1e-06)
+    >>> sets = gd.bounds.Singletons(math.log(1000))
+    >>> sets.size, sets.difference
+    (1, 2)
+    >>> packing = gd.bounds.RandomSignSets(500, sets)
+    >>> round(packing.separation(gd.bounds.MeanL2()), 3)
+    1.109
     """
 
     log_count: float
