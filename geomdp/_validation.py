@@ -38,7 +38,7 @@ def real_number(value: object) -> float:
         return math.nan
     try:
         return float(value)
-    except OverflowError:  # a whole number beyond float64; no caller's range includes infinity
+    except OverflowError:  # a whole number too large for float64
         return math.inf
 
 

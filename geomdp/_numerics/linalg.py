@@ -1,4 +1,4 @@
-"""Affine hulls, in which lower-dimensional bodies and noise live, and half-vectorisation."""
+"""Affine hulls of lower-dimensional bodies and noise, and vectors of symmetric matrices."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Body(abc.ABC):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser over K of <u, x> for each row u of (b, m): (b, m)."""
         del directions
-        raise MissingOracle(self, "extreme_point", "its own linear maximisation")
+        raise MissingOracle(self, "extreme_point", "a method of its own")
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists."""
@@ -190,7 +190,7 @@ class Body(abc.ABC):
     def facets(self, points: FloatArray) -> Facets:
         """Gauges (b,), and normals (b, m) of supporting hyperplanes, for each row x of (b, m)."""
         del points
-        raise MissingOracle(self, "facets", "its own polar oracle")
+        raise MissingOracle(self, "facets", "a method of its own")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K and u != 0 of (b, m)."""
@@ -244,7 +244,7 @@ class Body(abc.ABC):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Independent points (n, m), exactly uniform on K (within its affine hull)."""
         del n, rng
-        raise MissingOracle(self, "sample_uniform", "an exact sampler")
+        raise MissingOracle(self, "sample_uniform", "an exact sampler (see geomdp.sample_uniform)")
 
     def centroid(self) -> FloatArray:
         """E[x] (m,) for x uniform on K (within its affine hull), in closed form."""

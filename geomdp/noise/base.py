@@ -44,3 +44,10 @@ class Noise(Protocol):
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2, the trace of the covariance, exact (stderr 0) or estimated."""
+
+
+def checked_noise(noise: object) -> Noise:
+    """Return `noise`; ``ValueError`` if it does not have all methods of `Noise`."""
+    if not isinstance(noise, Noise):
+        raise ValueError(f"noise must be a Noise, got {type(noise).__name__}")
+    return noise

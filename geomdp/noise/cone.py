@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
 from geomdp.noise.image_moments import ImageMoments
@@ -85,7 +86,7 @@ class ConeNoise:
         matrix: sp.csr_array | None = None,
         constant: FloatArray | None = None,
     ) -> None:
-        if not body.implements(Body.sample_uniform):
+        if not checked_body(body).implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if matrix is not None and matrix.shape[1] != body.dimension:
             raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")

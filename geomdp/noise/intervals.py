@@ -12,7 +12,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import probability
 from geomdp.bodies.conic.table_moments import TableMoments
-from geomdp.noise.base import Noise
+from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.image_moments import DRAWS
@@ -54,7 +54,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Raises
     ------
     ValueError
-        If `confidence` is not between 0 and 1.
+        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1.
 
     Notes
     -----
@@ -87,6 +87,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     (3,)
     """
     beta = 1 - probability(confidence, "confidence")
+    checked_noise(noise)
     if isinstance(noise, LaplaceNoise):
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
@@ -123,7 +124,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     Raises
     ------
     ValueError
-        If `confidence` is not between 0 and 1.
+        If `noise` is not a `Noise`, or `confidence` is not between 0 and 1.
 
     Examples
     --------
@@ -133,6 +134,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     [3.6761, 3.6761]
     """
     beta = 1 - probability(confidence, "confidence")
+    checked_noise(noise)
     if isinstance(noise, LaplaceNoise):
         # P(max |Z_j| <= c) = (1 - exp(-c / b))^m; log1p and expm1 keep small beta exact.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)

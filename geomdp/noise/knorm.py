@@ -11,6 +11,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import UniformSampler
@@ -79,7 +80,7 @@ class KNormNoise:
         sampler: UniformSampler,
         squared_length: Estimate | None = None,
     ) -> None:
-        if not body.symmetric:
+        if not checked_body(body).symmetric:
             raise ValueError(f"body must be symmetric, got {body!r}")
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")

@@ -150,6 +150,9 @@ class MappedNoise:
         self.parts = tuple(parts)
         if not self.parts:
             raise ValueError("parts must hold at least 1 part, got none")
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise ValueError(f"parts must be a sequence of Part, got {type(part).__name__}")
         m = self.parts[0].matrix.shape[0]
         for part in self.parts:
             if part.matrix.shape != (m, part.noise.dimension):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
 from geomdp.noise.image_moments import ImageMoments
@@ -63,7 +64,7 @@ class PairedNoise:
     sampler = Exact()
 
     def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
-        if not body.implements(Body.sample_uniform):
+        if not checked_body(body).implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if body.effective_dimension < body.dimension:
             raise ValueError(f"body must be full-dimensional, got {body!r}")

@@ -67,6 +67,9 @@ class RecursiveNoise:
     """
 
     def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
+        for level in levels:
+            if not isinstance(level, Level):
+                raise ValueError(f"levels must be a sequence of Level, got {type(level).__name__}")
         if not levels or len({len(level.basis) for level in levels}) != 1:
             raise ValueError(
                 f"levels must be a list of at least 1 level, all in the same R^m, got {levels!r}"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from geomdp._typing import RandomState
 from geomdp._validation import vector, whole
 from geomdp.bodies import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry import project
 from geomdp.geometry.sampling import HitAndRun, Kernel
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units, figure_of
@@ -169,5 +170,5 @@ def animate_projection(
 
 
 def _require_planar(body: Body) -> None:
-    if body.dimension != 2:
+    if checked_body(body).dimension != 2:
         raise ValueError(f"body must have dimension 2, got {body.dimension}")

@@ -53,9 +53,9 @@ class ErrorCurve:
     --------
     >>> import geomdp as gd
     >>> W = gd.workloads.Histogram(3)
-    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.PureDP(1.0), exact_only=True)
+    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.ZCDP(0.5), exact_only=True)
     >>> sorted(curve.table["quantity"].unique())
-    ['excluded', 'predicted']
+    ['predicted']
     >>> curve.table["n"].max().item()
     1000
     """
@@ -152,12 +152,12 @@ def error_curve(
     --------
     >>> import geomdp as gd
     >>> W = gd.workloads.Histogram(3)
-    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.PureDP(1.0), exact_only=True)
+    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.ZCDP(0.5), exact_only=True)
     >>> curve.figure.axes[0].get_xlabel()
     'number of records $n$'
-    >>> laplace = curve.table[curve.table["curve"] == "Laplace"]
-    >>> laplace[["n", "rmse"]].round(4).to_numpy().tolist()
-    [[100.0, 0.0283], [1000.0, 0.0028]]
+    >>> gaussian = curve.table[curve.table["curve"] == "Gaussian"]
+    >>> gaussian[["n", "rmse"]].round(4).to_numpy().tolist()
+    [[100.0, 0.0115], [1000.0, 0.0012]]
     """
     table = error_table(
         workload,

@@ -14,6 +14,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, vector
 from geomdp.bodies import Ball, Body, CrossPolytope, LinearImage, Scaled
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
+from geomdp.noise.base import checked_noise
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
 from geomdp.plotting.outlines import shadow_outline
 
@@ -157,7 +158,7 @@ def draw_noise(
     levels = sorted(_checked_share(share) for share in shares)
     if not levels:
         raise ValueError("shares must contain at least 1 number, got none")
-    m = noise.dimension
+    m = checked_noise(noise).dimension
     matrix = np.eye(2) if rows is None and m == 2 else rows
     if matrix is None:
         raise ValueError(f"rows must be given for noise in {m} dimensions")

@@ -9,6 +9,7 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
+from geomdp.bodies.operand import checked_body
 
 #: Numbers of directions: in the plane one every half degree, in space about 4 degrees apart.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
@@ -89,7 +90,7 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     >>> np.linalg.norm(hexagon.points, axis=1).round(4).tolist()
     [1.633, 1.633, 1.633, 1.633, 1.633, 1.633]
     """
-    if body.implements(Body.vertex_list) and len(body.vertex_list()) <= MAX_VERTICES:
+    if checked_body(body).implements(Body.vertex_list) and len(body.vertex_list()) <= MAX_VERTICES:
         return hull_of(body.vertex_list() @ rows.T)
     directions = unit_directions(len(rows))
     if body.implements(Body.extreme_point):
@@ -120,7 +121,7 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
     >>> np.linalg.norm(circle.points, axis=1).round(6).max().item()
     0.8
     """
-    if not body.contains(centre[None])[0]:
+    if not checked_body(body).contains(centre[None])[0]:
         raise ValueError("centre must lie in the body, got a point outside")
     directions = unit_directions(len(rows))
     _, reach = body.chord(np.tile(centre, (len(directions), 1)), directions @ rows)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, vector
 from geomdp.bodies import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
 from geomdp.plotting.outlines import Outline, shadow_outline, slice_outline
 
@@ -75,7 +76,7 @@ def draw(
     1.0
     >>> plt.close(figure)
     """
-    m, r = body.dimension, body.effective_dimension
+    m, r = checked_body(body).dimension, body.effective_dimension
     if m in (2, 3):
         rows: FloatArray = np.eye(m)
     elif r in (2, 3):
@@ -195,8 +196,8 @@ def draw_slice(
 
 def _picture_rows(rows: npt.ArrayLike, body: Body) -> FloatArray:
     checked = finite_array(rows, "rows", ndim=2)
-    if checked.shape not in ((2, body.dimension), (3, body.dimension)):
-        m = body.dimension
+    m = checked_body(body).dimension
+    if checked.shape not in ((2, m), (3, m)):
         raise ValueError(f"rows must have shape (2, {m}) or (3, {m}), got {checked.shape}")
     return checked
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from geomdp._validation import batch, finite_array, positive
 from geomdp.bodies import Body, Halfspace
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry import project
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
 
@@ -72,7 +73,7 @@ def draw_projection(
     4
     >>> plt.close(figure)
     """
-    points = batch(np.asarray(answers, dtype=np.float64), body.dimension, "answers")
+    points = batch(answers, checked_body(body).dimension, "answers")
     ax = axes_of(_planar_or_spatial(body), ax)
     nearest = np.array([project(body, point).point for point in points])
     ring = ax.plot(*points.T, ls="", marker="o", mfc="white", color=colour, label=label or "_")
@@ -132,6 +133,8 @@ def draw_hyperplane(
     'separates'
     >>> plt.close(figure)
     """
+    if not isinstance(halfspace, Halfspace):
+        raise ValueError(f"halfspace must be a Halfspace, got {type(halfspace).__name__}")
     normal = finite_array(halfspace.normal, "normal", ndim=1)
     if len(normal) != 2:
         raise ValueError(f"halfspace must lie in the plane, got dimension {len(normal)}")

@@ -41,6 +41,8 @@ def chosen_columns(
     >>> gd.tabulation.chosen_columns(schema, ["sex"])
     {'sex': ('female', 'male')}
     """
+    if not isinstance(schema, Schema):
+        raise ValueError(f"schema must be a Schema, got {type(schema).__name__}")
     sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels
     if real:

@@ -57,15 +57,16 @@ class Tabulation:
 
     A seed makes this a simulation, which has no guarantee:
 
-    >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, rng=0)
+    >>> laplace = gd.mechanisms.Laplace
+    >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, mechanism=laplace, rng=0)
     >>> result.statement
     'consistent: no cell is negative, each table adds up, tables agree'
     >>> result.to_frame()[["table", "answer", "standard_error", "low", "high"]].round(3)
         table  answer  standard_error    low   high
-    0     sex   0.504           0.005  0.494  0.514
-    1     sex   0.496           0.005  0.486  0.506
-    2  smokes   0.744           0.005  0.734  0.754
-    3  smokes   0.256           0.005  0.246  0.266
+    0     sex   0.505           0.014  0.473  0.533
+    1     sex   0.495           0.014  0.464  0.524
+    2  smokes   0.755           0.014  0.695  0.755
+    3  smokes   0.245           0.014  0.186  0.246
     """
 
     released: Release

@@ -31,8 +31,8 @@ ColumnLabels = Mapping[str, Sequence[str]]
 #: Largest number of queries the command accepts: 2-way tables of 100 binary columns are 19800.
 #: Mechanisms that store a basis of the answers refuse such workloads themselves.
 MAX_QUERIES = 32768
-#: Largest number of signs of random sign queries: 2^24 float64 are 128 MB. And the public seed from
-#: which they are drawn.
+#: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
+#: from which the signs are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
@@ -115,7 +115,20 @@ class Task:
 
 @dataclass(frozen=True)
 class WorkloadKind:
-    """One row of the table of specifications.
+    """One kind of specification: a row of the table `WORKLOAD_KINDS`.
+
+    Parameters
+    ----------
+    name : str
+        The word before the colon, such as ``marginals``.
+    argument : str
+        What stands after the colon, in capitals, such as ``K``; empty if there is no argument.
+    summary : str
+        The queries in a few words.
+    build : callable
+        Makes the task from the columns and the argument.
+    real : bool
+        Whether the queries are about real columns.
 
     Examples
     --------
@@ -139,7 +152,7 @@ class WorkloadKind:
 
 
 def takes_reals(spec: str) -> bool:
-    """Whether a specification is about real columns; False for an unknown one.
+    """Whether a specification is about real columns; False if its name is unknown.
 
     Examples
     --------
@@ -147,12 +160,24 @@ def takes_reals(spec: str) -> bool:
     >>> gd.tabulation.takes_reals("marginals:2"), gd.tabulation.takes_reals("second-moments")
     (False, True)
     """
-    name = spec.partition(":")[0]
+    name = _parts(spec)[0]
     return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
 
 
 def parse_workload(spec: str, columns: ColumnLabels) -> Task:
-    """The task that `spec` stands for on `columns`.
+    """The task that the specification `spec` describes, for `columns`.
+
+    Parameters
+    ----------
+    spec : str
+        A specification such as ``marginals:2``.
+    columns : mapping of str to sequence of str
+        The columns in order, with the labels of their levels.
+
+    Returns
+    -------
+    Task
+        The workload with a label for each query.
 
     Raises
     ------
@@ -169,7 +194,7 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     >>> task.labels[0]
     'sex=female,smokes=no'
     """
-    name, colon, argument = spec.partition(":")
+    name, colon, argument = _parts(spec)
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
     if kind is None:
         known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
@@ -177,6 +202,13 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     if bool(argument) != bool(kind.argument) or (colon and not argument):
         raise ValueError(f"workload {name} is written {kind.usage}; got {spec!r}")
     return kind.build(columns, argument)
+
+
+def _parts(spec: str) -> tuple[str, str, str]:
+    """Name, colon and argument of a specification; ``ValueError`` if it is not text."""
+    if not isinstance(spec, str):
+        raise ValueError(f"workload must be text such as 'marginals:2', got {spec!r}")
+    return spec.partition(":")
 
 
 def _order(argument: str, name: str, columns: ColumnLabels) -> int:

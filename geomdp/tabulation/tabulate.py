@@ -122,19 +122,21 @@ def release(
     >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
     >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
 
-    Without a seed, a release has a guarantee, and its numbers differ from call to call:
+    The mechanism is fixed here; without this argument the best one is chosen. Without a seed, the
+    release has a guarantee, and its numbers differ from call to call:
 
-    >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0)
+    >>> laplace = gd.mechanisms.Laplace
+    >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace)
     >>> str(private.guarantee).split(";")[0]
     '1-DP, replace-one'
 
     With a seed it is a simulation without a guarantee:
 
-    >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, rng=0)
+    >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace, rng=0)
     >>> str(simulated.guarantee).split(";")[0]
     'seeded: no privacy claim'
     >>> simulated.tables["sex", "smokes"].round(2).to_dict()
-    {'false': {'female': 0.37, 'male': 0.37}, 'true': {'female': 0.12, 'male': 0.13}}
+    {'false': {'female': 0.38, 'male': 0.37}, 'true': {'female': 0.13, 'male': 0.12}}
     """
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)

@@ -70,14 +70,14 @@ def test_tight_bodies_pass_and_slightly_smaller_ones_fail(adjacency, number):
     assert check_contains_neighbours(Scaled(body, 2), WORKLOAD, adjacency) == 1
     with pytest.raises(ValueError, match="must contain all differences") as error:
         check_contains_neighbours(Scaled(body, 1 - 1e-6), WORKLOAD, adjacency)
-    assert "has gauge 1.00000" in str(error.value)
+    assert "the largest is 1.00000" in str(error.value)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_one_slab_too_narrow_is_found(adjacency):
     widths = neighbour_body(WORKLOAD, adjacency).support(ROWS)
     widths[7] *= 0.99
-    with pytest.raises(ValueError, match=r"has gauge 1\.0101"):
+    with pytest.raises(ValueError, match=r"the largest is 1\.0101"):
         check_contains_neighbours(SlabBody(ROWS, widths), WORKLOAD, adjacency)
 
 

@@ -163,7 +163,7 @@ def test_bad_input():
         moment_relaxation(Parities(22, 4))
     with pytest.raises(ValueError, match="distinct"):
         MomentMatrix([(0,), (0,)])
-    with pytest.raises(ValueError, match="no entry"):
+    with pytest.raises(ValueError, match="must use sets that occur"):
         MomentRelaxation(MomentMatrix([(0,), (1,)]), [{(0, 2): 1.0}])
     with pytest.raises(ValueError, match="directions"):
         moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan))

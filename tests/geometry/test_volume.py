@@ -134,7 +134,7 @@ def test_urysohn(m: int) -> None:
 
 
 def test_volume_outside_float64_raises() -> None:
-    with pytest.raises(ValueError, match="within float64"):
+    with pytest.raises(ValueError, match="within the range of float64"):
         volume_radius(CrossPolytope(2000))
 
 

@@ -72,8 +72,8 @@ class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
     Support function, extreme points, gauge, facets and uniform points have closed forms and cost
-    O(m) per point. Volume and second moment have closed forms, too. Chords are found by bisection,
-    and projections are missing. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
+    O(m) per point. Volume and second moment have closed forms, too. Chords are found by bisection.
+    There is no projection. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
     `Box.centred`, which have more methods in closed form. The sampler is SAM-4, from Barthe,
     Guedon, Mendelson and Naor (2005).
 

@@ -25,10 +25,11 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 class WorkloadPolytope(PolytopeByRays):
     """conv{Q(x) : x in the universe} in R^m, by the method `extreme_answers` of the workload Q.
 
-    No answers are listed, so the universe may be far too large for a list of vertices. On a finite
-    universe, membership, separation and chords are computed by shooting rays at facets. This is
-    column generation: a linear programme over the answers that the oracle has returned so far gets
-    further ones as needed (JL-DEF, X-RAY). ``ValueError`` if `workload` is not a `Workload`.
+    No answers are listed, so the universe can be far too large for a list of vertices. On a finite
+    universe, membership, separation and chords are computed by shooting rays at facets, with column
+    generation: the rays are shot in the hull of the answers that the workload has returned so far,
+    and further answers are added until the facets are facets of the body (JL-DEF, X-RAY).
+    ``ValueError`` if `workload` is not a `Workload`.
 
     Examples
     --------

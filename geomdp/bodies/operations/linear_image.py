@@ -195,7 +195,7 @@ class LinearImage(Body):
     def project(self, points: FloatArray) -> FloatArray:
         """Image of K's nearest point; ``MissingOracle`` unless the map multiplies lengths alike."""
         if self._stretch is None:
-            raise MissingOracle(self, "project", "a matrix that multiplies all lengths alike")
+            raise MissingOracle(self, "project", "a matrix that scales all lengths alike")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:

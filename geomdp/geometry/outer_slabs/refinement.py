@@ -18,6 +18,7 @@ from geomdp._numerics.linalg import significant
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import batch, real_number, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry.outer_slabs.search import CHAINS, RefinementRound, SlabSearch
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import chain_mean, run_chains
@@ -148,7 +149,7 @@ def refine_slabs(
     >>> bool(found.slabs.support(u)[0] >= disc.support(u)[0])
     True
     """
-    if not body.symmetric:
+    if not checked_body(body).symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
     basis = body.affine_hull().basis
     if basis.shape[1] == 0:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
 from geomdp.bodies.polytopes.vpolytope import VPolytope
@@ -120,7 +121,7 @@ class Projector:
     """
 
     def __init__(self, body: Body, matrix: npt.ArrayLike | None = None) -> None:
-        self._body = body
+        self._body = checked_body(body)
         self._matrix = None if matrix is None else finite_array(matrix, "matrix", ndim=2)
         if self._matrix is not None and self._matrix.shape[1] != body.dimension:
             raise ValueError(

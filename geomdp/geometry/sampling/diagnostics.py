@@ -105,7 +105,24 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
 
 
 def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
-    """Both diagnostics of `draws` (chains, draws, m); `steps` counts the kernel steps per chain.
+    """Split R-hat and bulk ESS of draws, in one record.
+
+    Parameters
+    ----------
+    draws : (chains, draws, m) array
+        At least 2 chains of at least 4 draws.
+    steps : int
+        Number of kernel steps that each chain has made.
+
+    Returns
+    -------
+    Diagnostics
+        Both diagnostics of each coordinate.
+
+    Raises
+    ------
+    ValueError
+        For too few chains or draws, NaN or infinity.
 
     Examples
     --------

@@ -233,6 +233,8 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     >>> bool(values[1] / values[0] < 4)
     True
     """
+    if not isinstance(walk, Walk):
+        raise ValueError(f"walk must be a Walk, got {type(walk).__name__}")
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)

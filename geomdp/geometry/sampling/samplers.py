@@ -91,8 +91,8 @@ class ExactSampler:
     body: Body
 
     def __post_init__(self) -> None:
-        if not self.body.implements(Body.sample_uniform):
-            raise MissingOracle(self.body, "exact sampler", "its own sample_uniform")
+        if not checked_body(self.body).implements(Body.sample_uniform):
+            raise MissingOracle(self.body, "exact sampler", "a sample_uniform of its own")
 
     @property
     def status(self) -> SamplerStatus:
@@ -155,7 +155,7 @@ class ChainSampler:
     def __post_init__(self) -> None:
         positive(self.relaxations, "relaxations")
         rng = np.random.default_rng(self.rng)
-        walk = prepared_walk(self.body, rng)
+        walk = prepared_walk(checked_body(self.body), rng)
         mixing = pilot(walk, rng)
         object.__setattr__(self, "walk", walk)
         object.__setattr__(self, "mixing", mixing)

@@ -12,6 +12,7 @@ from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.intersection import Intersection
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
@@ -90,7 +91,7 @@ def annealed_volume(
     """
     draws, level = whole(draws, "draws"), probability(level, "level")
     generator = np.random.default_rng(rng)
-    if body.effective_dimension == 0:
+    if checked_body(body).effective_dimension == 0:
         raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
     walk = prepared_walk(body, generator)
     mixing = pilot(walk, generator, CHAINS)

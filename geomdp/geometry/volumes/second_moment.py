@@ -9,6 +9,7 @@ import numpy as np
 from geomdp._typing import RandomState
 from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.products import Product
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
@@ -66,7 +67,7 @@ def second_moment(
     0.833333
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
-    closed = _closed(body)
+    closed = _closed(checked_body(body))
     if closed is not None:
         return Estimate.exact(closed)
     if not body.implements(Body.sample_uniform):

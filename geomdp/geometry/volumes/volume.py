@@ -144,7 +144,7 @@ def volume_radius(
     >>> round(gd.geometry.volume_radius(gd.bodies.CrossPolytope(5)).value, 4)
     0.5507
     """
-    rank = body.affine_hull().dimension
+    rank = checked_body(body).affine_hull().dimension
     if rank == 0:
         raise ValueError(f"body must have more than one point to have a volume radius, got {body}")
     estimate = volume(body, rng, samples, level)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from geomdp.noise.base import Noise
+from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
 from geomdp.noise.exact.near_elliptope import near_cone
@@ -281,7 +281,7 @@ def public_grid(noise: Noise) -> int:
     >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=5000.0))
     0
     """
-    variances = np.asarray(noise.variances())
+    variances = np.asarray(checked_noise(noise).variances())
     moving = variances[variances > 0]
     if not moving.size:
         raise ValueError(f"noise must have a coordinate of variance above 0, got {noise!r}")

@@ -188,7 +188,7 @@ def test_the_public_grid_is_never_above_1():
     assert public_grid(LaplaceNoise(2, 1e9)) == 0
     assert public_grid(LaplaceNoise(2, 1.0)) == 10
     # Deviation 2^(1/2), so that 2^-9 is above 1/1024 of it and 2^-10 below.
-    with pytest.raises(ValueError, match="at least one coordinate"):
+    with pytest.raises(ValueError, match="a coordinate of variance above 0"):
         public_grid(MappedNoise([Part(LaplaceNoise(1, 1.0), np.zeros((2, 1)))]))
 
 
