@@ -27,7 +27,18 @@ QUADRATURE_TOLERANCE = 1e-13
 def mean_gaussian_norm(dimension: int) -> float:
     """Mean norm mu_m = E||g||_2 = sqrt(2) Gamma((m+1)/2) / Gamma(m/2) of g ~ N(0, I_m) (GEN-4).
 
-    Relative accuracy near 1e-15 at every m; m / sqrt(m + 1) <= mu_m <= sqrt(m).
+    The relative accuracy is near 1e-15 for every m. The bounds m / sqrt(m + 1) <= mu_m <= sqrt(m)
+    hold.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+
+    Returns
+    -------
+    float
+        mu_m.
 
     Examples
     --------

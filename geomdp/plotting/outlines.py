@@ -68,13 +68,27 @@ def unit_directions(k: int) -> FloatArray:
 
 
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
-    """Outline of {rows @ x : x in K} for `rows` (2, m) or (3, m).
+    """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
     It is computed from listed vertices or, in many directions, from extreme points or tangent
     planes, in this order of preference.
 
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with a support function or listed vertices.
+    rows : (2, m) or (3, m) array
+        The map to the plane or to space.
+
+    Returns
+    -------
+    Outline
+        The hull of the points found.
+
     Raises
     ------
+    ValueError
+        If `body` is not a `Body`.
     MissingOracle
         If the body has no support function and lists no vertices.
 
@@ -101,14 +115,28 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
 
 
 def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
-    """Outline of {t : centre + t @ rows in K}, for a point `centre` (m,) of K and `rows` (k, m).
+    """Outline of the slice {t : centre + t @ rows in K} of a body.
 
     It is the hull of the ends of chords through `centre` in many directions.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with membership and chords.
+    centre : (m,) array
+        A point of K.
+    rows : (2, m) or (3, m) array
+        Directions of the slice.
+
+    Returns
+    -------
+    Outline
+        The hull of the points found, with `centre` at 0.
 
     Raises
     ------
     ValueError
-        If `centre` is not in K.
+        If `body` is not a `Body`, or `centre` is not in K.
     MissingOracle
         If the body has no membership or no chords.
 

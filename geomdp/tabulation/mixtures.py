@@ -45,6 +45,11 @@ def task_of(
     weights : sequence of float, optional
         One positive weight for each entry of `asked`, the factor of its errors in the total error.
 
+    Returns
+    -------
+    Task
+        The workload with a label for each query.
+
     Raises
     ------
     ValueError

@@ -18,9 +18,21 @@ from geomdp.bodies.norm_balls.unit_ball import ball_chord, unit_ball_points
 
 @dataclass(frozen=True, init=False)
 class Ball(NormBall):
-    """The Euclidean ball {x in R^m : ||x||_2 <= r} of `dimension` m >= 1 and `radius` r > 0.
+    """The Euclidean ball {x in R^m : ||x||_2 <= r}.
 
     Every verb has a closed form and costs O(m) per point.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -87,9 +99,21 @@ class Ball(NormBall):
 
 @dataclass(frozen=True, init=False)
 class CrossPolytope(NormBall):
-    """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i, of `radius` r > 0.
+    """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
     Every verb has a closed form and costs at most O(m log m) per point.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
 
     Examples
     --------

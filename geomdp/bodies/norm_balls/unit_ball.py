@@ -19,6 +19,16 @@ def log_unit_ball_volume(dimension: int) -> float:
 def unit_ball_volume(dimension: int) -> float:
     """Volume kappa_m = pi^(m/2) / Gamma(m/2 + 1) of the Euclidean unit ball of R^m (GEN-4).
 
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+
+    Returns
+    -------
+    float
+        kappa_m.
+
     Examples
     --------
     >>> import geomdp as gd

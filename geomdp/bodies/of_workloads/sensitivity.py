@@ -65,6 +65,16 @@ def sensitivity_polytope(workload: Workload) -> Body:
     affinely independent and their `VPolytope` if not. Otherwise it is a `WorkloadPolytope`, which
     uses the workload's own oracle.
 
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+
+    Returns
+    -------
+    Body
+        K_Q in R^m, for means of answers.
+
     Raises
     ------
     ValueError
@@ -174,7 +184,22 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     means are over a public, fixed number n, so the sums of neighbours differ by one Q(x). B then
     lies in the linear span of K. B is for sums of answers; scaled by 1/n it is the body for means.
 
-    ``ValueError`` if `adjacency` is not an `Adjacency`.
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    Body
+        B in R^m, for sums of answers.
+
+    Raises
+    ------
+    ValueError
+        If `workload` is not a `Workload`, or `adjacency` is not an `Adjacency`.
 
     Examples
     --------
@@ -207,6 +232,23 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     Half-widths found by an oracle, and the vertices of the body cut into simplices, are made larger
     by the factor 1 + 1e-9. The bodies of the last two workloads are kept in memory, so mechanisms
     compared for one workload share them and everything that they have computed.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    list of NamedBody
+        Bodies in R^m, for sums of answers.
+
+    Raises
+    ------
+    ValueError
+        If `workload` is not a `Workload`, or `adjacency` is not an `Adjacency`.
 
     Examples
     --------

@@ -29,7 +29,16 @@ class WorkloadPolytope(PolytopeByRays):
     universe, membership, separation and chords are computed by shooting rays at facets, with column
     generation: the rays are shot in the hull of the answers that the workload has returned so far,
     and further answers are added until the facets are facets of the body (JL-DEF, X-RAY).
-    ``ValueError`` if `workload` is not a `Workload`.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+
+    Raises
+    ------
+    ValueError
+        If `workload` is not a `Workload`.
 
     Examples
     --------

@@ -35,6 +35,11 @@ class Spectraplex(MatrixBody):
     M is d x d, and the dimension is D = d (d + 1) / 2. Membership, support and projection take one
     eigenvalue decomposition, O(d^3), per point or direction (JL-COV, X-SPX).
 
+    Parameters
+    ----------
+    d : int
+        Order of the matrices, at least 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -141,6 +146,11 @@ class SpectraplexDifference(SymmetricSpectral):
 
     M is d x d, and the dimension is d (d + 1) / 2. M_+ and M_- are the positive and the negative
     part of M, so M = M_+ - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+
+    Parameters
+    ----------
+    d : int
+        Order of the matrices, at least 1.
 
     Examples
     --------

@@ -116,6 +116,11 @@ class NuclearBall(SymmetricSpectral):
     M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the moduli of the
     eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each verb.
 
+    Parameters
+    ----------
+    d : int
+        Order of the matrices, at least 1.
+
     Examples
     --------
     >>> import numpy as np

@@ -16,7 +16,17 @@ from geomdp.noise.exact.variates import Vector, bartlett_factor, exponentials
 def matrix_entries(on_svec: Computable, order: int) -> Computable:
     """Convert a vector in svec coordinates to matrix entries: the upper triangle, row by row.
 
-    `order` is the number of rows of the matrix. Entries off the diagonal are divided by sqrt(2).
+    Parameters
+    ----------
+    on_svec : Computable
+        The vector in svec coordinates. Its entries off the diagonal are divided by sqrt(2).
+    order : int
+        Number of rows of the matrix.
+
+    Returns
+    -------
+    Computable
+        The entries, as a function for `RoundedVector`.
 
     Examples
     --------
@@ -40,7 +50,19 @@ def matrix_entries(on_svec: Computable, order: int) -> Computable:
 
 
 def times(factor: int, vector: Computable) -> Computable:
-    """A vector multiplied by a whole number.
+    """A random vector multiplied by a whole number.
+
+    Parameters
+    ----------
+    factor : int
+        The number.
+    vector : Computable
+        The vector.
+
+    Returns
+    -------
+    Computable
+        The product, as a function for `RoundedVector`.
 
     Examples
     --------
@@ -71,9 +93,14 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     rate : float
         Rate of the exponential weight.
     centre : float
-        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records; where
-        that number is public, the noise it causes along the centre is subtracted. 0 where the
-        number is not public.
+        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If that
+        number is public, this noise is known, and what it adds along the centre is subtracted. If
+        the number is not public, `centre` is 0.
+
+    Returns
+    -------
+    Computable
+        The entries on and above the diagonal, as a function for `RoundedVector`.
 
     Examples
     --------

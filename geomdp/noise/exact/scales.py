@@ -26,7 +26,12 @@ def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     squared : int
         Exact bound on the squared Euclidean change between neighbours, above 0.
     privacy : ZCDP or ApproxDP
-        The guarantee. Its parameters stand for their exact values, dyadic rationals.
+        The guarantee. Its parameters are taken as exactly the numbers that the floats represent.
+
+    Returns
+    -------
+    float
+        sigma.
 
     Examples
     --------
@@ -62,7 +67,26 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
 
     Laplace noise of scale b on each of `steps` numbers that change by at most `change` gives
-    `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
+    `privacy` (GEN-2b).
+
+    Parameters
+    ----------
+    change : int
+        Largest change of a number between neighbours, above 0.
+    privacy : ApproxDP
+        The guarantee, with an epsilon of at most 1.
+    steps : int
+        How many numbers get noise.
+
+    Returns
+    -------
+    float
+        b.
+
+    Raises
+    ------
+    ValueError
+        For an epsilon above 1.
 
     Examples
     --------

@@ -35,6 +35,16 @@ def noise_vector(noise: Noise) -> Computable:
     What depends on the noise alone is computed in this call, so that errors are raised before any
     draw.
 
+    Parameters
+    ----------
+    noise : Noise
+        Noise on sums.
+
+    Returns
+    -------
+    Computable
+        A function for `RoundedVector`.
+
     Raises
     ------
     NoExactPath
@@ -62,7 +72,19 @@ def _laplace(noise: LaplaceNoise) -> Computable:
 
 
 def gaussian_vector(dimension: int, scale: float) -> Computable:
-    """Independent Gaussian variables (dimension,) of standard deviation `scale`.
+    """Independent Gaussian variables as a function of uniform numbers.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of variables.
+    scale : float
+        Standard deviation of each, taken as exactly the number that the float represents.
+
+    Returns
+    -------
+    Computable
+        A function for `RoundedVector`.
 
     Examples
     --------
@@ -80,7 +102,17 @@ def gaussian_vector(dimension: int, scale: float) -> Computable:
 
 
 def scaled_laplaces(scales: FloatArray) -> Computable:
-    """Independent Laplace variables (m,) with scales `scales` (m,).
+    """Independent Laplace variables as a function of uniform numbers.
+
+    Parameters
+    ----------
+    scales : (m,) array
+        Scale of each variable, taken as exactly the number that the float represents.
+
+    Returns
+    -------
+    Computable
+        A function for `RoundedVector`.
 
     Examples
     --------
@@ -98,7 +130,17 @@ def scaled_laplaces(scales: FloatArray) -> Computable:
 
 
 def scaled_gaussians(deviations: FloatArray) -> Computable:
-    """Independent Gaussian variables (m,) with standard deviations `deviations` (m,).
+    """Independent Gaussian variables of different scales as a function of uniform numbers.
+
+    Parameters
+    ----------
+    deviations : (m,) array
+        Standard deviation of each variable, taken as exactly the number that the float represents.
+
+    Returns
+    -------
+    Computable
+        A function for `RoundedVector`.
 
     Examples
     --------
