@@ -1,4 +1,4 @@
-"""Make noisy answers consistent: replace them by the nearest answers that some records can have.
+"""Make noisy answers consistent: tables without negative cells that add up and agree.
 
 Only noisy answers are read, so this costs no privacy (post-processing, GEN-2). The true answers lie
 in every set that is projected on here, so a projection never moves answers farther from them.

@@ -63,9 +63,9 @@ def project(
 
     Notes
     -----
-    Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector. Let k <= m +
-    1 be the number of vertices with positive weight at the end; about 2 k to 4 k exchanges take O(m
-    k) each. Cost with extreme points: about one extreme point per exchange.
+    Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about
+    2 k to 4 k exchanges of O(m k) each, where k <= m + 1 vertices have positive weight at the end.
+    Cost with extreme points: about one extreme point per exchange.
 
     References
     ----------

@@ -26,15 +26,15 @@ def gaussian_width(
 
     The value is exact (up to a quadrature error near 1e-13) for balls, boxes, cross-polytopes,
     ellipsoids, regular simplices and segments. It is also exact for bodies made of these by
-    scaling, shifting, isometric embedding, differences (w(K - K) = 2 w(K)) and products (w(K x L) =
-    w(K) + w(L)). For other bodies it is an estimate of the mean of
+    scaling, shifting and isometric embedding, for their differences (w(K - K) = 2 w(K)) and for
+    their products (w(K x L) = w(K) + w(L)). For other bodies it is estimated, as the mean of
 
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
 
     for independent Gaussian g_i. X_i is half the width of K along g_i, which does not depend on the
-    position of K. The estimate is the mean of X_i - c (Y_i - E Y), where Y_i is the support
-    function at g_i of an ellipsoid fitted to at most 256 extreme points, and E Y is known. This
-    makes the standard deviation smaller by factors of 1.3 to 3.4.
+    position of K. To reduce the variance, the mean of X_i - c (Y_i - E Y) is taken. Y_i is the
+    support function at g_i of an ellipsoid fitted to at most 256 extreme points, whose mean E Y is
+    known. This makes the standard deviation smaller by factors of 1.3 to 3.4.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def gaussian_width(
     Notes
     -----
     Cost: 2 n support values and at most 256 extreme points. An interval that is ten times shorter
-    takes n times a hundred.
+    takes a hundred times as many directions.
 
     References
     ----------
