@@ -76,6 +76,12 @@ def _short(value: object) -> str:
     return repr(value)
 
 
+def require_type(value: object, kind: type, name: str) -> None:
+    """Raise ``ValueError`` unless `value` is an instance of `kind`, a class or a protocol."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
+
+
 def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Return `values` as a C-contiguous float64 array of `ndim` axes without NaN or infinity."""
     try:

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.advice.advisor import Advice
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.known_moments import workload_hash
@@ -115,6 +115,7 @@ def plan_of(advice: Advice) -> Plan:
     >>> plan.mechanism == advice.flag, plan.privacy, plan.adjacency
     (True, '1-DP', 'replace-one')
     """
+    require_type(advice, Advice, "advice")
     best = advice.best
     guarantee = best.guarantee
     return Plan(

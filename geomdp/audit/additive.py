@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import probability, whole
+from geomdp._validation import probability, require_type, whole
 from geomdp.audit.claims import claims_of
 from geomdp.audit.events import learn_event
 from geomdp.audit.neighbours import Answers, worst_changes
@@ -141,6 +141,9 @@ def audit_noise(
     >>> result.refuted
     True
     """
+    require_type(noise, AdditiveNoise, "noise")
+    require_type(workload, Answers, "workload")
+    require_type(guarantee, Guarantee, "guarantee")
     trials, level = whole(trials, "trials", minimum=16), probability(level, "level")
     whole(workload.n_queries, "number of queries", maximum=MOST_QUERIES)
     rng_a, rng_b, searching = np.random.default_rng(rng).spawn(3)

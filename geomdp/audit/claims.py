@@ -16,6 +16,7 @@ from geomdp.privacy import (
     PureDP,
     zcdp_to_approx_optimal_order,
 )
+from geomdp.privacy.definitions import check_privacy
 
 #: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
 #: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
@@ -47,8 +48,9 @@ def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
 
 
 def definition(guarantee: Guarantee | Privacy) -> Privacy:
-    """The definition of privacy that is to be tested."""
+    """The definition of privacy that is to be tested; ``ValueError`` for anything else."""
     if not isinstance(guarantee, Guarantee):
+        check_privacy(guarantee, name="guarantee")
         return guarantee
     approximate = isinstance(guarantee.sampler, Approximate)
     return guarantee.effective if approximate else guarantee.privacy

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import require_type
 from geomdp.audit.binomial import lower_bound, upper_bound
 from geomdp.audit.claims import Claim
 from geomdp.audit.result import AuditResult
@@ -64,6 +65,7 @@ def learn_event(
     half = len(outputs_a) // 2
     events = []
     for learner in learners:
+        require_type(learner, Learner, "learners")
         score = learner.learn(outputs_a[:half], outputs_b[:half])
         if score is not None:
             rest = outputs_a[half:], outputs_b[half:]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import require_type
 from geomdp.audit.additive import AdditiveNoise, KnownDensity, LogDensityRatio, audit_noise
 from geomdp.audit.neighbours import Answers
 from geomdp.audit.refutation import Pair, audit_pairs
@@ -178,6 +179,7 @@ def audit_runs(
     >>> gd.audit.audit_runs(mechanism, trials=200, rng=0).refuted
     False
     """
+    require_type(mechanism, PrivateSums, "mechanism")
     generator = np.random.default_rng(rng)
     pairs = neighbouring_pairs(mechanism, learners, generator)
     return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)

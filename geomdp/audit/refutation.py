@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import BoolArray, RandomState
-from geomdp._validation import probability, whole
+from geomdp._validation import probability, require_type, whole
 from geomdp.audit.claims import Claim, claims_of
 from geomdp.audit.events import ScoreEvent, best_event, judge, learn_event
 from geomdp.audit.result import AuditResult
@@ -209,6 +209,8 @@ def audit_pairs(
     """
     if not pairs:
         raise ValueError("pairs must hold at least 1 pair, got none")
+    for pair in pairs:
+        require_type(pair, Pair, "pairs")
     trials = whole(trials, "trials", minimum=4 * FEWEST * len(pairs))
     level, claims, rngs = probability(level, "level"), claims_of(guarantee), _two(rng)
     share = trials // (4 * len(pairs))

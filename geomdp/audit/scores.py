@@ -207,7 +207,7 @@ def quantum(*samples: Outputs) -> float:
     sizes = [
         float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
         for sample in samples
-        if sample.dtype.kind in "biuf"
+        if isinstance(sample, np.ndarray) and sample.dtype.kind in "biuf"
     ]
     return ROUNDING * max([*sizes, 0.0]) or 1.0
 
@@ -219,8 +219,7 @@ def snapped(outputs: FloatArray, unit: float) -> FloatArray:
 
 def _keys(outputs: Outputs, unit: float) -> IntArray:
     """One number for each outcome; two different outcomes share it with probability about 2^-64."""
-    if outputs.dtype.kind not in "biuf":
-        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
+    _require_numbers(outputs)
     rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
     rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
     words = rows.view(np.int64)
@@ -237,12 +236,18 @@ def _keys(outputs: Outputs, unit: float) -> IntArray:
 
 def as_matrix(outputs: Outputs) -> FloatArray:
     """Outputs as (trials, m) finite float64; ``ValueError`` for anything else."""
-    if outputs.dtype.kind not in "biuf":
-        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
+    _require_numbers(outputs)
     matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
     if not np.isfinite(matrix).all():
         raise ValueError("outputs must be finite or come with a score, got NaN or infinity")
     return matrix
+
+
+def _require_numbers(outputs: Outputs) -> None:
+    if not isinstance(outputs, np.ndarray) or outputs.ndim == 0:
+        raise ValueError(f"outputs must be an array (trials, ...), got {type(outputs).__name__}")
+    if outputs.dtype.kind not in "biuf":
+        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
 
 
 NULL_SPACE = Learner("side of the first input where neither varies", null_space_score)

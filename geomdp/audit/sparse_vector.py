@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, positive, whole
+from geomdp._validation import finite_array, positive, require_type, whole
 from geomdp.audit.privacy_loss import PrivacyLoss
 from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.privacy import Privacy
@@ -39,6 +39,7 @@ ROUNDS = 3
 GAIN = 1e-10
 
 
+@runtime_checkable
 class NoiseScales(Protocol):
     """The noise of a sparse vector mechanism, for queries of sensitivity 1."""
 
@@ -188,6 +189,8 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     >>> score(np.array([[0], [1]])).round(3)
     array([ 0.179, -0.152])
     """
+    require_type(first, SparseVectorLaw, "first")
+    require_type(second, SparseVectorLaw, "second")
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
     score: Score = lambda outputs: ratios[_codes(outputs)]  # noqa: E731
@@ -284,6 +287,7 @@ def worst_stream(
     >>> worst.refuted, worst.epsilon <= 1.0
     (False, True)
     """
+    require_type(scales, NoiseScales, "scales")
     whole(queries, "queries", maximum=MOST_QUERIES)
     generator = np.random.default_rng(rng)
     moves = (1.0,) if monotone else (-1.0, 1.0)

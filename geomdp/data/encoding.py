@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import require_type
 from geomdp.data.bad_values import BadValues
 from geomdp.data.column_values import column_values, numbers_of
 from geomdp.data.columns import Column, RealColumn
@@ -165,8 +166,9 @@ def _checked(
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
     """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
-    ``ValueError`` if the schema does not fit the universe.
+    ``ValueError`` if the schema does not fit the universe, or is not a `Schema`.
     """
+    require_type(schema, Schema, "schema")
     match universe:
         case CategoricalProduct():
             return tuple(

@@ -69,7 +69,7 @@ class Schema:
     Raises
     ------
     ValueError
-        If there are no columns, or two have the same name.
+        If there are no columns, one is not such a declaration, or two have the same name.
 
     Examples
     --------
@@ -91,6 +91,9 @@ class Schema:
         object.__setattr__(self, "columns", tuple(self.columns))
         if not self.columns:
             raise ValueError("a schema must have at least 1 column, got 0")
+        for column in self.columns:
+            if not isinstance(column, Column):
+                raise ValueError(f"columns must be declarations of columns, got {column!r}")
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")

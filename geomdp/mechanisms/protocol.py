@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from geomdp._typing import RandomState
+from geomdp._validation import require_type
 from geomdp.privacy import Adjacency, Guarantee, Ledger
 
 Prepared = TypeVar("Prepared")
@@ -52,6 +53,8 @@ def release_once(
     A failure in steps 1 to 5 leaves the ledger unchanged, and nothing has been released.
     `guarantee` is the privacy record of this release, from `source_and_record`.
     """
+    if ledger is not None:
+        require_type(ledger, Ledger, "ledger")
     prepared = set_up()
     if ledger is not None:
         ledger.require(guarantee, label)

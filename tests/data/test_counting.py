@@ -431,3 +431,10 @@ def test_a_collation_lets_no_unknown_text_through():
     schema = Schema.from_dict({"a": ["x"]})
     with pytest.raises(ValueError, match="one of the declared categories: row 1, column 'a'"):
         count_records(Query(sql), schema, gd.workloads.MarginalTables(schema.levels, 1))
+
+
+def test_a_table_that_was_not_counted_is_an_error_with_the_tables_that_were():
+    tallies = Tallies.empty([300, 300, 300], [(0, 1), (1, 2)]).with_records([np.zeros(5, int)] * 3)
+    assert tallies.table((1,)).tolist() == [5] + [0] * 299
+    with pytest.raises(ValueError, match=r"columns \(0, 2\) was not counted .*\(0, 1\), \(1, 2\)"):
+        tallies.table((0, 2))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from geomdp._validation import require_type
 from geomdp.data.columns import DiscreteColumn, RealColumn
 from geomdp.data.counting.covering import Table
 from geomdp.data.counting.scan import tally
@@ -113,6 +114,8 @@ def count_records(
     >>> len(mechanism.release(counted).answers)
     4
     """
+    require_type(source, Source, "source")
+    require_type(workload, Workload, "workload")
     columns = columns_for(workload.universe, schema)
     discrete = [column for column in columns if not isinstance(column, RealColumn)]
     levels = [len(column.labels) for column in discrete]

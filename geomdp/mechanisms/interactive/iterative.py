@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, probability, whole
+from geomdp._validation import positive, probability, require_type, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
@@ -136,7 +136,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     Raises
     ------
     ValueError
-        For parameters out of range, and if n is too small for every alpha up to 1.
+        For parameters out of range or of another type, and if n is too small for every alpha up
+        to 1.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import Any, Generic
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import RandomState
-from geomdp._validation import probability, whole
+from geomdp._validation import probability, require_type, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
@@ -153,6 +153,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         )
         self.guarantee = self._comparisons.guarantee
         if ledger is not None:
+            require_type(ledger, Ledger, "ledger")
             ledger.spend(self.guarantee, type(self).__name__)
 
     def __repr__(self) -> str:

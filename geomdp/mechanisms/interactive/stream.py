@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, whole
+from geomdp._validation import positive, require_type, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.privacy_range import check_range
@@ -86,6 +86,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         )
         self._found = 0
         if ledger is not None:
+            require_type(ledger, Ledger, "ledger")
             ledger.spend(self.guarantee, type(self).__name__)
         self._noisy_threshold = self._draw_threshold()
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.mechanisms.base import Mechanism
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import Records, Workload
@@ -83,6 +83,8 @@ def predict_on_prior(
     >>> round(gd.mechanisms.predict_on_prior(mechanism, prior, trials=50, rng=0).value, 3)
     0.093
     """
+    require_type(mechanism, Mechanism, "mechanism")
+    require_type(prior, FixedDataset, "prior")
     trials = whole(trials, "trials", minimum=2)
     generator = np.random.default_rng(rng)
     squares = np.empty(trials)

@@ -13,7 +13,7 @@ import numpy as np
 from geomdp._numerics.array_files import parsed, read_arrays
 from geomdp._numerics.written_files import write_together
 from geomdp._typing import FloatArray
-from geomdp._validation import finite_array, positive, whole
+from geomdp._validation import finite_array, positive, require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.smooth.moment_projection import MomentProjection
 from geomdp.privacy import Guarantee
@@ -265,7 +265,8 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
 
 
 def check_schema(schema: Schema, d: int) -> None:
-    """Raise ``ValueError`` unless the schema has d real columns and no others."""
+    """Raise ``ValueError`` unless `schema` is a schema of d real columns and no others."""
+    require_type(schema, Schema, "schema")
     if schema.discrete_columns or len(schema.columns) != d:
         raise ValueError(
             f"schema must have {d} real columns, got {len(schema.real_columns)} of "

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.privacy_range import check_range
@@ -139,6 +139,7 @@ class SmoothSummary:
         if noise is None:
             pure = isinstance(privacy, PureDP)
             noise = WeightedLaplace(self.smoothness) if pure else UniformGaussian()
+        require_type(noise, MomentNoise, "noise")
 
         @cache
         def deviations(workload: SmoothQueries) -> FloatArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from geomdp._validation import require_type
+from geomdp.mechanisms.sensitivity import checked_workload
 from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
 from geomdp.mechanisms.strategies.listed import MAX_LISTED, Haar, Tree
 from geomdp.mechanisms.strategies.p_identity import MAX_OPTIMISED, PIdentity
@@ -100,6 +102,7 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]
     for strategy in strategies:
+        require_type(strategy, Strategy, "strategies")
         try:
             designs.append(strategy.design(workload, adjacency))
         except WorkloadSizeError as error:
@@ -118,5 +121,9 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """`workload`; if it lists sparse queries, as queries on the finite set of their supports."""
+    """`workload`; if it lists sparse queries, as queries on the finite set of their supports.
+
+    ``ValueError`` if it is not a `Workload`.
+    """
+    checked_workload(workload)
     return workload.explicit if isinstance(workload, SparseQueries) else workload

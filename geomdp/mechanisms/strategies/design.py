@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -210,6 +210,7 @@ def check_rebuilt(
         raise ValueError("strategy must determine all answers of the workload")
 
 
+@runtime_checkable
 class Strategy(Protocol):
     """A family of designs, and a search for the best one of the family for a workload."""
 

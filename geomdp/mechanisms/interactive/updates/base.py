@@ -8,7 +8,7 @@ an answer, a rule uses only whether it is above or below that of the hypothesis.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from geomdp.workloads.single_queries.single_query import LinearQuery
 
@@ -25,6 +25,7 @@ class Hypothesis(Protocol[Query]):
         """Move the hypothesis' answer to `query` towards the noisy `answer`."""
 
 
+@runtime_checkable
 class UpdateRule(Protocol[Query]):
     """Starts hypotheses for a target accuracy and bounds the number of updates they need."""
 
