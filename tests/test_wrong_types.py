@@ -63,6 +63,7 @@ CALLS = {
         lambda wrong: strategies.best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)
     ],
     "advice": [gd.advice.plan_of],
+    "learners": [lambda wrong: audit.audit_mechanism(LAPLACE, trials=64, learners=[wrong])],
 }
 
 

@@ -59,11 +59,11 @@ ANY = "any mechanism"
 #: Number of errors at which lower bounds are searched, from the diameter of the answers downwards,
 #: and number of them per decade. Bounds at smaller errors follow by padding.
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Excluded errors are stated at this many numbers of records per decade, and at those asked for.
+#: Excluded errors are stated at this many numbers of records per decade, and at all `ns`.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Largest number of numbers of records at which errors are measured, and releases per measurement.
+#: Errors are measured at no more than this many of the `ns`, by this many releases each.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -77,7 +77,9 @@ def error_table(
     records: Records | None = None,
     rng: RandomState = 0,
 ) -> pd.DataFrame:
-    """Root mean squared error per query against n: of mechanisms, and excluded for all mechanisms.
+    """Errors of mechanisms against n, and errors that no mechanism can stay below.
+
+    All are root mean squared errors per query.
 
     The parameters are those of `geomdp.plotting.error_curve`, which draws the table. If `records`
     are given, errors of mechanisms with an exact sampler are measured as well, at up to five of the

@@ -31,9 +31,9 @@ OTHER, MISSING = "(other)", "(missing)"
 class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
-    Values are compared with categories as texts, without trimming and with case. A whole number, in
-    the declaration or in the records, is compared as its decimal digits, so 3, 3.0 and "3" are one
-    category.
+    Values are compared with categories as texts: blanks count, and so does the case of letters. A
+    whole number, in the declaration or in the records, is compared as its decimal digits, so 3, 3.0
+    and "3" are one category.
 
     Parameters
     ----------
