@@ -113,7 +113,7 @@ def _dimensions(setting: Setting) -> str:
         dimension = setting.workload.affine_hull().dimension
     except WorkloadSizeError:
         return ""
-    return f"The {setting.workload.n_queries} answers vary in {dimension} dimensions. "
+    return f"The {setting.workload.n_queries} answers move in {dimension} dimensions. "
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
