@@ -49,9 +49,10 @@ class Ellipsoid(PureMechanism):
       differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
       which two records agree;
     * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors with the block diameters of the workload, which is never
-      worse than the ball; or, if N r <= 2^24 and the trace is then less, all vectors in twice the
-      ellipsoid around the points Q(x) - mean of Q;
+    * replace-one, otherwise: all vectors whose parts in the blocks of the workload are no longer
+      than the diameters of the blocks, for which S is never worse than the ball. If N r <= 2^24 and
+      the trace is then less, S is instead four times that of the ellipsoid around the points
+      Q(x) - mean of Q;
     * add/remove, N r <= 2^24: exactly the differences, which are Q(x) and -Q(x);
     * add/remove, otherwise: the ball.
 
