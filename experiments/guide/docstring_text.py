@@ -3,7 +3,7 @@
 Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. Here letters become
 italic, indices and powers move down and up, and signs and Greek letters are the printed ones. What
 stands between backticks links to the reference where it is a public name, and is code otherwise.
-Ids of the formula sheet link to the index of theorems. Examples and literal blocks stay as they are.
+Ids of the formula sheet link to the index of theorems. Examples and literal blocks stay.
 """
 
 from __future__ import annotations

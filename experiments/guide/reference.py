@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -68,33 +69,46 @@ def _page(export: Export) -> str:
     head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):
         return f"{head}.. autofunction:: {export.name}\n"
-    described, links = _members(export.value)
+    members = _members(export.value)
     options = ["   :member-order: bysource"]
-    if described:
-        options.append(f"   :members: {', '.join(described)}\n   :inherited-members:")
+    if members.own:
+        options.append(f"   :members: {', '.join(members.own)}")
     if any(base in _documented() for base in export.value.__mro__[1:]):
         options.append("   :show-inheritance:")
-    inherited = f"\n.. rubric:: Inherited\n\n{', '.join(links)}.\n" if links else ""
-    return "\n".join([f"{head}.. autoclass:: {export.name}", *options, "", inherited])
+    hidden = [f"   .. {directive}:: {export.name}.{name}\n" for name, directive in members.hidden]
+    links = ", ".join(f":py:obj:`{name} <{path}>`" for name, path in members.inherited)
+    inherited = f"\n.. rubric:: Inherited\n\n{links}.\n" if links else ""
+    return "\n".join([f"{head}.. autoclass:: {export.name}", *options, "", *hidden, inherited])
 
 
-def _members(kind: type) -> tuple[list[str], list[str]]:
-    """Members that the page of a class describes, and links to those that a base's page does."""
-    described, links = [], []
-    seen: set[str] = set()
+@dataclass(frozen=True)
+class _Members:
+    """Public members of a class by where they are described."""
+
+    own: list[str] = field(default_factory=list)  # Defined by the class
+    #: Name and directive of those of bases without a page, which the page of the class describes.
+    hidden: list[tuple[str, str]] = field(default_factory=list)
+    #: Name and full name of those that the page of a base describes.
+    inherited: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _members(kind: type) -> _Members:
+    members, seen = _Members(), set(getattr(kind, "_fields", ()))  # fields of a named tuple
     for owner in kind.__mro__:
         if not owner.__module__.startswith("geomdp."):
             continue
         for name, member in vars(owner).items():
-            is_field = name in getattr(kind, "_fields", ())  # of a named tuple
-            if name.startswith("_") or name in seen or is_field or not _is_documented(member):
+            if name.startswith("_") or name in seen or not _is_documented(member):
                 continue
             seen.add(name)
-            if owner is kind or owner not in _documented():
-                described.append(name)
+            if owner is kind:
+                members.own.append(name)
+            elif owner in _documented():
+                members.inherited.append((name, f"{_documented()[owner]}.{name}"))
             else:
-                links.append(f":py:obj:`{name} <{_documented()[owner]}.{name}>`")
-    return described, links
+                is_value = isinstance(member, property | cached_property)
+                members.hidden.append((name, "autoproperty" if is_value else "automethod"))
+    return members
 
 
 def _is_documented(member: object) -> bool:
