@@ -81,7 +81,7 @@ def _run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
     environment = dict(os.environ)
     for name, first in paths.items():
         environment[name] = os.pathsep.join([*first, *filter(None, [os.environ.get(name)])])
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E"]
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     result = subprocess.run(
         [*command, "-b", "html", "-d", str(memory), str(sources), str(pages)],
         env=environment,

@@ -19,6 +19,7 @@ exclude_patterns = ["repository", "made"]
 # Every reference must have a target.
 nitpicky = True
 default_role = "literal"
+highlight_language = "text"
 
 # Signatures show names and defaults; numpydoc's sections show types.
 autodoc_typehints = "none"

@@ -40,7 +40,9 @@ class _Page(HTMLParser):
 
 def problems(folder: Path) -> list[str]:
     """Links of the pages in a folder that lead nowhere, and files that they load from elsewhere."""
-    pages = {path.resolve(): _read(path) for path in folder.rglob("*.html")}
+    # The theme keeps templates among its scripts.
+    files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
+    pages = {path.resolve(): _read(path) for path in files}
     found = []
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())
