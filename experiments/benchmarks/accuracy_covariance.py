@@ -160,6 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"(d = {furthest.d}, n = {furthest.n})",
             f"at most {DECAYING_GOAL:g}",
             "JL-WIS",
+            used=float(furthest.ratio / DECAYING_GOAL),
         ),
     ]
 

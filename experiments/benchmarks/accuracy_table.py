@@ -119,6 +119,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "; ".join(f"{line}: {ratio:.3f}" for line, ratio in predicted_ratios(table).items()),
             "below 1",
             "X-LKJ, X-CONE, X-SIM",
+            used=float(predicted_ratios(table).max()),
         ),
         is_below(
             "where the ratio is at most 0.8, ours errs less than the best peer",

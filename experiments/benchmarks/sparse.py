@@ -223,7 +223,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 def at_least(name: str, measured: float, required: float, id: str) -> Claim:
     """A rate with its requirement."""
-    return Claim(name, measured >= required, f"{measured:.3g}", f"at least {required:.3g}", id)
+    shown, goal = f"{measured:.3g}", f"at least {required:.3g}"
+    return Claim(name, measured >= required, shown, goal, id, used=required / measured)
 
 
 def report(table: pd.DataFrame) -> Table:

@@ -87,7 +87,9 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
         f"({_words(worst)})",
         "at most 1",
         id,
-        used=shares[worst],
+        used=max(
+            _share_below(means[key], *bounds[key], quantile(tail, found[key][1])) for key in found
+        ),
     )
 
 
@@ -143,11 +145,12 @@ def is_below(
         raise ValueError(f"points must agree, got {sorted(better)} and {sorted(worse)}")
     tail = LEVEL / len(better)
     passed = True
-    ratios = {}
+    ratios, used = {}, 0.0
     for key, low in better.items():
         high = worse[key]
         reach = quantile(tail, min(low.count, high.count)) * math.hypot(low.stderr, high.stderr)
         passed &= high.value - low.value > reach
+        used = max(used, math.sqrt((low.value + reach) / high.value))
         ratios[key] = low.root / high.root
     worst = max(ratios, key=ratios.__getitem__)
     return Claim(
@@ -156,8 +159,14 @@ def is_below(
         f"{len(ratios)} points, ratio at most {ratios[worst]:.3f} ({_words(worst)})",
         "below 1",
         id,
-        used=ratios[worst],
+        used=used,
     )
+
+
+def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) -> float:
+    """A root mean square over the largest one that is below its bound up to chance."""
+    room = reach * math.hypot(mean.stderr, 2 * bound * stderr)
+    return math.sqrt(mean.value / (bound**2 + room))
 
 
 def _deviations(

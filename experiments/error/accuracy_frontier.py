@@ -127,6 +127,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
         "; ".join(f"{line}: {share:.3f}" for line, share in shares.items()),
         "at most 1",
         "JL-L14, JL-KN",
+        used=max(shares.values()),
     )
 
 

@@ -162,6 +162,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "at least",
             "at most 1",
             "GEN-3, JL-L14",
+            used=ratio,
         ),
         agrees_with_prediction(
             "exact predictions of the noise are met", "JL-L14", noise, ("line", "n")

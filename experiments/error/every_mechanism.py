@@ -124,6 +124,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14, JL-L15, JL-L16, X-CONE",
+            used=float(off.abs().max() / reach),
         ),
         Claim(
             "and below it where it is a bound",
@@ -153,6 +154,7 @@ def nothing_excluded(table: pd.DataFrame) -> Claim:
         f"{len(ratio)} points, best over excluded {ratio.min():.1f} to {ratio.max():.1f}",
         "at least 1",
         "JL-L6, JL-L7",
+        used=float(1 / ratio.min()),
     )
 
 

@@ -290,11 +290,6 @@ SIZES = {
     ),
 }
 #: Half as many families and fewer attempts; panels of the others stay empty.
-SMALL = {
-    Family.SIGNS: (16, 32),
-    Family.MARGINALS: (5,),
-    Family.PARITIES: (5,),
-    Family.GLUED: (16,),
-}
+SMALL = {Family.SIGNS: (16, 32), Family.MARGINALS: (5,), Family.PARITIES: (5,), Family.GLUED: (16,)}
 QUICK = Sweep(grid(SMALL, (MIDDLE,), 2, 60), trials=1, seed=0)
 FULL = Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200), trials=1, seed=0)

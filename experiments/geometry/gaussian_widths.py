@@ -115,6 +115,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(rest)} bodies, at most {(rest.width / rest.bound).max():.3f} of the bound",
             "at most 1",
             "JL-14",
+            used=float((rest.width / rest.bound).max()),
         ),
         second_moments(table[table.family == Family.SECOND_MOMENT]),
         signs(table[table.family == Family.SIGNS]),

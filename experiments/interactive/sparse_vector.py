@@ -204,6 +204,7 @@ def holds(name: str, points: pd.DataFrame, id: str) -> Claim:
         f"{len(points)} points, at most {rates.max():.3f}",
         f"at most {BETA}",
         id,
+        used=float(rates.max() / BETA),
     )
 
 

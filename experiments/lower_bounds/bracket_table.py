@@ -172,6 +172,7 @@ def is_narrow(table: pd.DataFrame) -> Claim:
         f"from {wide.min():.2f} to {wide.max():.2f}, median {wide.median():.2f}",
         f"at most {WIDEST} where {FROM} records or more are excluded",
         "JL-L7, JL-T2",
+        used=float(wide.max() / WIDEST),
     )
 
 

@@ -145,6 +145,7 @@ def below_explicit_upper_bound(table: pd.DataFrame) -> Claim:
         f"at most {share:.4f} of it",
         "below 1",
         "JL-L15",
+        used=float(share),
     )
 
 

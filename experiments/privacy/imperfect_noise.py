@@ -150,8 +150,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     )
     stair = table[table.flaw == Flaw.STAIRS]
     used = stair.exact / stair.bound
-    mine = table[table.flaw == Flaw.FLOATS]
-    safe = table[table.flaw == Flaw.ROUNDED]
+    mine, safe = (table[table.flaw == flaw] for flaw in (Flaw.FLOATS, Flaw.ROUNDED))
     least = min(float(clopper_pearson(int(h), int(n), LEVEL / len(mine))[0])
                 for h, n in zip(mine.hits, mine.draws, strict=True))  # fmt: skip
     return [
@@ -161,6 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(flawed)} values, at most {shares.max():.4f} of the bound",
             f"at most 1; e^epsilon / (1 + e^epsilon) = {1 / (1 + math.exp(-EPSILON)):.4f} attained",
             "SAM-1",
+            used=float(shares.max()),
         ),
         Claim(
             "outputs that the neighbour cannot give come as often as stated: no pure privacy",

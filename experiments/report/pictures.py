@@ -36,7 +36,19 @@ def picture(path: Path) -> Picture:
         drawing = stored.convert("RGB")
     # An octree keeps the few colours of the lines; a median cut would mix those that cover little.
     method = Image.Quantize.FASTOCTREE
-    few = drawing.quantize(COLOURS, method, dither=Image.Dither.NONE).convert("RGB")
+    few = drawing.quantize(COLOURS, method, dither=Image.Dither.NONE)
+    _keep_white(few, drawing)
     buffer = io.BytesIO()
-    few.save(buffer, format="WEBP", lossless=True, method=4)
+    few.convert("RGB").save(buffer, format="WEBP", lossless=True, method=4)
     return Picture(buffer.getvalue(), drawing.width // DENSITY, drawing.height // DENSITY)
+
+
+def _keep_white(few: Image.Image, drawing: Image.Image) -> None:
+    """Give the paper the colour it had: that of the corner, which no figure draws on."""
+    palette, place = few.getpalette(), few.getpixel((0, 0))
+    paper = drawing.getpixel((0, 0))
+    assert palette is not None
+    assert isinstance(place, int)
+    assert isinstance(paper, tuple)
+    palette[3 * place : 3 * place + 3] = [int(part) for part in paper]
+    few.putpalette(palette)

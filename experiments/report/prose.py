@@ -29,10 +29,11 @@ _SIGNS = (
     (re.compile(r"\bl2\b"), "ℓ<sub>2</sub>"),
     (re.compile(r"\bl1\b"), "ℓ<sub>1</sub>"),
     (re.compile(r"\bln (?=\w)"), "ln&nbsp;"),
-    # A hyphen before a number is a minus sign, unless it joins two words or numbers.
+    # A hyphen between spaces, or before a number and not after one, is a minus sign.
+    (re.compile(r" - (?=\S)"), " − "),
     (re.compile(r"(?<![\w.)])-(?=\d|\()"), "−"),
 )
-_SUBSCRIPT = re.compile(r"(?<=\w)_(\w+)")
+_SUBSCRIPT = re.compile(r"(?<=[\w)])_(\w+|\+)")
 _SIMPLE_POWER = re.compile(r"\^([-−]?[A-Za-z0-9.α-ω]+)")
 
 

@@ -311,6 +311,7 @@ def test_pictures_keep_their_size_and_the_colours_of_lines(tmp_path: Path) -> No
         ("from 10^5 to 1.5e-07", "from 10<sup>5</sup> to 1.5 × 10<sup>−7</sup>"),
         ("a ^( that is open", "a ^( that is open"),
         ("a -0.4 of h_K and the delta method", "a −0.4 of h<sub>K</sub> and the delta method"),
+        ("(K - K)_+ / n", "(K − K)<sub>+</sub> / n"),
         ("all 2-way tables, n = 5-10", "all 2-way tables, n = 5-10"),
     ],
 )
