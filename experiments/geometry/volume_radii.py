@@ -33,7 +33,15 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
-from experiments.shared.volume_bodies import LOOKS, Family, FloatArray, symmetric_body, vertices
+from experiments.shared.volume_bodies import (
+    EVEN,
+    LOOKS,
+    STRETCHED,
+    Family,
+    FloatArray,
+    symmetric_body,
+    vertices,
+)
 from geomdp.bounds import volume_radii
 from geomdp.bounds.volume import urysohn
 
@@ -212,23 +220,25 @@ LIMIT = r"cube: $e^{-1/2}$"
 def plot(table: pd.DataFrame) -> Figure:
     """Mean projection radii by dimension, and Urysohn's share against the dimension."""
     figure = Figure(figsize=(7.2, 4.4))
-    left, right = figure.subplots(1, 2)
+    left, *rights = figure.subplots(1, 3)
     draw_projections(left, projection_radii(table, BAND_LEVEL * len(table)))
     bodies = table[table.part == Part.WIDTHS]
-    for family, look in LOOKS.items():
-        mine = bodies[bodies.family == family].sort_values("dimension")
-        draw_points(right, mine.dimension, mine.radius / mine.urysohn, look, family)
-    right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
-    right.axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
-    right.set_xscale("log", base=2)
-    right.set_xlabel("dimension $k$")
-    right.set_ylabel(r"$\mathrm{vr}(K)\,/\,(w(K)/\mu_k)$")
-    right.set_title("(b) Urysohn's inequality")
-    for axes in (left, right):
+    for right, families in zip(rights, (EVEN, STRETCHED), strict=True):
+        for family in families:
+            mine = bodies[bodies.family == family].sort_values("dimension")
+            draw_points(right, mine.dimension, mine.radius / mine.urysohn, LOOKS[family], family)
+        right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
+        right.set_xscale("log", base=2)
+        right.xaxis.set_major_formatter("{x:g}")
+        right.set_xlabel("dimension $k$")
+    rights[0].axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
+    rights[0].set_ylabel(r"$\mathrm{vr}(K)\,/\,(w(K)/\mu_k)$")
+    rights[0].set_title("(b) round bodies:\nvolume follows width", fontsize=8.5)
+    rights[1].set_title("(c) stretched ones:\nlittle volume is left", fontsize=8.5)
+    for axes in (left, *rights):
         axes.set_ylim(0, 1.05)
-    names = [*LOOKS]
-    columns = {"body": names[:4], " ": names[4:], "theory": [EXACT, ONE, LIMIT]}
-    shared_legend(figure, (right, left), columns)
+    columns = {"round": [*EVEN], "stretched": [*STRETCHED], "theory": [EXACT, ONE, LIMIT]}
+    shared_legend(figure, (*rights, left), columns)
     return figure
 
 
@@ -243,7 +253,7 @@ def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
             draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
     axes.set_xlabel("dimension $j$ of the projection")
     axes.set_ylabel(r"mean radius $Q_j\,/\,Q_1$")
-    axes.set_title(f"(a) projections of bodies in dimension {radii['size'].iloc[0]}")
+    axes.set_title(f"(a) projections\nfrom dimension {radii['size'].iloc[0]}", fontsize=8.5)
     axes.set_xticks(radii.j.unique())
 
 

@@ -153,6 +153,7 @@ def plot(table: pd.DataFrame) -> Figure:
     """Number of records against d and against 1 / alpha, a column for each width."""
     figure = Figure(figsize=(7.2, 6.4))
     panels = figure.subplots(2, 3)
+    letters = iter("abcdef")
     for row, along in zip(panels, Along, strict=True):
         for axes, width in zip(row, WIDTHS, strict=True):
             mine = table[(table.along == along) & (table.width == width)]
@@ -168,7 +169,7 @@ def plot(table: pd.DataFrame) -> Figure:
                 sizes = sorted(set(mine.attributes))
                 axes.set_xticks(sizes, map(str, sizes))
                 axes.set_xticks([], minor=True)
-            axes.set_title(rf"width {width}, {fixed}")
+            axes.set_title(f"({next(letters)}) width {width}, {fixed}", fontsize=9)
             axes.set_xlabel("attributes $d$" if along is Along.ATTRIBUTES else r"$1/\alpha$")
         row[0].set_ylabel("number of records $n$")
     columns = {"lower": [LOWER], "upper": [THEOREM_1, BALL, WISHART]}

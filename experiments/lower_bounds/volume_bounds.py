@@ -17,12 +17,14 @@ All noise has an exact sampler. Run time on one core: quick 3 s, full 30 s.
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
@@ -30,7 +32,14 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
-from experiments.shared.volume_bodies import LOOKS, Family, FloatArray, symmetric_body
+from experiments.shared.volume_bodies import (
+    EVEN,
+    LOOKS,
+    STRETCHED,
+    Family,
+    FloatArray,
+    symmetric_body,
+)
 from geomdp.bounds import volume_radii
 from geomdp.bounds.volume import count_error
 from geomdp.geometry.sampling import ExactSampler
@@ -150,37 +159,49 @@ BOUND = r"$\max_i\;i\,\mathrm{vr}_i\,/\,8e^2$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over their bounds, and the ratio of the two, against the dimension."""
-    figure = Figure(figsize=(7.2, 4.4))
-    panels = figure.subplots(1, 2)
+    """Errors over their bounds, and the ratio of the two: round bodies, and stretched ones."""
+    figure = Figure(figsize=(7.2, 6.4))
+    panels = figure.subplots(2, 2, sharex=True, sharey="row")
     found = ratios(table, BAND_LEVEL * len(table))
-    for family, look in LOOKS.items():
-        for method in Method:
-            mine = found[(found.family == family) & (found.method == method)]
-            if mine.empty:
-                continue
-            plain = method is Method.KNORM
-            style = look if plain else Look("C0", "h", filled=False)
-            label = family if plain else RECURSIVE
-            for axes, values in zip(panels, (mine.error, mine.ratio), strict=True):
-                draw_points(axes, mine.dimension, values, style, label)
-            if plain:
-                draw_theory(panels[0], mine.dimension, mine.least, look.colour, "_")
-    draw_theory(panels[0], [], [], "black", BOUND)
-    panels[1].axhline(CONSTANT, color="0.3", lw=1.1, ls=(0, (1, 2)), label=LOSS)
-    panels[1].set_ylim(1, 1000)
-    for axes, title in zip(panels, ("(a) error and bound", "(b) error over bound"), strict=True):
+    for column, families in zip(panels.T, (EVEN, STRETCHED), strict=True):
+        draw_bodies(column[0], column[1], found[found.family.isin(families)])
+    titles = ("round bodies: error", "stretched bodies: error", "only a constant is lost",
+              "K-norm noise loses more")  # fmt: skip
+    for axes, letter, title in zip(panels.flat, "abcd", titles, strict=True):
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.set_yscale("log")
+        axes.set_title(f"({letter}) {title}")
+    for axes in panels[1]:
         axes.set_xlabel("dimension $k$")
-        axes.set_title(title)
-    panels[0].set_ylabel(r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$")
-    panels[1].set_ylabel("ratio")
-    names = [*LOOKS]
-    columns = {"K-norm noise": names[:5], " ": [*names[5:], RECURSIVE],
-               "theory": [BOUND, LOSS]}  # fmt: skip
-    shared_legend(figure, panels, columns)
+        axes.set_ylim(40, 1000)
+        axes.set_yticks([50, 100, 200, 500, 1000], ["50", "100", "200", "500", "1000"])
+        axes.minorticks_off()
+    panels[0, 0].set_ylabel(r"$\mathbb{E}\,\|Z\|_2$ in counts, $\varepsilon=1$")
+    panels[1, 0].set_ylabel("error over bound")
+    columns = {
+        "K-norm noise, round bodies": [*EVEN],
+        "stretched bodies": [*STRETCHED, RECURSIVE],
+        "theory": [BOUND, LOSS],
+    }
+    shared_legend(figure, panels.flat, columns)
     return figure
+
+
+def draw_bodies(errors: Axes, shares: Axes, found: pd.DataFrame) -> None:
+    """Errors of some bodies with their bounds, and the ratios of the two."""
+    for family, method in itertools.product(LOOKS, Method):
+        mine = found[(found.family == family) & (found.method == method)]
+        if mine.empty:
+            continue
+        plain = method is Method.KNORM
+        look = LOOKS[family] if plain else Look("C0", "h", filled=False)
+        for axes, values in ((errors, mine.error), (shares, mine.ratio)):
+            draw_points(axes, mine.dimension, values, look, family if plain else RECURSIVE)
+        if plain:
+            draw_theory(errors, mine.dimension, mine.least, look.colour, "_")
+    draw_theory(errors, [], [], "black", BOUND)
+    shares.axhline(CONSTANT, color="0.3", lw=1.1, ls=(0, (1, 2)), label=LOSS)
 
 
 def grid(

@@ -46,8 +46,19 @@ LOOKS = {
     Family.HISTOGRAM: Look("C3", "^"),
     Family.SIGNS: Look("C5", "X"),
     Family.PREFIXES: Look("C6", "P", filled=False),
-    Family.LONG: Look("C1", "h", filled=False),
+    Family.LONG: Look("C3", "h", filled=False),
 }
+#: Bodies whose width in any direction nearly determines their volume, and those that are far
+#: narrower in some directions than in others: the panels of the figures.
+EVEN = (
+    Family.MEANS,
+    Family.CUBE,
+    Family.MARGINALS,
+    Family.MOMENTS,
+    Family.HISTOGRAM,
+    Family.SIGNS,
+)
+STRETCHED = (Family.PREFIXES, Family.LONG)
 
 
 def asked(family: Family, k: int) -> gd.workloads.Workload:

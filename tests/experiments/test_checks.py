@@ -99,12 +99,40 @@ def test_slopes() -> None:
     assert not slopes_lie_within("x", "X", slopes, -1.1, -1.0).passed
 
 
+def test_claims_record_how_much_of_their_allowance_is_used() -> None:
+    def used(prediction: float) -> float:
+        shares = [
+            make("x", "X", table(prediction=prediction), POINT).used
+            for make in (agrees_with_prediction, stays_below_prediction)
+        ]
+        assert all((share is not None) for share in shares)
+        return float(shares[1] or 0)
+
+    assert 0.45 < used(2.0) < 0.55 < 0.9 < used(1.0) < 1 < used(0.8)
+    # A claim passes exactly if no point uses more than all of it.
+    for prediction in (0.8, 1.0, 1.2):
+        claim = agrees_with_prediction("x", "X", table(prediction=prediction), POINT)
+        assert claim.used is not None
+        assert claim.passed == (claim.used <= 1)
+    slopes = slopes_by(table(), ["family"], "n")
+    near = slopes_are("x", "X", slopes, -1.0, 0.1).used
+    within = slopes_lie_within("x", "X", slopes, -1.1, -0.9).used
+    assert near is not None and within is not None  # noqa: PT018
+    assert near == pytest.approx(within)
+    assert near < 1
+    with pytest.raises(ValueError, match="used must be finite"):
+        Claim("x", True, "1", "1", "X", used=-0.1)
+
+
 def test_order() -> None:
     large = pooled_by(table(), POINT)
     small = pooled_by(table(prediction=1.0).assign(mean_square=lambda t: t.mean_square / 2), POINT)
     assert is_below("x", "X", small, large).passed
     assert not is_below("x", "X", large, small).passed
     assert not is_below("x", "X", large, large).passed
+    shares = [is_below("x", "X", *pair).used for pair in ((small, large), (large, large))]
+    assert shares[0] is not None and shares[0] < 1  # noqa: PT018
+    assert shares[1] is not None and shares[1] > 1  # noqa: PT018
     with pytest.raises(ValueError, match="points must agree"):
         is_below("x", "X", large, {("a", 10): large["a", 10]})
 

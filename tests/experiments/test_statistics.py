@@ -41,6 +41,14 @@ def test_quantile_of_two_values_is_cauchy() -> None:
     assert quantile(0.25, 2) == pytest.approx(1.0)
 
 
+def test_the_root_over_an_error_is_the_ratio() -> None:
+    mean = MeanSquare(4.0, 0.4, 100)
+    relative = mean.over(8.0)
+    assert relative.root == mean.root / 8.0
+    assert relative.root_stderr == pytest.approx(mean.root_stderr / 8.0)
+    assert relative.count == 100
+
+
 def test_deviation_counts_both_uncertainties() -> None:
     mean = MeanSquare(4.5, 0.3, 100)
     assert deviation(mean, 2.0) == pytest.approx(0.5 / 0.3)
