@@ -11,8 +11,8 @@ from geomdp.workloads import Workload
 class PureMechanism(AdditiveMechanism):
     """An additive mechanism whose constructor claims epsilon-DP and refuses any other guarantee.
 
-    A subclass proves in its docstring that its `noise` is epsilon-DP for the workloads that pass
-    `_prepare`. Parameters and errors are those of `AdditiveMechanism`.
+    A subclass proves in its docstring that its `noise` is epsilon-DP for all workloads that its
+    `_prepare` accepts. Parameters and errors are those of `AdditiveMechanism`.
     """
 
     privacy: PureDP
@@ -30,8 +30,8 @@ class PureMechanism(AdditiveMechanism):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Compute what is cheap; ``ValueError`` for a workload that the mechanism does not take.
+        """Compute what takes little time; ``ValueError`` for a workload that is not supported.
 
-        By default only constant workloads are refused.
+        By default only constant workloads raise an error.
         """
         l1_sensitivity(self.workload, self.adjacency)
