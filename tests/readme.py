@@ -64,9 +64,10 @@ def page_files() -> dict[str, str]:
 
 
 def page_commands() -> list[str]:
-    """The shell commands of the page of commands, one a line."""
+    """The shell commands of the page of commands that the README does not have."""
     shell = [cell for cell in cells(COMMAND_PAGE) if cell.startswith("%%bash\n")]
-    return "".join(cell.removeprefix("%%bash\n") for cell in shell).splitlines()
+    lines = "".join(cell.removeprefix("%%bash\n") for cell in shell).splitlines()
+    return [line for line in lines if line not in commands(*EXAMPLES)]
 
 
 def write_examples(folder: Path) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from PIL import Image
+from matplotlib.image import imread, thumbnail
 
 from experiments.engine.figures import read_record
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import LoadedScript, Preset
 from experiments.guide.docstring_text import Place, typeset
 
-#: Least width in pixels of the small pictures on the first page.
+#: Largest width in pixels of the small pictures on the first page.
 SMALL = 480
 
 
@@ -135,9 +135,8 @@ def _picture(script: LoadedScript, folders: Folders) -> Path:
 
 
 def _shrink(source: Path, target: Path) -> None:
-    with Image.open(source) as picture:
-        factor = max(1, picture.width // SMALL)
-        picture.convert("RGB").reduce(factor).save(target)
+    width = imread(source).shape[1]
+    thumbnail(str(source), str(target), scale=min(1.0, SMALL / width))
 
 
 def _title(text: str, mark: str = "=") -> str:

@@ -41,7 +41,7 @@ class _Page(HTMLParser):
 def problems(folder: Path) -> list[str]:
     """Links of the pages in a folder that lead nowhere, and files that they load from elsewhere."""
     # The theme keeps templates among its scripts.
-    files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
+    files = set(folder.rglob("*.html")) - set((folder / "_static").rglob("*.html"))
     pages = {path.resolve(): _read(path) for path in files}
     found = []
     for path, page in pages.items():
