@@ -63,7 +63,7 @@ def build_guide(
         shutil.rmtree(path, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     assemble(sources, scripts, folders)
-    _run_sphinx(sources, pages, memory)
+    run_sphinx(sources, pages, memory)
     if found := problems(pages):
         raise GuideError("\n".join(found))
     run = 0
@@ -75,7 +75,14 @@ def build_guide(
     return Guide(pages / "index.html", len([*pages.rglob("*.html")]), run)
 
 
-def _run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
+def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
+    """Run Sphinx on assembled sources; `memory` keeps what it parsed.
+
+    Raises
+    ------
+    GuideError
+        If it warns, or if the code of a page fails.
+    """
     # Commands of the pages are those of this environment, and its modules are this checkout's.
     paths = {"PATH": [str(Path(sys.executable).parent)], "PYTHONPATH": [str(ROOT)]}
     environment = dict(os.environ)

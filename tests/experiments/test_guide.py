@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,17 +14,20 @@ from experiments import __main__ as command_line
 from experiments.catalogue import SCRIPTS
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import load
+from experiments.guide import examples
+from experiments.guide.build import GuideError, run_sphinx
 from experiments.guide.decisions import DECISIONS
 from experiments.guide.docstring_text import Place, typeset
-from experiments.guide.exports import exported_by, exports, packages
+from experiments.guide.exports import Export, exported_by, exports, packages
 from experiments.guide.gallery import MissingFigureError, gallery_pages
 from experiments.guide.links import problems
 from experiments.guide.reference import write_reference
+from experiments.guide.sources import HERE
 from experiments.guide.theorem_pages import write_theorems
 from experiments.privacy.faults.catalogue import FAULTS
 from experiments.theorems import THEOREMS
 from geomdp.advice.candidates import CANDIDATES
-from tests.readme import PAGES, ROOT, cells
+from tests.readme import COMMAND_PAGE, PAGES, ROOT, cells
 
 ALL_PAGES = sorted(PAGES.rglob("*.md"))
 
@@ -43,6 +47,15 @@ def test_pages_with_code_are_notebooks() -> None:
     for page in ALL_PAGES:
         has_header = page.read_text().startswith("---\nfile_format: mystnb\n")
         assert has_header is bool(cells(page)), page
+
+
+def test_shell_cells_stop_at_the_first_command_that_fails() -> None:
+    # The notebook's own cells of bash would go on; the first cell of the page replaces them.
+    first = cells(COMMAND_PAGE)[0]
+    assert "def bash(" in first
+    assert '"-euo"' in first
+    others = set(ALL_PAGES) - {COMMAND_PAGE}
+    assert not any("%%bash" in cell for page in others for cell in cells(page))
 
 
 def test_every_page_is_in_a_list_of_contents() -> None:
@@ -149,6 +162,44 @@ def test_broken_links_and_files_from_the_network_are_found(tmp_path: Path) -> No
         "page.html: loads //cdn.example/x.js from the network",
         "style.css: loads https://fonts.example/f.woff from the network",
     ]
+
+
+#: What must end the build, and the words of the message.
+FAULTY = {
+    "```{code-cell}\n1 / 0\n```": "ZeroDivisionError",
+    "{py:obj}`geomdp.no_such_name`": "reference target not found",
+    "{ref}`no-such-place`": "undefined label",
+    "$\\nosuchcommand$": "unknown command",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTY)
+def test_a_faulty_page_ends_the_build(tmp_path: Path, fault: str) -> None:
+    sources = tmp_path / "sources"
+    shutil.copytree(HERE / "static", sources / "static")
+    shutil.copy(HERE / "conf.py", sources)
+    page = f"---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n# Page\n\n{fault}\n"
+    (sources / "index.md").write_text(page)
+    with pytest.raises(GuideError, match=FAULTY[fault]):
+        run_sphinx(sources, tmp_path / "html", tmp_path / "doctrees")
+
+
+def test_an_example_that_prints_something_else_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> None:
+        """Add.
+
+        >>> 1 + 1
+        3
+        >>> 1 + 2
+        3
+        """
+
+    monkeypatch.setattr(examples, "exports", lambda: (Export("geomdp", "wrong", wrong, __name__),))
+    found = examples.run_examples()
+    assert found.run == 2
+    assert len(found.failures) == 1
+    assert "geomdp.wrong" in found.failures[0]
 
 
 def test_a_missing_figure_ends_the_command_with_a_message(tmp_path: Path) -> None:
