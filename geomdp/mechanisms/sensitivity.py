@@ -11,7 +11,6 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-
 #: Smallest and largest l1 norm of the answers, for noise computed in float64. Fourth powers of
 #: noise scales stay in its range, for every epsilon that mechanisms take.
 LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, probability, require_type, whole
+from geomdp._validation import positive, probability, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
