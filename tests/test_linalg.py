@@ -65,7 +65,7 @@ def test_hull_body_ellipsoid_and_walk_see_the_same_rank(thinness, rank):
     if rank == 3:
         assert plain_walk(image).body.dimension == rank
     else:
-        with pytest.raises(MissingOracle, match="injective"):
+        with pytest.raises(MissingOracle, match="one-to-one"):
             plain_walk(image)
 
 
