@@ -5,9 +5,9 @@ from __future__ import annotations
 from geomdp.privacy import ZCDP, Privacy
 from geomdp.privacy.definitions import check_privacy
 
-#: Smallest and largest epsilon or rho of a mechanism. Above, noise is lost in the rounding of a
-#: mean (1e-16); below, the mean is lost in the rounding of the noise. Far outside the range, squares
-#: of noise scales overflow, and searches for a scale do not end.
+#: Smallest and largest epsilon or rho of a mechanism. Above it, the rounding of a mean (1e-16)
+#: hides the noise. Below it, the rounding of the noise hides the mean. Far outside the range,
+#: squares of noise scales overflow, and searches for a scale do not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
