@@ -79,7 +79,8 @@ def _short(value: object) -> str:
 def require_type(value: object, kind: type, name: str) -> None:
     """Raise ``ValueError`` unless `value` is an instance of `kind`, a class or a protocol."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
+        article = "an" if kind.__name__[0] in "AEIOUn" else "a"
+        raise ValueError(f"{name} must be {article} {kind.__name__}, got {type(value).__name__}")
 
 
 def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:

@@ -74,9 +74,7 @@ CALLS = {
     ids=[f"{name}-{i}" for name, calls in CALLS.items() for i in range(len(calls))],
 )
 def test_a_wrong_type_is_a_value_error_that_names_the_argument(name, call, wrong):
-    with pytest.raises(
-        ValueError, match=f"^{name} must be of type \\w+, got {type(wrong).__name__}"
-    ):
+    with pytest.raises(ValueError, match=f"^{name} must be an? \\w+, got {type(wrong).__name__}"):
         call(wrong)
 
 

@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from geomdp._validation import real_number
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import real_number, require_type
 
 
 class Side(enum.Enum):
@@ -84,7 +83,7 @@ class Bound:
     certificate: object | None = None
 
     def __post_init__(self) -> None:
-        check_type(self.side, Side, "side")
+        require_type(self.side, Side, "side")
         if isinstance(cast("object", self.assumptions), str):
             raise ValueError(
                 f"assumptions must be a tuple of sentences, got the text {self.assumptions!r}"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._validation import positive
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import positive, require_type
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.certificates.rung import excluded_records
 from geomdp.bounds.metrics import MEAN_L2
@@ -173,7 +172,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     21.2
     """
     epsilon, alpha = positive(epsilon, "epsilon"), positive(alpha, "alpha")
-    check_type(workload, Workload, "workload")
+    require_type(workload, Workload, "workload")
     answers, first = np.unique(explicit_answers(workload), axis=0, return_index=True)
     elements = workload.universe.elements_at(first)
     diameter = workload.l2_diameter() / math.sqrt(workload.n_queries)

@@ -153,7 +153,7 @@ def error_curve(
     >>> import geomdp as gd
     >>> W = gd.workloads.Histogram(3)
     >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.ZCDP(0.5), exact_only=True)
-    >>> curve.figure.axes[0].get_xlabel()
+    >>> curve.figure.axes[-1].get_xlabel()
     'number of records $n$'
     >>> gaussian = curve.table[curve.table["curve"] == "Gaussian"]
     >>> gaussian[["n", "rmse"]].round(4).to_numpy().tolist()

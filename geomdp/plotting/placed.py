@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._validation import batch, finite_array, positive
+from geomdp._validation import batch, finite_array, positive, require_type
 from geomdp.bodies import Body, Halfspace
 from geomdp.bodies.operand import checked_body
 from geomdp.geometry import project
@@ -133,8 +133,7 @@ def draw_hyperplane(
     'separates'
     >>> plt.close(figure)
     """
-    if not isinstance(halfspace, Halfspace):
-        raise ValueError(f"halfspace must be a Halfspace, got {type(halfspace).__name__}")
+    require_type(halfspace, Halfspace, "halfspace")
     normal = finite_array(halfspace.normal, "normal", ndim=1)
     if len(normal) != 2:
         raise ValueError(f"halfspace must lie in the plane, got dimension {len(normal)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from geomdp._validation import require_type
 from geomdp.data.schema import Schema
 
 
@@ -41,8 +42,7 @@ def chosen_columns(
     >>> gd.tabulation.chosen_columns(schema, ["sex"])
     {'sex': ('female', 'male')}
     """
-    if not isinstance(schema, Schema):
-        raise ValueError(f"schema must be a Schema, got {type(schema).__name__}")
+    require_type(schema, Schema, "schema")
     sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels
     if real:

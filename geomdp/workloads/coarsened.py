@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import batch
+from geomdp._validation import batch, require_type
 from geomdp.workloads.base import Workload
 from geomdp.workloads.closed_forms.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit, ListedAnswers
@@ -60,8 +60,7 @@ class Coarsened(ListedAnswers):
     """
 
     def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
-        if not isinstance(workload, Workload):
-            raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+        require_type(workload, Workload, "workload")
         self.workload = workload
         places = batch(centres, workload.n_queries, "centres")
         if len(places) == 0:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array
+from geomdp._validation import batch, finite_array, require_type
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
 from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.closed_forms.enumeration import explicit_answers
@@ -48,8 +48,7 @@ class LinearMap(Workload):
     """
 
     def __init__(self, workload: Workload, matrix: npt.ArrayLike) -> None:
-        if not isinstance(workload, Workload):
-            raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+        require_type(workload, Workload, "workload")
         self.workload = workload
         self.matrix = np.array(finite_array(matrix, "matrix", ndim=2))
         if self.matrix.shape[0] == 0 or self.matrix.shape[1] != workload.n_queries:

@@ -56,10 +56,11 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, if it has few vertices and rounding spoils nothing.
+    """The neighbour body cut into simplices: a list of one body, or of none if that is impossible.
 
-    An empty list beyond the limits of `triangulate`, such as for all pairs of 5 columns (32 answers
-    in dimension 15). The other bodies of `exact_noise_bodies` take its place.
+    It is impossible beyond the limits of `triangulate`, for example for all pairs of 5 columns (32
+    answers in dimension 15), or if rounding makes the simplices wrong. The other bodies of
+    `exact_noise_bodies` then take its place.
     """
     from scipy.spatial import QhullError
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.norm_balls.boxes import Box
@@ -92,8 +93,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
     >>> K.contains(W.answers(records)[None]).tolist()
     [True]
     """
-    if not isinstance(workload, Workload):
-        raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+    require_type(workload, Workload, "workload")
     if not _can_list(workload):
         return WorkloadPolytope(workload)
     return _kept_polytope(workload)

@@ -9,6 +9,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import Body
 from geomdp.bodies.facets.gauges import PolytopeByRays, VertexGauge
@@ -56,8 +57,7 @@ class WorkloadPolytope(PolytopeByRays):
     workload: Workload
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload):
-            raise ValueError(f"workload must be a Workload, got {type(self.workload).__name__}")
+        require_type(self.workload, Workload, "workload")
 
     @property
     def dimension(self) -> int:

@@ -80,10 +80,23 @@ class TriangulatedPolytope(HullOfPoints):
     Raises
     ------
     ValueError
-        NaN or infinite entries, no rows or columns; at first use, if N points in dimension r allow
-        more than 2^20 simplices (upper bound theorem), or more than 2^33 / (r + 2)^4 of them: N up
-        to about 1400 for r = 3, 180 for r = 5, 70 for r = 7, 27 for r = 15. `VPolytope` has no such
-        limit.
+        If there are no rows or columns, or an entry is NaN or infinite. At first use, if N points
+        in dimension r can have more than 2^20 simplices by the upper bound theorem, or more than
+        2^33 / (r + 2)^4. N can be about 1400 for r = 3, 180 for r = 5, 70 for r = 7 and 27 for
+        r = 15. `VPolytope` has no such limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
+    >>> square = gd.bodies.TriangulatedPolytope(corners)
+    >>> round(square.volume(), 6)
+    4.0
+    >>> square.second_moment().round(6).tolist()
+    [[0.333333, 0.0], [0.0, 0.333333]]
+    >>> square.sample_uniform(5, np.random.default_rng(0)).shape
+    (5, 2)
     """
 
     @cached_property

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import require_type
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
@@ -186,7 +186,7 @@ def certify(
         raise ValueError(f"families must be a list of packings, got {type(families).__name__}")
     families = tuple(families)
     for family in families:
-        check_type(family, PackingFamily, "each of families")
+        require_type(family, PackingFamily, "each of families")
         if family.subject != families[0].subject:
             raise ValueError(
                 f"packings must be of one workload, got {families[0].subject} and {family.subject}"

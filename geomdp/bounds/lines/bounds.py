@@ -17,8 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp._validation import positive, whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import positive, require_type, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import CHANGES, Problem
@@ -183,8 +182,8 @@ def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
     """Plans for a workload, by increasing number of records and, with it, increasing scale."""
-    check_type(workload, Workload, "workload")
-    check_type(metric, Metric, "metric")
+    require_type(workload, Workload, "workload")
+    require_type(metric, Metric, "metric")
     return _plans(
         workload,
         positive(epsilon, "epsilon") * CHANGES[checked_adjacency(adjacency)],

@@ -36,8 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import finite_array, require_type, whole
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.certificates.workloads import (
@@ -105,7 +104,7 @@ class OrthogonalLines:
     weights: FloatArray
 
     def __post_init__(self) -> None:
-        check_type(self.workload, Workload, "workload")
+        require_type(self.workload, Workload, "workload")
         elements = self.workload.universe.validate(self.elements)
         pairs = element_rows(self.pairs, len(elements), "pairs")
         if pairs.shape[1] != 2:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import IntArray
-from geomdp._validation import whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import require_type, whole
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
@@ -57,8 +56,8 @@ class CodeWords(PackingFamily):
     inner: LinearCode
 
     def __post_init__(self) -> None:
-        check_type(self.outer, ReedSolomon, "outer")
-        check_type(self.inner, LinearCode, "inner")
+        require_type(self.outer, ReedSolomon, "outer")
+        require_type(self.inner, LinearCode, "inner")
         whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
         whole(self.outer.prime, "symbols", maximum=self.inner.count)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import require_type
 from geomdp.bounds.certificates.rung import PackingFamily
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
@@ -82,7 +82,7 @@ class Packing(PackingFamily):
     origin: str = "listed"
 
     def __post_init__(self) -> None:
-        check_type(self.workload, Workload, "workload")
+        require_type(self.workload, Workload, "workload")
         elements = self.workload.universe.validate(self.elements)
         datasets = element_rows(self.datasets, len(elements), "datasets")
         object.__setattr__(self, "elements", elements)

@@ -29,8 +29,7 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from geomdp._typing import IntArray
-from geomdp._validation import whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import require_type, whole
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
@@ -96,8 +95,8 @@ class MarginalBlocks(PackingFamily):
         return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
 
     def __post_init__(self) -> None:
-        check_type(self.code, LinearCode, "code")
-        check_type(self.functions, ReedSolomon, "functions")
+        require_type(self.code, LinearCode, "code")
+        require_type(self.functions, ReedSolomon, "functions")
         whole(self.attributes, "attributes")
         whole(self.width, "width", minimum=2, maximum=self.attributes)
         whole(self.part, "part", minimum=2)

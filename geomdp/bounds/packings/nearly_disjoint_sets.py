@@ -13,8 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from geomdp._typing import IntArray
-from geomdp._validation import positive
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import positive, require_type
 from geomdp.bounds.packings.reed_solomon import ReedSolomon
 
 #: Relative error allowed in a number of sets that is computed from its logarithm.
@@ -114,7 +113,7 @@ class ReedSolomonSets:
     code: ReedSolomon
 
     def __post_init__(self) -> None:
-        check_type(self.code, ReedSolomon, "code")
+        require_type(self.code, ReedSolomon, "code")
 
     @property
     def log_count(self) -> float:

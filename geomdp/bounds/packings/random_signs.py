@@ -26,8 +26,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray
-from geomdp._validation import probability, whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import probability, require_type, whole
 from geomdp.bounds.certificates.problem import SideConditionError
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.metrics import MEAN_L2, Metric
@@ -87,7 +86,7 @@ class RandomSignSets(PackingFamily):
         whole(self.queries, "queries")
         whole(self.seed, "seed", minimum=0)
         probability(self.failure, "failure")
-        check_type(self.sets, SetFamily, "sets")
+        require_type(self.sets, SetFamily, "sets")
         _ = self._least  # raises UnionBoundError if the union bound proves nothing
 
     def __repr__(self) -> str:

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import whole
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import require_type, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import certify
 from geomdp.bounds.certificates.problem import Problem
@@ -139,8 +138,8 @@ def packing_search(
     ()
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
-    check_type(workload, Workload, "workload")
-    check_type(effort, Effort, "effort")
+    require_type(workload, Workload, "workload")
+    require_type(effort, Effort, "effort")
     search = _Search(workload, problem, effort, np.random.default_rng(rng))
     packings = [*search.singles(), *search.all_multisets()]
     return certify(packings, epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import finite_array, positive
-from geomdp.bounds.arguments import check_type
+from geomdp._validation import finite_array, positive, require_type
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import reachable_distance
 from geomdp.bounds.metrics import Metric
@@ -35,7 +34,7 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
     array([3, 0, 2, 1])
     """
     points = finite_array(points, "points", ndim=2)
-    check_type(metric, Metric, "metric")
+    require_type(metric, Metric, "metric")
     found = farthest_points(points, metric.norm, least=positive(separation, "separation"))
     return found.order
 
@@ -62,7 +61,7 @@ def exact_separated(points: FloatArray, metric: Metric, separation: float) -> In
     array([3, 0])
     """
     points = finite_array(points, "points", ndim=2)
-    check_type(metric, Metric, "metric")
+    require_type(metric, Metric, "metric")
     positive(separation, "separation")
     apart = np.array([metric.norm(points - point) >= separation for point in points])
     return largest_clique(apart & apart.T)
@@ -92,8 +91,8 @@ def single_elements(
     >>> round(packing.separation(gd.bounds.WorstCase()), 6)
     1.0
     """
-    check_type(elements, np.ndarray, "elements")
-    check_type(rows, np.ndarray, "rows")
+    require_type(elements, np.ndarray, "elements")
+    require_type(rows, np.ndarray, "rows")
     return Packing(workload, elements[rows], np.arange(len(rows))[:, None], origin)
 
 

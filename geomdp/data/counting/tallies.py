@@ -137,6 +137,21 @@ class CountedRecords:
     recount : callable, optional
         Counts other tables of the same records: a mechanism may measure tables that do not follow
         from those of the workload.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"region": ["north", "south"], "smoker": bool})
+    >>> source = gd.data.source_of(
+    ...     pd.DataFrame({"region": ["north", "south", "south"], "smoker": [True, False, True]})
+    ... )
+    >>> counted = gd.data.count_records(source, schema, schema.workload("marginals", k=2))
+    >>> counted.count
+    3
+    >>> counted.table([0, 1])
+    array([[0, 1],
+           [1, 1]])
     """
 
     universe: Universe

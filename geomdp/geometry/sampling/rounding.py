@@ -15,6 +15,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import require_type
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.bodies.facets.on_demand import independent_points
@@ -233,8 +234,7 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     >>> bool(values[1] / values[0] < 4)
     True
     """
-    if not isinstance(walk, Walk):
-        raise ValueError(f"walk must be a Walk, got {type(walk).__name__}")
+    require_type(walk, Walk, "walk")
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)

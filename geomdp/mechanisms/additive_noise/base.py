@@ -65,6 +65,19 @@ class AdditiveMechanism(Mechanism):
         For parameters of another type or out of range, n below 1, a definition of privacy that the
         noise does not satisfy, or a workload that is constant or not supported, or whose answers
         have a largest l1 norm outside 1e-60 to 1e60.
+
+    Examples
+    --------
+    All additive mechanisms state their exact error before any data are seen:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(16)
+    >>> for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball, gd.mechanisms.Hierarchical):
+    ...     mechanism = kind(workload, n=1000, privacy=gd.PureDP(1.0))
+    ...     print(kind.__name__, round(mechanism.predicted_rmse.value, 4))
+    Laplace 0.0212
+    Ball 0.015
+    Hierarchical 0.0044
     """
 
     #: The public subspace that contains all released means; None if the noise fills R^m.

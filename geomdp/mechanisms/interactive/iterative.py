@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, probability, whole
+from geomdp._validation import positive, probability, require_type, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
@@ -171,6 +171,9 @@ class IterativeConstruction(Generic[AnyQuery]):
         if not isinstance(privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")
         check_range(privacy)
+        require_type(rule, UpdateRule, "rule")
+        require_type(distinguisher, Distinguisher, "distinguisher")
+        require_type(design, StoppingDesign, "design")
         self.rule = rule
         self.distinguisher = distinguisher
         self.n = whole(n, "n")

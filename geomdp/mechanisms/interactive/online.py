@@ -127,6 +127,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         ledger: Ledger | None = None,
     ) -> None:
         check_range(privacy)
+        require_type(rule, UpdateRule, "rule")
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
         beta = probability(beta, "beta")

@@ -45,6 +45,16 @@ class Choice:
         Its label.
     guarantee : Guarantee
         The privacy record of this release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> towns = gd.workloads.Explicit(np.eye(3))
+    >>> chooser = gd.mechanisms.PermuteAndFlip(towns, n=60, privacy=gd.PureDP(1.0))
+    >>> choice = chooser.release(np.repeat([0, 1, 2], [10, 40, 10]), rng=0)
+    >>> choice.index, choice.label
+    (1, 'q1')
     """
 
     index: int
@@ -78,6 +88,19 @@ class Selection(abc.ABC):
     ValueError
         For parameters of another type, n below 1, another number of queries, or queries whose
         differences are constant.
+
+    Examples
+    --------
+    Under add/remove no counting query moves against another one by more than 1:
+
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(4, 1)
+    >>> for adjacency in gd.Adjacency:
+    ...     kind = gd.mechanisms.ExponentialMechanism
+    ...     chooser = kind(workload, n=10, privacy=gd.PureDP(1.0), adjacency=adjacency)
+    ...     print(adjacency.value, chooser.spread)
+    replace-one 2.0
+    add/remove 1.0
     """
 
     #: The noise on each score, in units of the scale.

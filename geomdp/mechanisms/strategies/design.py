@@ -47,7 +47,7 @@ class Measurement:
     Parameters
     ----------
     rows : (p, b) array or sparse array
-        C on b of the elements: column x is what a record x adds to the measurement.
+        The columns of C for b of the elements. Column x is what a record x adds to the measurement.
     matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
@@ -59,10 +59,28 @@ class Measurement:
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
-        C h from counts of valid records. Where `changes` and `sums` are known for all measurements
-        of a design, they can be released with correctly rounded noise (X-GRID).
+        A function from the counts of valid records to C h. If `changes` and `sums` are known for
+        all measurements of a design, unseeded releases have correctly rounded noise (X-GRID).
     table : tuple of int, optional
-        The columns of the table that C h is, where it is one.
+        If C h is a table of counts: its columns.
+
+    Examples
+    --------
+    The coarsest Haar wavelet, and its part of the answers to prefix queries:
+
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import Haar
+    >>> design = Haar().design(gd.workloads.Prefixes(4), gd.Adjacency.REPLACE_ONE)
+    >>> measurement = design.measurements[0]
+    >>> measurement.rows
+    array([[ 1.,  1., -1., -1.]])
+    >>> measurement.matrix
+    array([[0.25],
+           [0.5 ],
+           [0.25],
+           [0.  ]])
+    >>> measurement.changes
+    array([2.])
     """
 
     rows: Columns
@@ -199,7 +217,7 @@ def check_rebuilt(
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
-        weights -= weights.mean(axis=0)  # constants then have the product 0
+        weights -= weights.mean(axis=0)  # the product with a constant is then 0
     rebuilt = sum_of_images(
         (part.matrix for part in measured), (part.rows @ weights for part in measured)
     )

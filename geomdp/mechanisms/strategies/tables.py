@@ -1,4 +1,4 @@
-"""A design for tables of columns: marginal tables of chosen sets of columns, with weights."""
+"""The strategy for tables of columns: marginal tables of sets of columns, with weights."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest number of sets of columns that are all considered at once.
+#: Largest number of sets of columns that can all be candidates.
 MAX_SETS = 1 << 11
-#: Largest number of cells of a measured table. Up to here a reader counts the table of all columns,
-#: from which all others follow.
+#: Largest number of cells of a measured table. If the table of all columns has at most this number
+#: of cells, records are counted in it, and all other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
-#: Largest number of cells of all measured tables together: each gets a draw of noise.
+#: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured and a wanted set: 2^22 are split in seconds.
+#: Largest number of pairs of a measured and a wanted set: the budget is split over 2^22 pairs in
+#: seconds.
 MAX_OVERLAP = 1 << 22
-#: Largest number of answers: they are checked on 64 records, in arrays of 256 MB.
+#: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
-#: Random elements on which the measurements must rebuild the answers: a missing interaction shows
-#: on nearly every pair of them.
+#: Number of random elements for which the answers are compared with those that follow from the
+#: measurements. An interaction that is not measured shows in nearly every pair of them.
 CHECKED = 64
 
 
@@ -50,19 +51,33 @@ CHECKED = 64
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with a share of the budget.
 
-    Candidates are all sets of columns where there are at most 2^11, with at most 2^20 cells in the
-    table of all columns, else those of at most k columns, k the most of a table asked for; the
-    table of all columns; and the blocks of covering designs, which together hold all sets of k
-    columns, or of fewer. A table of all of
-    12 binary columns answers 3-way tables with a fourth of the noise that 3-way tables need.
+    The sets that are measured are chosen from these candidates, where k is the largest number of
+    columns of a table of the workload:
+
+    * All sets of columns, if there are at most 2^11 of them and the table of all columns has at
+      most 2^20 cells; otherwise all sets of at most k columns.
+    * The table of all columns. For 3-way tables of 12 binary columns it has a fourth of the error
+      of measuring the 3-way tables themselves.
+    * The blocks of covering designs. Every set of at most k columns lies in one of the blocks.
+
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
-    estimate of it; least squares weighs the estimates by their precision. Each table is measured by
-    `cells`.
+    estimate of it. Least squares weighs the estimates by their precision. `cells` is the noise on
+    the counts of a table.
 
     References
     ----------
     McKenna-Miklau-Hay-Machanavajjhala 2018 (marginal strategies); Qardaji-Yang-Li 2014 (covering
     designs); formula sheet JL-SPLIT, X-SIM, X-RES.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies import WeightedMarginals
+    >>> workload = gd.workloads.MarginalTables({"region": 2, "age": 3}, k=1)
+    >>> strategy = WeightedMarginals()
+    >>> design = strategy.design(workload, gd.Adjacency.REPLACE_ONE)
+    >>> design.name, [measurement.matrix.shape for measurement in design.measurements]
+    ('weighted marginals', [(5, 6)])
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array, whole
+from geomdp._validation import batch, finite_array, require_type, whole
 from geomdp.workloads.smooth.approximation_bounds import truncation_bound
 from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
 from geomdp.workloads.smooth.filters import Filter
@@ -182,8 +182,7 @@ def approximate_many(
             f"degree^dimension must be at most {MAX_NODES}, got {size}^{dimension}: the moments "
             "would not fit into memory"
         )
-    if not isinstance(filter, Filter):
-        raise ValueError(f"filter must be a Filter, got {type(filter).__name__}")
+    require_type(filter, Filter, "filter")
     if not queries:
         return ()
     angles = _probe_angles(dimension)
