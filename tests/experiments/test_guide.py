@@ -202,7 +202,10 @@ def test_an_example_that_prints_something_else_is_reported(monkeypatch: pytest.M
     assert "geomdp.wrong" in found.failures[0]
 
 
-def test_a_missing_figure_ends_the_command_with_a_message(tmp_path: Path) -> None:
+def test_a_missing_figure_ends_the_command_with_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_line, "SCRIPTS", SCRIPTS[:1])
     result = CliRunner().invoke(
         command_line.app, ["guide", "--out", str(tmp_path / "out"), "--figures", str(tmp_path)]
     )
