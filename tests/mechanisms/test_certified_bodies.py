@@ -44,6 +44,7 @@ WORKLOADS = {
     "blocks": MarginalTables([2, 3], 2),
     "blocks of three": MarginalTables([2, 3, 2], 2),
     "prefixes": Prefixes(4),
+    "one-way tables": MarginalTables([2, 3, 2], 1),
 }
 SETTINGS = list(itertools.product([KNorm, Recursive], sorted(WORKLOADS), Adjacency))
 
@@ -118,6 +119,9 @@ def test_certified_bodies_hold_all_differences_in_rational_arithmetic(mechanism)
     if rows is None:
         noise = mechanism._undivided if isinstance(mechanism, Recursive) else mechanism.noise
         assert holds_as_given(noise.body)
+        answers = mechanism.workload.evaluate(mechanism.workload.universe.elements())
+        found = np.array(moves(np.unique(answers, axis=0), mechanism.adjacency))
+        assert noise.body.gauge(found).max() == pytest.approx(1, abs=1e-12)
         return
     points = mechanism.workload.evaluate(mechanism.workload.universe.elements())[:, rows.places]
     found = moves(np.unique(points, axis=0), mechanism.adjacency)

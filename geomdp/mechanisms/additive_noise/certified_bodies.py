@@ -57,6 +57,8 @@ def holds_as_given(body: Body) -> bool:
             return _whole(np.array(body.r))
         case LinearImage():
             return _whole(body.matrix) and holds_as_given(body.body)
+        case Product():
+            return all(map(holds_as_given, body.bodies))
         case _:
             return isinstance(body, SimplexDifference)
 
