@@ -45,7 +45,7 @@ def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
     answer = summary.answer(SparseQuery.counting([3]))
     assert answer.distortion_std < 0.003
     assert abs(answer.value - 1) <= 6 * answer.noise_std
-    with pytest.raises(ValueError, match="at most 2\\^24 to be run, the paper's are 58681960"):
+    with pytest.raises(ValueError, match="at most 2\\^24 to be run, the paper needs 58681960"):
         _ = sizes.paper_sizes(n=10, sparsity=4, queries=5, beta=0.1).runnable_rows
 
 

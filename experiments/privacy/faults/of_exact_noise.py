@@ -215,8 +215,8 @@ EXACT_NOISE = (
         "exact exponential mechanism: half the scale",
         "the choice spends twice its epsilon",
         "noise.exact.argmax:exact_argmax",
-        "/ unit - e.log()",
-        "/ unit - e.log() / 2",
+        "/ unit + z for",
+        "/ unit + z / 2 for",
         NUMBERS,
     ),
     Fault(

@@ -142,8 +142,8 @@ NOISE = (
         "Mapped: only the first measurement is noisy",
         "all other measurements are exact",
         "noise.mapped:MappedNoise.sample",
-        "for part in self.parts:",
-        "for part in self.parts[:1]:",
+        "part.noise.sample(rng, size).T for",
+        "part.noise.sample(rng, size).T * (part is self.parts[0]) for",
         LAWS,
     ),
     Fault(
