@@ -1,4 +1,4 @@
-"""Who errs least on each line of the accuracy table, and by how much."""
+"""The methods with the least error on each line of the accuracy table, and their ratio."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from experiments.shared.workloads import Line
 
 #: Columns that make a line of the table.
 PLACE = ["line", "n"]
-#: Fewest releases of which a measured error takes part in a verdict; of the one mechanism whose
-#: draws take seconds there are fewer, and its error is known in closed form.
+#: A measured error counts in a verdict if it is a mean over at least this many releases. The one
+#: mechanism whose draws take seconds has fewer; its error is known in closed form.
 LEAST_RELEASES = 20
 
 
 def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int], tuple[str, float]]:
-    """The method with the least measured error among some on each line, and the error."""
+    """The one of `methods` with the least measured error on each line, and its error."""
     mine = table[table.method.isin(methods) & (table.releases >= LEAST_RELEASES)]
     best: dict[tuple[str, int], tuple[str, float]] = {}
     for (line, n, method), mean in pooled_by(mine, [*PLACE, "method"]).items():
@@ -34,7 +34,7 @@ PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """One row per line: our best and the best peer, their ratio, and whether the goal is met.
 
-    Before projection where n is large, else over everything that was measured.
+    If n is large, only methods without projection are compared, otherwise all methods.
     """
     rows = []
     for (line, n), mine in table.groupby(PLACE, sort=False):
@@ -56,14 +56,14 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
             }
         )
     found = pd.DataFrame(rows)
-    # Where errors are known exactly, chance has no part in the verdict.
+    # Errors that are known exactly replace measured ones, so that chance does not decide.
     known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
     found["met"] = known <= found.goal
     return found
 
 
 def predicted_ratios(table: pd.DataFrame) -> pd.Series:
-    """Least predicted error of ours over that of the peers, line by line, before projection."""
+    """Our least predicted error divided by that of the peers, line by line, before projection."""
     many = table[(table.n >= MANY) & (table.line != Line.SIGNS) & ~table.method.isin(PROJECTED)]
     ours = many[many.method.isin(OURS)].groupby("line", sort=False).predicted.min()
     return ours / many[many.method.isin(PEERS)].groupby("line", sort=False).predicted.min()

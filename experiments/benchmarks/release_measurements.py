@@ -33,7 +33,7 @@ class Part(enum.StrEnum):
 
 
 class Tool(enum.StrEnum):
-    """Who answers."""
+    """The program or library that is measured."""
 
     OURS = "geomdp"
     DUCKDB = "DuckDB"
@@ -55,9 +55,10 @@ class Config:
     question : str
         Which workload, in the words of the figure.
     tool : Tool
-        Who answers.
+        What is measured.
     size : int
-        Seconds after which a command is stopped; rows counted; releases of which errors are taken.
+        For times, the limit in seconds after which a command is stopped; for speeds, the number of
+        rows; for errors, the number of releases.
     """
 
     part: Part
@@ -99,8 +100,9 @@ EPSILON = 1.0
 def seconds(config: Config, rng: np.random.Generator) -> float:
     """Seconds of one command in a process of its own, with an empty cache of set-ups.
 
-    The faster of two runs: what numba compiles in the first one is stored beside the code, as after
-    the first use of an installed library. The limit if a run was stopped.
+    The result is the faster of two runs. Code that numba compiles in the first run is stored on
+    disk, so the second run is like any later use of an installed library. If a run is stopped, the
+    result is the limit.
     """
     del rng
     try:
@@ -114,7 +116,7 @@ def one_command(config: Config) -> float:
     with tempfile.TemporaryDirectory() as folder:
         flags = [*COMMANDS[config.question].split(), "--epsilon", "1", "--out", f"{folder}/a.csv"]
         program = [sys.executable, "-c", "from geomdp.cli import main; main()", "release", *flags]
-        # No set-up is read that an earlier command left on disk.
+        # A cache folder of its own, so that set-ups of earlier commands are not read from disk.
         fresh = {**os.environ, FOLDER_VARIABLE: f"{folder}/cache"}
         start = time.perf_counter()
         subprocess.run(program, check=True, capture_output=True, timeout=config.size, env=fresh)

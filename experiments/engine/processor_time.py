@@ -1,4 +1,4 @@
-"""Processor time of a piece of work, undisturbed by the searches of the garbage collector."""
+"""Processor time of a piece of work, without the garbage collector's searches of older objects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def timed(seconds: list[float]) -> Iterator[None]:
-    """Append the processor seconds of the block.
+    """Append the processor seconds of the block to `seconds`.
 
-    Objects that existed before are hidden from the garbage collector: after thirty scripts in one
-    process, its searches through them took three quarters of the time.
+    Objects that existed before the block are hidden from the garbage collector. Otherwise, after
+    thirty scripts in one process, searching them took three quarters of the measured time.
     """
     gc.freeze()
     try:

@@ -35,7 +35,7 @@ def rows_of_map(n: int) -> int:
 
 @cache
 def additive(queries: Queries, family: Family) -> gd.mechanisms.AdditiveMechanism:
-    """Additive mechanism for one record; `with_n` gives the others without new geometry."""
+    """Additive mechanism for n = 1; its `with_n` changes n without a new set-up."""
     privacy = gd.PureDP(EPSILON)
     Q = workload(queries)
     builders: dict[Family, Callable[[], gd.mechanisms.AdditiveMechanism]] = {

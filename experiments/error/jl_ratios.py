@@ -1,4 +1,4 @@
-"""Errors of projection alone over those behind the best map, with their trends."""
+"""Ratios of the error of projection alone to that with the best map, and their trends in m."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slop
 from experiments.error.jl_problems import Route
 
 KEYS = ["family", "divisor", "noise"]
-#: Which curve, of which m.
+#: A curve (family, divisor, noise) and a value of m.
 Point = tuple[str, int, str, int]
 
 
 def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
-    """Errors of projection alone over those of the best map, by family, divisor, noise and m.
+    """Error of projection alone divided by that of the best map, for each curve and m.
 
-    As mean squares, whose roots are the ratios; their standard errors by the delta method. The best
-    map is the one with the least error measured, which favours maps a little.
+    The results are ratios of mean squares; their roots are the ratios of errors. Standard errors
+    follow by the delta method. The best map is the one with the least measured error, so chance
+    favours the maps a little.
     """
     means = pooled_by(table, [*KEYS, "m", "route"])
     found = {}
@@ -38,7 +39,7 @@ def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
 
 
 def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
-    """Slope of each curve of ratios against m, at `LEVEL` for all together."""
+    """Slope of each curve of ratios against m; `LEVEL` holds for all slopes together."""
     curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
     for (family, divisor, noise, m), ratio in points.items():
         curves.setdefault((family, divisor, noise), {})[m] = ratio
@@ -50,14 +51,14 @@ def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]
 
 
 def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
-    """Geometric mean of independent mean squares, its standard error by the delta method."""
+    """Geometric mean of independent mean squares, with a standard error by the delta method."""
     value = math.exp(np.mean([math.log(ratio.value) for ratio in ratios]))
     relative = math.hypot(*(ratio.stderr / ratio.value for ratio in ratios)) / len(ratios)
     return MeanSquare(value, value * relative, min(ratio.count for ratio in ratios))
 
 
 def stated(points: dict[Point, MeanSquare], key: Point) -> str:
-    """A ratio with its interval, at `LEVEL` for all `points` together, and where it is."""
+    """A ratio with its curve, m, and interval; `LEVEL` holds for all `points` together."""
     low, high = points[key].root_interval(LEVEL, len(points))
     return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
 

@@ -35,8 +35,8 @@ def build_guide(
 ) -> Guide:
     """Write the guide to ``html`` in a folder, beside its sources; both are replaced.
 
-    Code blocks of the pages run. A warning of Sphinx, a link that leads nowhere and a file that a
-    page would load from the network are errors.
+    Code blocks of the pages run. A warning of Sphinx is an error, and so are a broken link and a
+    file that a page would load from the network.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def build_guide(
     Raises
     ------
     GuideError
-        If Sphinx warns, code fails, a link is broken or an example prints something else.
+        If Sphinx warns, code fails, a page has a broken link or would load a file from the network,
+        or an example prints something else than stated.
     MissingFigureError
         If a script has no committed figure.
     OSError
@@ -76,14 +77,14 @@ def build_guide(
 
 
 def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
-    """Run Sphinx on assembled sources; `memory` keeps what it parsed.
+    """Run Sphinx on the assembled sources. The folder `memory` keeps the parsed documents.
 
     Raises
     ------
     GuideError
         If it warns, or if the code of a page fails.
     """
-    # Commands of the pages are those of this environment, and its modules are this checkout's.
+    # Code blocks use the commands of this environment and the modules of this checkout.
     paths = {"PATH": [str(Path(sys.executable).parent)], "PYTHONPATH": [str(ROOT)]}
     environment = dict(os.environ)
     for name, first in paths.items():

@@ -1,4 +1,4 @@
-"""The chart "which mechanism": questions in order, each with what answers it."""
+"""The chart "which mechanism": questions in order, each with what to use if the answer is yes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Decision:
     question: str  # Ends with a question mark
     answer: str  # What to use; ends with a full stop
     use: tuple[str, ...]  # Dotted names of it, as the reference has them
-    section: str  # Label of the section of the page where it runs
+    section: str  # Label of the section of the guide with an example of it
 
 
 #: Questions in the order in which they are asked: the first yes decides.

@@ -1,9 +1,10 @@
 """Sphinx extension: docstrings, written for a terminal, become typeset text.
 
 Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. Here letters become
-italic, indices and powers move down and up, and signs and Greek letters are the printed ones. What
-stands between backticks links to the reference where it is a public name, and is code otherwise.
-Ids of the formula sheet link to the index of theorems. Examples and literal blocks stay.
+italic, indices and powers are set lower and higher, and words such as "epsilon" become Greek
+letters. A name between backticks becomes a link to the reference if it is public, and code
+otherwise. Ids of the formula sheet link to the index of theorems. Examples and literal blocks are
+not changed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SIGNS = {
     " x ...": " × …",
     "... x ": "… × ",
 }
-#: What is printed for signs and words; `sqrt` only before a bracket.
+#: Signs and words, and what is printed in their place; `sqrt` is replaced only before a bracket.
 PRINTED = {**SIGNS, **GREEK, "eps": "ε", "sqrt": "√"}
 _WORDS = "|".join([*GREEK, "eps"])
 _PLAIN = re.compile(
@@ -64,9 +65,10 @@ _PLAIN = re.compile(
         ]
     )
 )
-#: What follows `^` or `_`: brackets with one level of brackets inside, or one word or number.
+#: A power or index after `^` or `_`: brackets with at most one level of brackets inside, a word, a
+#: number or a star.
 _RAISED = r"\((?:[^()\n]|\([^()\n]*\))*\)|\{[^{}\n]*\}|-?\d+(?:\.\d+)?|-?\w+'?|\*"
-#: Pieces of prose that are not plain text, the first that fits at each place.
+#: Pieces of prose that need markup. At each place the first alternative that matches is taken.
 _PIECE = re.compile(
     rf"""
     (?P<keep> ^[ ]*[*|-][ ]+(?=\S) | \\. | ``[^`]+`` | :[a-z:]+:`[^`]+` | \*\*[^*\n]+\*\*
@@ -89,14 +91,14 @@ _LITERAL_DIRECTIVES = (".. math::", ".. code-block::", ".. code::")
 
 @dataclass(frozen=True)
 class Place:
-    """Whose docstring is typeset: names are looked up there first."""
+    """The object whose docstring is typeset. Names are looked up in its package and class first."""
 
     package: str  # The package that documents the object
     owner: type | None  # The class, if it is one or a member of one
 
 
 def typeset(lines: list[str], place: Place) -> list[str]:
-    """Lines of a docstring in reStructuredText as typeset text in reStructuredText."""
+    """The lines of a docstring in reStructuredText, with markup for its formulas and names."""
     found: list[str] = []
     for is_prose, block in _blocks(_with_displays(lines)):
         text = "\n".join(block)
@@ -105,7 +107,10 @@ def typeset(lines: list[str], place: Place) -> list[str]:
 
 
 def _with_displays(lines: list[str]) -> list[str]:
-    """Indented paragraphs below prose, which are formulas, as lines that stay apart."""
+    """Turn indented paragraphs below prose, which are formulas, into line blocks.
+
+    reStructuredText would otherwise join their lines.
+    """
     found: list[str] = []
     before = ""  # the last line of the paragraph before
     after_blank = in_display = False
@@ -128,7 +133,7 @@ def _indent(line: str) -> int:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
-    """Runs of lines of prose, and of lines that stay as they are."""
+    """Blocks of lines: (True, lines) for prose, (False, lines) for lines that are not changed."""
     block: list[str] = []
     prose, literal_indent, in_table = True, -1, False
     for line in lines:
@@ -160,7 +165,8 @@ def _blocks(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 def _typeset_prose(text: str, place: Place) -> str:
     joined = _PIECE.sub(lambda piece: _typeset_piece(piece, place), text)
-    # An escaped space lets markup touch letters; beside white space it would swallow that.
+    # An escaped space separates markup from letters and prints nothing. Beside white space it is
+    # not needed, and would remove that space.
     joined = re.sub(r"(?<!\\)\\ (?=\s|$)", "", joined)
     return re.sub(r"(?:(?<=\s)|^)\\ ", "", joined)
 
@@ -191,7 +197,7 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
 
 
 def _role(name: str, text: str) -> str:
-    """An index or a power; brackets that only held it together are left out."""
+    """An index or a power. Outer brackets that only group it are left out."""
     inner = text[1:-1] if text[0] in "({" else text
     if text[0] == "(" and "," in inner:
         inner = text
@@ -222,7 +228,10 @@ def _target(name: str, place: Place) -> str | None:
 
 
 def _documented(name: str, package: str) -> str | None:
-    """The dotted name of a documented export, if `name` fits only one or one of this package."""
+    """The dotted name of the documented export that `name` means, if there is only one.
+
+    An export of `package` is preferred to those of other packages.
+    """
     if name.startswith("geomdp.") and name in _by_path():
         return name
     fitting = [path for path in _by_path() if path.endswith(f".{name}")]

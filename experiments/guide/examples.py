@@ -13,10 +13,10 @@ from experiments.guide.exports import exports
 
 @dataclass(frozen=True)
 class Examples:
-    """What came of the examples."""
+    """The result of running the examples."""
 
-    run: int  # How many commands ran
-    failures: tuple[str, ...]  # Reports of those that printed something else
+    run: int  # Number of commands that ran
+    failures: tuple[str, ...]  # Reports of commands that printed something else than stated
 
 
 def run_examples() -> Examples:

@@ -31,7 +31,7 @@ class Export:
 
     @property
     def is_code(self) -> bool:
-        """Whether it is a class or a function: others are constants and names of types."""
+        """Whether it is a class or a function. Other exports are constants and type aliases."""
         return inspect.isclass(self.value) or inspect.isroutine(self.value)
 
 
@@ -57,14 +57,14 @@ def _first_exports() -> Iterator[Export]:
             value = getattr(module, name)
             if isinstance(value, ModuleType) or id(value) in seen:
                 continue
-            # Small constants may be one object with several names.
+            # Python may use one object for equal constants, so only code counts as seen.
             if inspect.isclass(value) or inspect.isroutine(value):
                 seen[id(value)] = name
             yield Export(package, name, value, source)
 
 
 def exported_by(package: str) -> dict[str, Export]:
-    """What a package exports, by the name it has there; packages inside it are left out."""
+    """The exports of a package by their names there, without the packages inside it."""
     module = importlib.import_module(package)
     by_value = {id(export.value): export for export in exports()}
     values = {name: getattr(module, name) for name in _sources(package)}

@@ -1,4 +1,4 @@
-"""Sources of the gallery: the committed figures by the question they answer."""
+"""Sources of the gallery: the committed figures, grouped by the question they answer."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class _Page(HTMLParser):
 
 
 def problems(folder: Path) -> list[str]:
-    """Links of the pages in a folder that lead nowhere, and files that they load from elsewhere."""
-    # The theme keeps templates among its scripts.
+    """Broken links of the pages in a folder, and files that they load from the network."""
+    # The theme's own folder holds HTML templates, which are no pages.
     files = set(folder.rglob("*.html")) - set((folder / "_static").rglob("*.html"))
     pages = {path.resolve(): _read(path) for path in files}
     found = []

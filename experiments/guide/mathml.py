@@ -1,4 +1,4 @@
-"""Sphinx extension: formulas of pages become MathML, which browsers draw without a script."""
+"""Sphinx extension: formulas of pages become MathML, which browsers draw without JavaScript."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _package_page(package: str) -> str:
 
 
 def _page(export: Export) -> str:
-    """One function, or one class with its members; those of its bases are links."""
+    """The page of a function, or of a class with its members; inherited members are links."""
     head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):
         return f"{head}.. autofunction:: {export.name}\n"
@@ -83,12 +83,12 @@ def _page(export: Export) -> str:
 
 @dataclass(frozen=True)
 class _Members:
-    """Public members of a class by where they are described."""
+    """Public members of a class, grouped by the page that describes them."""
 
     own: list[str] = field(default_factory=list)  # Defined by the class
-    #: Name and directive of those of bases without a page, which the page of the class describes.
+    #: Members of bases that have no page: name and directive. The page of the class describes them.
     hidden: list[tuple[str, str]] = field(default_factory=list)
-    #: Name and full name of those that the page of a base describes.
+    #: Members that the page of a base describes: name and full dotted name.
     inherited: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -123,7 +123,7 @@ def _documented() -> dict[object, str]:
 
 
 def _constant(export: Export) -> str:
-    """A name of a type or a constant, described by the comment at its assignment."""
+    """A type alias or a constant, described by the comment at its assignment."""
     try:
         comments = ModuleAnalyzer.for_module(export.defined_in).find_attr_docs()
     except PycodeError as error:

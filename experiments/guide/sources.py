@@ -1,4 +1,4 @@
-"""The folder that Sphinx reads: the written pages, and those made from the library itself."""
+"""The folder that Sphinx reads: pages written by hand, and pages generated from the library."""
 
 from __future__ import annotations
 

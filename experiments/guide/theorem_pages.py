@@ -58,7 +58,7 @@ def _entry(theorem: Theorem, scripts: Sequence[str]) -> str:
 
 
 def _link(dotted: str) -> str:
-    """A link to the reference, or the name alone where the reference has no such page."""
+    """A link to the page of a name in the reference, or the name as code if it has no page."""
     value = resolve(dotted)
     for export in exports():
         if export.value is value:

@@ -1,4 +1,4 @@
-"""Noise of additive mechanisms that is off its law on purpose, and audits of it."""
+"""Noise of additive mechanisms that is changed on purpose, and audits of it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Fault(enum.StrEnum):
     HALF = "half the noise"
 
 
-#: Faults that no noise hides, and all that are planted.
+#: Faults that remain visible for every kind of noise, and all faults that are planted.
 UNHIDDEN = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 PLANTED = (*UNHIDDEN, Fault.HALF)
 
@@ -85,17 +85,17 @@ def mechanism(family: Family) -> gd.mechanisms.AdditiveMechanism:
 
 @dataclass(frozen=True)
 class Faulty:
-    """Noise that is off its law."""
+    """Noise whose draws are changed."""
 
     noise: gd.audit.AdditiveNoise  # The correct noise
-    change: Callable[[FloatArray], FloatArray]  # Of draws (b, 2)
+    change: Callable[[FloatArray], FloatArray]  # A map from draws (b, 2) to faulty draws
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Faulty draws (size, 2)."""
         return self.change(self.noise.sample(rng, size))
 
 
-#: A direction in which neighbours differ and the noise in the wrong subspace does not vary.
+#: A direction in which neighbours differ, but in which noise with `Fault.SUBSPACE` does not vary.
 MISSED = np.array([0.6, 0.8])
 CHANGES: dict[Fault, Callable[[FloatArray], FloatArray]] = {
     Fault.CORRECT: lambda draws: draws,

@@ -12,14 +12,15 @@ from geomdp.noise import LaplaceNoise
 
 #: Uniform numbers behind `Generator.laplace` are multiples of this in [0, 1).
 GRID = 2.0**-53
-#: Records of a correctly rounded release; a power of two, so that means show their grid exactly.
+#: Number of records of a correctly rounded release. It is a power of two, so that dividing by it
+#: is exact in float64 and the means lie on a grid.
 RELEASED = 64
 #: Mechanisms that share the releases of a cell.
 KINDS = 3
 
 
 def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
-    """Count noisy answers to 0 that no draw can give: from the answer 0 itself, and from 1."""
+    """Count outputs of noise on the answer 0 that noise on 1 cannot give, and that on 0 cannot."""
     released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
     explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
@@ -28,8 +29,8 @@ def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
 def rounded_outputs(epsilon: float, releases: int) -> Row:
     """Count releases without a seed that are off the grid of the data set, or of its neighbour.
 
-    Any multiple of the unit is a draw of the noise, so that the answers within reach of a data set
-    are its sums plus all multiples of the unit.
+    The noise can be any multiple of the unit. So the sums that a data set can give are its exact
+    sums plus all multiples of the unit.
     """
     privacy, off = gd.PureDP(epsilon), np.zeros(2, dtype=int)
     records = np.zeros((RELEASED, 3), dtype=int)
@@ -58,8 +59,9 @@ def possible(output: float, answer: float, scale: float) -> bool:
     """
     noise = output - answer
     middle = math.exp(-abs(noise) / scale)
-    # All draws for which the sum can round to the output: half a unit in its last place to each
-    # side, and one in the noise's for the rounding of logarithm and product.
+    # Try all uniform numbers whose noise can round to the output. Allow for half a unit in the last
+    # place of the output to each side, and one unit in that of the noise for the rounding of the
+    # logarithm and the product.
     width = middle / scale * (math.ulp(output) + 2 * math.ulp(noise) + 2 * math.ulp(scale))
     reach = math.ceil(width / GRID) + 4
     centre = round((1 - middle / 2 if noise > 0 else middle / 2) / GRID)

@@ -1,4 +1,4 @@
-"""Write the report of a preset from what is stored."""
+"""Write the report of a preset from its stored records, tables and figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content)
     for stale in folder.iterdir():
-        # An earlier report may have had figures and pages that this one has not.
+        # Pages and figures that an earlier report had and this one does not have.
         if stale.suffix in (".html", ".webp") and stale.name not in files:
             stale.unlink()
     verdicts = [claim["passed"] for entry in found for claim in entry.claims]

@@ -1,4 +1,4 @@
-"""The curves of a figure as data, for charts whose values can be read off and axes switched."""
+"""The curves of a figure as data, for charts in which values can be read off and axes switched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
-#: Digits of a number on the page: more than a screen shows, and a tenth of the bytes.
+#: Significant digits of a number on the page. A screen resolves fewer.
 DIGITS = 5
 Point = tuple[float, float]
 
@@ -28,11 +28,10 @@ class Curve:
 
     label: str  # Its name, prose with LaTeX between dollar signs; may be empty
     colour: str  # Hexadecimal
-    #: How it is drawn.
     dashes: tuple[float, ...]  # Lengths of dashes and gaps in pixels; empty if it is not dashed
-    joined: bool
-    marked: bool
-    filled: bool
+    joined: bool  # Whether lines join the points
+    marked: bool  # Whether the points have markers
+    filled: bool  # Whether the markers are filled
     borrowed: bool  # Whether the label is that of another line of the same look or colour
     points: tuple[Point, ...]  # In the units of the axes
 
@@ -48,7 +47,7 @@ class Panel:
     #: Scales of the figure.
     x_log: bool
     y_log: bool
-    #: Limits of the figure, possibly falling.
+    #: Limits of the axes; the first is larger if the axis is reversed.
     x_range: Point
     y_range: Point
     #: Ticks that are words instead of numbers.
@@ -62,7 +61,7 @@ class Panel:
 
 
 def panels_of(figure: Figure) -> list[Panel]:
-    """Data of all axes that hold curves; images and bars of histograms have none."""
+    """Data of all axes that hold curves. Axes with only images or histogram bars are left out."""
     names = _names(figure)
     panels = []
     for axes in figure.axes:
@@ -78,7 +77,10 @@ def panels_of(figure: Figure) -> list[Panel]:
 
 
 def legend_of(panels: Iterable[Panel]) -> list[Curve]:
-    """One curve for each label, in the order of first appearance: its own, if there is one."""
+    """One curve for each label, in the order of first appearance.
+
+    A curve with a label of its own comes before one that borrowed it.
+    """
     found: dict[str, Curve] = {}
     for panel in panels:
         for curve in panel.curves:
@@ -89,7 +91,7 @@ def legend_of(panels: Iterable[Panel]) -> list[Curve]:
 
 
 def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
-    # Shared axes carry their label and the words of their ticks on one of them only.
+    # Of axes that are shared, only one carries the label.
     return Panel(
         title=axes.get_title(loc="left") or axes.get_title(),
         x_label=_first(peer.get_xlabel() for peer in _siblings(axes, "x")),
@@ -171,7 +173,7 @@ def _dashes(line: Line2D) -> tuple[float, ...]:
 
 
 def _names(figure: Figure) -> dict[tuple[object, ...], str]:
-    """Labels by the whole look of a line, and by its colour alone where that is unambiguous."""
+    """Labels by the whole look of a line, and by its colour if all lines of it have one label."""
     named: dict[tuple[object, ...], str] = {}
     colours: dict[str, set[str]] = {}
     for line, label in _labelled(figure):
@@ -229,7 +231,7 @@ def _colour(colours: object) -> str:
 
 
 def _finite(points: npt.ArrayLike) -> tuple[Point, ...]:
-    """The finite ones of points (n, 2)."""
+    """Those of the points (n, 2) whose coordinates are finite."""
     pairs = np.asarray(points, dtype=float).reshape(-1, 2)
     return tuple(_point(x, y) for x, y in pairs[np.isfinite(pairs).all(axis=1)])
 

@@ -1,8 +1,8 @@
-"""Lessons as static pages: text, formulas, pictures and answers, with nothing to load and no code.
+"""Lessons as static pages of text, formulas, pictures and answers.
 
-The export of marimo itself loads its JavaScript from the network. These pages keep what the
-notebook shows when it opens: sliders become lines that say where they stand, hidden answers
-become foldable ones, and formulas MathML.
+Pages that marimo exports load JavaScript from the network. The pages made here load nothing and
+run no code. They keep what the notebook shows when it opens: a slider becomes a line with its
+value, a hidden answer becomes a block that the reader can unfold, and formulas become MathML.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 from experiments.report.mathematics import to_mathml
 from geomdp.cli.planning.lessons import Lesson, require_marimo
 
-#: Tags that take no closing tag.
+#: Tags without a closing tag.
 VOID = {"br", "hr", "img", "input", "source", "wbr"}
-#: Elements of marimo that only hold others.
+#: Elements of marimo that only contain other elements.
 TRANSPARENT = {"marimo-ui-element", "marimo-dict"}
-#: Kinds of output that hold HTML. A cell that shows nothing has an empty text of another kind.
+#: Kinds of output that hold HTML. A cell that shows nothing has an empty output of another kind.
 SHOWN = ("text/html", "text/markdown")
-#: What encloses a formula in the text of a notebook, and how MathML is to show it.
+#: Marks around a formula in the text of a notebook, and the display attribute of its MathML.
 FORMULAS = {("||(", "||)"): "inline", ("||[", "||]"): "block"}
 
 
@@ -37,7 +37,7 @@ def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If marimo is missing, a lesson fails, or it shows something these pages cannot.
+        If marimo is missing, if a lesson fails, or if it shows something that these pages cannot.
     """
     require_marimo()
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def _document(title: str, body: str, style: str) -> str:
 def _shown(lesson: Lesson) -> list[str]:
     """What the cells of a lesson show, as HTML."""
     with TemporaryDirectory() as name:
-        # marimo stores outputs beside the notebook, which may lie in a folder that is read-only.
+        # marimo stores outputs beside the notebook, whose own folder may be read-only.
         copied = Path(shutil.copy(lesson.path, name))
         command = [sys.executable, "-m", "marimo", "export", "session", str(copied)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -112,7 +112,7 @@ class _StaticWriter(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self._formula: list[str] | None = None
-        #: For each open accordion: its remaining labels and how deep its children are nested.
+        #: For each open accordion: its remaining labels, and the number of open tags inside it.
         self._accordions: list[list[Any]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -142,7 +142,7 @@ class _StaticWriter(HTMLParser):
             if self._accordions[-1][1] == 1:
                 label = static(self._accordions[-1][0].pop(0))
                 self.pieces.append(f"<details><summary>{label}</summary>")
-        # Classes are those of marimo's style sheet, except for the paragraphs.
+        # Of the classes, which are marimo's, the pages style only "paragraph".
         if not attrs.get("src", "data:").startswith("data:"):
             raise ValueError(f"<{tag}> loads {attrs['src']!r}, which the page must hold itself")
         written = "".join(
@@ -189,7 +189,7 @@ def _picture(values: dict[str, str]) -> str:
 
 
 def _control(values: dict[str, str]) -> str:
-    """Where a slider or menu stands when the notebook opens."""
+    """The value of a slider or menu when the notebook opens."""
     label = static(json.loads(values.get("data-label", "null")) or "")
     value = json.loads(values["data-initial-value"])
     if steps := json.loads(values.get("data-steps", "[]")):

@@ -1,18 +1,18 @@
-"""How close to its edge a claim was measured, as a bar."""
+"""A bar that shows how close a measurement is to the limit of its claim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: From this share of the allowance on, a bar is marked as near the edge.
+#: A bar is marked as near the limit if the measurement uses at least this share of the allowance.
 NEAR = 0.9
 
 
 def margin(claim: Mapping[str, Any]) -> str:
-    """A bar with the share of the allowance that the measurement uses; empty where none is stored.
+    """A bar with the share of the allowance that the measurement uses.
 
-    Records of runs before the share was stored have none.
+    Empty if no share is stored: older records have none.
     """
     used = claim.get("used")
     if used is None:

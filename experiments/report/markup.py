@@ -10,13 +10,13 @@ from experiments.report.prose import prose
 from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 
-#: Pages that are not those of a question, by what they hold.
+#: Files of the pages that do not belong to a question.
 START, THEOREM_PAGE, CLAIM_PAGE = "index.html", "theorems.html", "claims.html"
 _KNOWN = {theorem.id for theorem in THEOREMS}
 
 
 def linked_ids(text: str) -> str:
-    """Prose as HTML; ids of the formula sheet lead to their theorems."""
+    """Prose as HTML, in which ids of the formula sheet link to their theorems."""
     return ID.sub(
         lambda found: (
             f'<a href="{THEOREM_PAGE}#theorem-{found[0]}">{found[0]}</a>'
@@ -37,14 +37,14 @@ def verdict(passed: bool) -> str:
 
 
 def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], kind: str) -> str:
-    """A table whose rows become cards on narrow screens; cells are HTML already."""
+    """An HTML table whose rows become cards on narrow screens. `rows` are HTML already."""
     names = [*headers]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = []
     for row in rows:
         first, *others = row
         cells = "".join(
-            # Cards leave out what is empty.
+            # Cards do not show empty cells.
             f'<td data-header="{escape(name)}">{cell}</td>' if cell else '<td class="none"></td>'
             for name, cell in zip(names[1:], others, strict=True)
         )
@@ -56,7 +56,7 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], k
 
 
 def page_of(script: LoadedScript) -> str:
-    """File of the page that answers the question of a script's folder."""
+    """File name of the page for the question of a script's folder."""
     return f"{script.package.rpartition('.')[2]}.html"
 
 
@@ -66,7 +66,7 @@ def figure_link(script: LoadedScript) -> str:
 
 
 def breakable(name: str) -> str:
-    """A dotted name or path that may be broken after its dots, strokes and underscores."""
+    """A dotted name or path that may break after dots, colons, slashes and underscores."""
     text = escape(name)
     for mark in ("::", "/", ".", "_"):
         text = text.replace(mark, f"{mark}<wbr>")

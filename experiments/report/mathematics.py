@@ -14,12 +14,12 @@ _WORD = re.compile(r'<mrow>(?:<mi mathvariant="normal">[A-Za-z]</mi>){2,}</mrow>
 #: Names of functions whose argument has no brackets.
 _FUNCTION = re.compile(r"(<mi>(?:ln|log|cos|sin|arccos|dim|tr)</mi>)(?=<m[infrs])")
 _MATH = re.compile(r"\$([^$]+)\$")
-#: Commands that matplotlib knows and the converter does not, or draws badly.
+#: Commands of Matplotlib that the converter does not know or converts badly, and replacements.
 _SPELLINGS = {r"\mathdefault": r"\mathrm", r"\lVert": r"\|", r"\rVert": r"\|"}
 
 
 def to_html(text: str) -> str:
-    """Escaped prose; what stands between dollar signs becomes MathML.
+    """Escaped prose, with formulas between dollar signs as MathML.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def to_html(text: str) -> str:
 
 
 def to_mathml(formula: str) -> str:
-    """One formula as MathML, without the namespace HTML does not need."""
+    """One formula as MathML, without the namespace attribute, which HTML does not need."""
     for printed, known in _SPELLINGS.items():
         formula = formula.replace(printed, known)
     mathml = convert(formula)
@@ -46,9 +46,9 @@ def to_mathml(formula: str) -> str:
 
 
 def _letter(found: re.Match[str]) -> str:
-    """A letter of its own for what browsers no longer make of an attribute."""
+    """The Unicode letter for a letter with `mathvariant`, which browsers no longer support."""
     variant = {"double-struck": "DOUBLE-STRUCK", "script": "SCRIPT"}[found[1]]
-    for prefix in ("", "MATHEMATICAL "):  # the common ones are older than the block of all
+    for prefix in ("", "MATHEMATICAL "):  # common letters have names without the prefix
         try:
             return f"<mi>{unicodedata.lookup(f'{prefix}{variant} CAPITAL {found[2]}')}</mi>"
         except KeyError:

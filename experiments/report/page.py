@@ -1,4 +1,4 @@
-"""The frame of every page: head, contents that stay in sight, and the foot."""
+"""The frame of every page: the head, the contents at the side, and the foot."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def contents_of(entries: Sequence[Gathered]) -> list[Entry]:
 
 
 def page(contents: Sequence[Entry], here: Entry, body: str) -> str:
-    """A whole document; it refers to files of its folder only."""
+    """A whole HTML document. It loads only files of its own folder."""
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -66,7 +66,7 @@ def page(contents: Sequence[Entry], here: Entry, body: str) -> str:
 
 
 def _short(title: str) -> str:
-    """The first sentence: titles of windows are narrow."""
+    """The question that a title begins with, because window titles are short; else all of it."""
     return title.partition("?")[0] + ("?" if "?" in title else "")
 
 

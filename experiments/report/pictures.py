@@ -8,9 +8,10 @@ from pathlib import Path
 
 from PIL import Image
 
-#: Colours kept of a drawing: a figure has fewer than ten, and shades at the edges of its lines.
+#: Number of colours that a drawing keeps. A figure has fewer than ten colours, and shades of them
+#: at the edges of its lines.
 COLOURS = 32
-#: Resolution of stored drawings over that at which a page shows them.
+#: Pixels of a stored drawing for each pixel of the page, in each direction.
 DENSITY = 2
 
 
@@ -19,7 +20,7 @@ class Picture:
     """A drawing as the report stores it."""
 
     data: bytes  # WebP without loss
-    #: Pixels of the page, at which text has the size it was drawn for.
+    #: Size on the page in pixels. Text then has the size for which it was drawn.
     width: int
     height: int
 
@@ -34,7 +35,7 @@ def picture(path: Path) -> Picture:
     """
     with Image.open(path) as stored:
         drawing = stored.convert("RGB")
-    # An octree keeps the few colours of the lines; a median cut would mix those that cover little.
+    # An octree keeps the colours of thin lines. A median cut would mix them with others.
     method = Image.Quantize.FASTOCTREE
     few = drawing.quantize(COLOURS, method, dither=Image.Dither.NONE)
     _keep_white(few, drawing)
@@ -44,7 +45,7 @@ def picture(path: Path) -> Picture:
 
 
 def _keep_white(few: Image.Image, drawing: Image.Image) -> None:
-    """Give the paper the colour it had: that of the corner, which no figure draws on."""
+    """Restore the exact colour of the paper, read at the corner, where no figure draws."""
     palette, place = few.getpalette(), few.getpixel((0, 0))
     paper = drawing.getpixel((0, 0))
     assert palette is not None

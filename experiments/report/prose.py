@@ -58,7 +58,7 @@ def _mathematics(text: str) -> str:
 
 
 def _in_brackets(text: str, opening: str, before: str, after: str) -> str:
-    """Replace `opening` and the bracket that closes it; one that is never closed is kept."""
+    """Replace `opening` and its closing bracket. An `opening` that is never closed stays."""
     start = text.find(opening)
     while start >= 0:
         depth, end = 1, start + len(opening)

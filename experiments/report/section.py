@@ -17,7 +17,8 @@ from experiments.report.mathematics import to_html, to_text
 from experiments.report.prose import prose
 from experiments.theorems import Theorem
 
-#: Values of a parameter that are listed; of more, the ends and the number are given.
+#: Up to this many values of a parameter are listed. Of more numbers, the report gives the least,
+#: the largest and how many there are.
 LISTED = 8
 
 
@@ -58,7 +59,7 @@ def _figure(entry: Gathered, preset: Preset) -> str:
 
 
 def drawing(entry: Gathered) -> str:
-    """The picture of a figure, as wide as the page allows; it leads to itself in full size."""
+    """The picture of a figure, as wide as the page allows, with a link to its full size."""
     picture = entry.picture
     if picture is None:
         raise ValueError(f"{entry.name} must have a drawing, got none")
@@ -79,7 +80,7 @@ def description(entry: Gathered) -> str:
 
 
 def _chart(entry: Gathered) -> str:
-    """The same curves with values to read off; filled by the script of the page."""
+    """An interactive chart of the same curves, which the page's JavaScript draws."""
     if not entry.panels:
         return ""
     labels = [curve.label for curve in legend_of(entry.panels)]
@@ -104,7 +105,7 @@ def _chart(entry: Gathered) -> str:
 
 
 def _plain(panel: Panel, labels: list[str]) -> dict[str, Any]:
-    """A panel for the script of the page; labels become positions in the legend."""
+    """A panel as JSON for the page's JavaScript; labels become positions in the legend."""
     plain = asdict(panel)
     for curve in plain["curves"]:
         label = curve.pop("label")
@@ -129,7 +130,7 @@ def _legend_line(curve: Curve) -> str:
 
 
 def _themed(colour: str) -> str:
-    """Black stands for the colour of text, which dark pages turn white."""
+    """The colour in CSS. Black becomes the colour of text, which is white on dark pages."""
     return "var(--text)" if colour == "#000000" else colour
 
 
@@ -157,7 +158,7 @@ def _claims(entry: Gathered) -> str:
     headers = ("claim", "verdict", "measured", "theory", "source")
     passed = [claim["passed"] for claim in entry.claims]
     listed = table(f"Claims of {entry.name}", headers, rows, "claims")
-    # Failed claims are in sight at once.
+    # The list is unfolded if a claim failed.
     opened = "" if all(passed) else " open"
     return (
         f"<details{opened}><summary>Claims: {sum(passed)} of {len(passed)} passed</summary>"
@@ -182,7 +183,7 @@ def _column(configurations: Iterable[Mapping[str, Any]], name: str) -> list[Any]
 
 
 def _values(values: list[Any]) -> str:
-    """Distinct values; many numbers by their ends."""
+    """The distinct values; of many numbers only the least, the largest and how many there are."""
     distinct = sorted({json.dumps(value): value for value in values}.items())
     found = [value for _, value in distinct]
     if all(isinstance(value, int | float) for value in found):
@@ -196,7 +197,7 @@ def _values(values: list[Any]) -> str:
 
 
 def _changes(entry: Gathered) -> str:
-    """Which code differs from that of the stored files."""
+    """Which code has changed since the stored files were made."""
     present = asdict(entry.script.code)
     stored = (entry.record or {})["code"]
     changed = [part for part in ("script", "library") if present[part] != stored[part]]

@@ -1,4 +1,4 @@
-"""The start page: what this is about, what is best in it, what limits it, and how to read on."""
+"""The start page: the subject, the best results, their limits, and how to read on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Chapter:
     #: Paragraphs of prose, formulas as in docstrings.
     text: tuple[str, ...]
     figure: str  # Short name of the script that draws it
-    #: Beginnings of claims of that script that the story quotes with their measurements.
+    #: Claims of that script that begin with one of these are quoted with their measurements.
     quoted: tuple[str, ...] = ()
 
 

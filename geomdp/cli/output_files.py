@@ -135,7 +135,7 @@ def is_input(path: Path, given: Path) -> bool:
     inputs = paths_at(given)
     if any(_is_same(path, file) for file in inputs):
         return True
-    # A new file also becomes an input if its name matches the pattern in a folder of its files.
+    # A new file would be an input too if it lay beside one and its name matched the pattern.
     beside = any(_is_same(place.parent, file.parent) for file in inputs)
     pattern = not given.is_file() and not given.is_dir()
     return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)

@@ -36,7 +36,7 @@ class Expansion(Protocol):
 
 @runtime_checkable
 class ImplicitMap(Protocol):
-    """A linear map (m, p) that is computed by transforms, as its matrix would be too large."""
+    """A linear map (m, p) that is applied by transforms, because its matrix would be too large."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,14 +61,14 @@ class ImplicitMap(Protocol):
 
 #: Vectors as the columns of an array.
 Columns = FloatArray | sp.csr_array
-#: A linear map to the answers, (m, p): dense, sparse where few queries meet, or implicit.
+#: A linear map to the answers, (m, p): dense, sparse if most entries are 0, or implicit.
 Map = FloatArray | sp.csr_array | ImplicitMap
 
 
 def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray:
     """sum over i of T_i x_i, (m, b) for columns x_i (p_i, b); at least one map.
 
-    Implicit maps with the same last step take it together.
+    If implicit maps share their last step, it is applied once, to the sum of their coordinates.
     """
     images: list[FloatArray] = []
     shared: dict[int, tuple[Expansion, FloatArray]] = {}
@@ -170,7 +170,7 @@ class MappedNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """`Exact` if all parts are; else the combined status of the parts (SAM-1)."""
+        """`Exact` if all parts have exact samplers; else their combined status (SAM-1)."""
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:

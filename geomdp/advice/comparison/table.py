@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from geomdp.advice.comparison.trials import Built
 
-#: Values of `COLUMNS`.
+#: One value for each of `COLUMNS`.
 Row: TypeAlias = tuple[str, float, str, str, float, str]
 COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why")
 

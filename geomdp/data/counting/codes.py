@@ -92,9 +92,9 @@ def _number(value: str, kind: str) -> str | None:
 
 
 def _coded(text: str, categories: Sequence[str], fallback: str) -> str:
-    """SQL for the place of a text among `categories`, where 3.0 counts as 3 if not listed itself.
+    """SQL for the place of a text among `categories`, or for `fallback` if it is not among them.
 
-    SQL for `fallback` if the text is not among them.
+    A text such as "3.0" that is not a category counts as "3".
     """
     kind = f"ENUM({', '.join(map(quoted_text, categories))})"
     code = f"enum_code(TRY_CAST({text} AS {kind}))"

@@ -18,7 +18,7 @@ Table = tuple[int, ...]
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Tables to count such that the columns of each of `tables` are among those of one of them.
+    """Tables to count, such that each of `tables` lies within one of them.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
-    # The first-fit rule, with the widest columns first, needs few more blocks than the fewest.
+    # First fit, with the widest columns first, comes close to the smallest number of blocks.
     for column in sorted(columns, key=lambda column: -levels[column]):
         for block in blocks:
             if math.prod(levels[other] for other in block) * levels[column] <= room:

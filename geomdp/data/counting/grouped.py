@@ -71,7 +71,7 @@ def tally_groups(
 
 
 def _compared_exactly(name: str, kind: str) -> str:
-    """SQL for a column by which no two different texts fall into one group.
+    """SQL for a column such that different texts never fall into the same group.
 
     A column may come with a collation that ignores case or accents. DuckDB would then count all
     spellings as the one that it meets first, so that one record could move the counts of others.

@@ -30,7 +30,8 @@ MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
 #: If the table of all columns has at most this many cells, it is always counted. Mechanisms may
-#: measure other tables than those that they answer, and all follow from it. 2^20 int64 are 8 MB.
+#: measure other tables than those of the workload, and all tables follow from this one. 2^20 int64
+#: are 8 MB.
 MAX_WHOLE = 1 << 20
 #: Number of elements of a universe that are evaluated at a time.
 ELEMENTS = 1 << 12
@@ -80,7 +81,8 @@ class Tallies:
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
         """Counts with n more records, given by the codes (n,) of each column.
 
-        The arrays of `self` are changed and belong to the result.
+        The arrays of `self` are changed in place, and the result holds them: do not use `self`
+        afterwards.
         """
         for table, counts in self.cells.items():
             numbers = self._numbers(columns, table, len(counts))
@@ -258,8 +260,8 @@ def totals_of(workload: Workload, records: Records | Iterable[Records] | Counted
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
     """The tables from which the answers to `workload` follow; None if they are too large.
 
-    The table of all columns is one of them if it has at most 2^20 cells. None also for workloads
-    whose records are not made of columns with levels.
+    The table of all columns is one of them if it has at most 2^20 cells. The result is also None
+    for workloads whose records are not made of columns with levels.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database of its own: a DuckDB file, opened for reading only, or an empty one for None."""
+    """A connection to a separate database: a DuckDB file, read-only, or an empty one for None."""
     import duckdb
 
     with duckdb.connect(
@@ -58,8 +58,8 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
 def spill_folder(process: int) -> str:
     """The folder where databases of the process with this id put what memory cannot hold.
 
-    These are records, and by default DuckDB would put them in the working folder, for others to
-    read. This folder has mode 0700 and is deleted when the process ends.
+    Such data can be records. By default DuckDB would write them to the working folder, where others
+    may read them. This folder has mode 0700 and is deleted when the process ends.
     """
     folder = tempfile.mkdtemp(prefix="geomdp-")
 

@@ -86,8 +86,8 @@ class Selection(abc.ABC):
     Raises
     ------
     ValueError
-        For parameters of another type, n below 1, another number of queries, or queries whose
-        differences are constant.
+        For parameters of another type, n below 1, fewer than 2 or more than 8192 queries, or a
+        spread that is 0 or not finite.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Selection(abc.ABC):
 
     @abc.abstractmethod
     def loss(self, gamma: float) -> float:
-        """Largest answer minus the chosen one, exceeded with probability at most `gamma`.
+        """Bound on the largest answer minus the chosen one, with probability at least 1 - `gamma`.
 
         It holds for all data, in the units of the answers. ``ValueError`` unless 0 < gamma < 1.
         """

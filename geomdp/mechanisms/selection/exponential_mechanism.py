@@ -45,9 +45,11 @@ class ExponentialMechanism(Selection):
     perturbation = GUMBEL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma): exceeded with probability at most `gamma`.
+        """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma), or 0 if that is negative.
 
-        It is attained where one query is ahead of all others by the same amount.
+        The loss exceeds it with probability at most `gamma`, for all data. No smaller bound holds:
+        if one query is ahead of all others by just this amount, another one is chosen with
+        probability `gamma`.
         """
         share = probability(gamma, "gamma")
         ratio = (self.workload.n_queries - 1) * (1 - share) / share

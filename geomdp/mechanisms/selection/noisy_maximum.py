@@ -47,7 +47,7 @@ class ReportNoisyMax(Selection):
     perturbation = LAPLACE
 
     def loss(self, gamma: float) -> float:
-        """The loss exceeded with probability at most `gamma`, by a union bound.
+        """A bound that the loss exceeds with probability at most `gamma`, by a union bound.
 
         For the difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2.
         """
@@ -93,7 +93,10 @@ class PermuteAndFlip(Selection):
     perturbation = EXPONENTIAL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1) / (2 gamma)), by a union bound: Pr[D > t] = e^-t / 2."""
+        """(R / (n eps)) ln((m - 1) / (2 gamma)), by a union bound.
+
+        For the difference D of two exponential variables of scale 1, Pr[D > t] = e^-t / 2.
+        """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
 
@@ -109,8 +112,8 @@ def _law_of_largest(
 ) -> FloatArray:
     """Probability that score j plus its noise is the largest, for each j; cost O(m^2).
 
-    It is the integral over v of f(v - s_j) times the product over i of F(v - s_i), i not j. Between
-    two scores the integrand is smooth, so a Gauss rule on short pieces is exact to rounding.
+    It is the integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two
+    scores the integrand is smooth, so a Gauss rule on short pieces is exact to rounding.
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR

@@ -14,12 +14,12 @@ from geomdp._typing import FloatArray, IntArray
 #: Largest number of blocks of a design. The error grows like the number of blocks and like the
 #: root of their cells, so many small blocks lose to few large ones.
 MAX_BLOCKS = 400
-#: Largest number of points from which designs are blown up: points stand for groups of columns.
+#: Largest number of groups of columns, unless every group is one column.
 MAX_GROUPS = 12
-#: Largest number of sets of t points that a search covers, times the number of points: a block
-#: then takes milliseconds.
+#: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
+#: a block then takes milliseconds.
 MAX_COVERED = 300_000
-#: Weight of an uncovered set that lacks one more point of the block.
+#: Factor on the weight of an uncovered set for each of its points that the block still lacks.
 LOOK_AHEAD = 0.25
 #: Designs kept for each t.
 KEPT = 16
@@ -33,8 +33,9 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
     Columns are divided into groups with nearly the same number of cells, and a greedy search covers
     all sets of `strength` groups; any `strength` columns lie in that many groups or fewer. Groups
-    of one column are tried as well. Best designs first, by the error at equal weights of all
-    blocks: number of blocks times the root of the cells of the largest.
+    of one column are tried as well. The best designs come first. They are compared by their error
+    if all blocks get the same weight: the number of blocks times the root of the number of cells of
+    the largest block.
 
     Parameters
     ----------
@@ -77,7 +78,10 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
 
 def _groups(levels: Sequence[int], count: int) -> list[Columns]:
-    """Columns in `count` groups of nearly equal numbers of cells: widest columns first."""
+    """Divide the columns into `count` groups with nearly equal numbers of cells.
+
+    Columns with many levels are assigned first, each to the group with the fewest cells so far.
+    """
     groups: list[list[int]] = [[] for _ in range(count)]
     bits = [0.0] * count
     for column in sorted(range(len(levels)), key=lambda i: -levels[i]):
@@ -88,10 +92,11 @@ def _groups(levels: Sequence[int], count: int) -> list[Columns]:
 
 
 def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
-    """Blocks of points of total `bits` at most `limit` that hold all sets of `strength` points.
+    """Blocks of points that together hold all sets of `strength` points.
 
-    None if more than `MAX_BLOCKS` are needed. A block starts from an uncovered set and grows by the
-    point that completes most uncovered sets, where sets that lack more points count less.
+    The `bits` of the points of a block add up to at most `limit`. None if the search needs more
+    than `MAX_BLOCKS`. A block starts from an uncovered set. It grows by the point whose uncovered
+    sets have the largest total weight per bit; a set that lacks more points weighs less.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))
@@ -100,7 +105,7 @@ def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArra
     rng = np.random.default_rng(PUBLIC_SEED)
     blocks: list[IntArray] = []
     while len(member):
-        # Each new block covers one set at least, and by counting no more than this many.
+        # Each new block covers at least one more set, so the loop ends.
         if len(blocks) == MAX_BLOCKS:
             return None
         block = member[rng.integers(len(member))] > 0

@@ -163,9 +163,9 @@ class Design:
     def noise(self, epsilon: float) -> MappedNoise:
         """Distribution of the noise on the sums of answers, with a part for each measurement.
 
-        Scales and shares of epsilon are rounded floats. If the changes of all measurements are
-        known, the noise is computed for an epsilon that is lower by a few times 2^-50 of it, such
-        that the floats spend at most `epsilon`.
+        Scales and shares of epsilon are rounded to floats. If the changes of all measurements are
+        known, the noise is computed for a slightly lower epsilon (relatively by a few times 2^-50),
+        so that the rounded values spend at most `epsilon`.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Design:
 
     @cached_property
     def _rebuilt(self) -> bool:
-        """True, or the error of `check_answers`. The check runs once."""
+        """True, or the error of `check_answers` is raised. A check that passes runs only once."""
         deviations = np.sqrt(self._noise(1.0).variances())
         check_rebuilt(self.answers, self.measurements, deviations, self.adjacency)
         return True
@@ -241,7 +241,7 @@ class CellNoise(Protocol):
     """The noise on the counts of the cells of a partition of the universe."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1 in each direction; under replace-one, in those with sum 0."""
+        """Variance at epsilon = 1 along each unit vector; under replace-one, if its sum is 0."""
         ...
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
@@ -274,7 +274,7 @@ class LaplaceCells:
 
 @dataclass(frozen=True)
 class SimplexCells:
-    """K-norm noise on the counts of cells, of the neighbour body of counts (X-SIM).
+    """K-norm noise on the counts of cells, in the norm of their neighbour body (X-SIM).
 
     Under replace-one that body is the difference body of a simplex, of dimension r = cells - 1. The
     variance is 4 (2 r + 1) / (r + 2), where `LaplaceCells` has 8: half as much for two cells, and

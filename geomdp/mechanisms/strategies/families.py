@@ -13,12 +13,13 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError, finished
 
-#: Part of the budget that a family has at first when it is added to others.
+#: Share of the budget from which a descent starts for a family that is added to others.
 FIRST_SHARE = 0.25
-#: A family is added if it lowers the error by this part; at most so many families are combined.
+#: The search ends once adding a family lowers the error by less than this relative amount, or after
+#: this number of added families.
 LEAST_GAIN, MAX_COMBINED = 1e-3, 6
-#: Iterations with which families are compared, number of the best that go on, and iterations of
-#: these. A descent converges in tens.
+#: Iterations of the short descents that compare families, the number of descents that are
+#: continued, and the iterations of these. A descent converges in some tens of iterations.
 FIRST_ITERATIONS, KEPT_DESCENTS, MAX_ITERATIONS = 8, 3, 200
 
 
@@ -59,24 +60,26 @@ def combined_split(
 
     The problem is that of `best_split`, with so many measurements that a descent over all of them
     ends far from the best. Every family that measures all quantities is tried alone. Then the
-    family that lowers the error most is added, with new shares for all, while there is one that
-    lowers it.
+    family that lowers the error most is added, and the shares of all measurements are computed
+    anew. This is repeated until no family lowers the error any more.
 
     Parameters
     ----------
     costs : (u,) array
-        c, non-negative, not all 0.
+        c of `best_split`: non-negative, not all 0.
     overlap : (s, u) sparse array
-        g, non-negative, no empty column.
+        g of `best_split`: non-negative, no empty column.
     families : sequence of (f,) array of int
         Increasing numbers of the measurements of each family.
     known : sequence of Combination
-        Found in other ways; at least one unless a family measures all quantities.
+        Combinations that were found in other ways. At least one is needed if no family measures all
+        quantities.
 
     Returns
     -------
     Split
-        At most as large an error as that of each of `known`, and of each family with equal shares.
+        Its error is at most that of each of `known`, and at most that of each family that measures
+        all quantities with equal shares.
     """
     error = SplitError.of(costs, overlap)
 
@@ -122,7 +125,7 @@ def _descend(
 ) -> Combination:
     logs, value = error.restricted(members).descend(np.log(shares), iterations)
     shares = np.exp(logs - logs.max())
-    # Measurements that a descent gave up are dropped, unless that loses a quantity.
+    # Drop measurements whose shares are now almost 0, unless a quantity is then not measured.
     kept = shares >= 1e-7
     if not error.restricted(members[kept]).complete:
         kept[:] = True

@@ -1,4 +1,4 @@
-"""Interactions of columns: what tables of counts share, and the answers that follow from it."""
+"""Interactions of columns: coordinates that tables of counts share and that give all answers."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Interactions:
 
     @cached_property
     def costs(self) -> FloatArray:
-        """What unit variance of every coordinate of theta_U adds to the error, for each U.
+        """The error that noise of variance 1 on every coordinate of theta_U causes, for each U.
 
-        The error is E ||Z||_2^2 of the sums of answers.
+        The error is E ||Z||_2^2, where Z is the noise on the sums of answers.
         """
         return np.asarray(self._weights_by_table.T @ self._sizes.astype(np.float64))
 
@@ -65,16 +65,16 @@ class Interactions:
         return math.prod(self.workload.shape(table))
 
     def within(self, table: Columns) -> list[int]:
-        """Numbers of the sets U within a table of any columns."""
+        """Numbers of the sets U that are subsets of a table, which may have any columns."""
         orders = range(min(self.order, len(table)) + 1)
         sets = itertools.chain.from_iterable(itertools.combinations(table, j) for j in orders)
         return [self.number[U] for U in sets if U in self.number]
 
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
-        """Where the interactions within a table stand after `to_interactions`.
+        """Where the interactions within a table stand in the result of `to_interactions`.
 
-        For each U within the table its number, the places of its coordinates among the cells, and
-        their places among the coordinates of all interactions.
+        A triple for each U within the table: the number of U, the places of its coordinates in that
+        result, and their places among the coordinates of all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -84,13 +84,13 @@ class Interactions:
         return found
 
     def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
-        """The sets U within a table asked for, and their places among its cells."""
+        """The sets U within a table of the workload, and their places among its cells."""
         return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
 
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """Patterns on the axes of a table, by the columns of these axes."""
+        """Patterns with the columns of a table in place of its axes; only those of the sets U."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
@@ -104,14 +104,14 @@ class Interactions:
         for shape, places in self._tables_by_shape.items():
             count, size = places.shape
             inside = coordinates[self._sources[places]].reshape(count, size, -1)
-            # Tables go to the last axis beside the columns of the argument.
+            # All tables of this shape are transformed at once, as further columns.
             flat = inside.transpose(1, 0, 2).reshape(size, -1)
             solved = _along_axes([_synthesis(n) for n in shape], flat)
             answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
         return np.asarray(answers * self.workload.weights[:, None])
 
     def variances(self, variances: FloatArray) -> FloatArray:
-        """Variance of each answer (m,), if coordinates of theta_U have `variances` (sets,)."""
+        """Variance of each answer (m,), given that of the coordinates of each theta_U (sets,)."""
         return np.repeat(self._weights_by_table @ variances, self._sizes)
 
     @property
@@ -121,10 +121,11 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """What unit variance of the coordinates of theta_U adds to a cell of T: (tables, sets).
+        """The variance that unit variance of theta_U adds to an answer from T: (tables, sets).
 
-        A cell of T takes theta_U with squared weights that add up to
-        w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of 1 / l_i^2.
+        Each answer from table T is a weighted sum of coordinates. The squared weights of the
+        coordinates of theta_U add up to w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of
+        1 / l_i^2, the same for all cells of T.
         """
         rows, columns, values = [], [], []
         weights = self.workload.table_weights.tolist()
@@ -175,7 +176,7 @@ def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray
     return found
 
 
-#: As `_patterns`, for tables asked for: many have the same shape.
+#: `_patterns` with a cache, for the tables of a workload: many have the same shape.
 _known_patterns = lru_cache(maxsize=256)(_patterns)
 
 

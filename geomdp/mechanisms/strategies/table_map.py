@@ -15,18 +15,18 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: Largest number of cells times columns of a product that is computed at once: 32 MB.
+#: A product is computed for as many columns at a time as fit in this many float64 numbers: 32 MB.
 MAX_NUMBERS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class TableMap:
-    """R x = the answers from the cells x of one table, each interaction times a share.
+    """The part R x of the answers that comes from one table, for the counts x of its cells.
 
-    Several tables determine an interaction. The best linear estimate averages theirs with shares
-    that add up to 1, and every table contributes its own share to the answers. Products take
-    a change of basis along each axis of the table, and one along each axis of the tables asked
-    for: O(cells) time and memory for each column of the argument.
+    Several measured tables can give the same interaction. The best linear estimate is their average
+    with shares that add up to 1. So R multiplies each interaction of this table by its share. A
+    product with R changes the basis along each axis of this table, and then along each axis of the
+    tables of the workload. It takes O(cells) time and memory for each column of the argument.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class TableMap:
         return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
 
     def image_variances(self, noise: Noise) -> FloatArray:
-        """Variance of each answer (m,) of R Z, for noise that is alike in all directions.
+        """Variance of each answer (m,) of R Z, for the noise Z of a `CellNoise`.
 
-        Z has the same variance along each unit vector of its support, which is that of Laplace
-        noise or all vectors of sum 0: see `CellNoise`. Coordinates of theta_U are products of Z
-        with orthogonal vectors of squared length (cells of the table) / (cells of U).
+        Z has the same variance along each unit vector of its support. The support is the whole
+        space, or all vectors of sum 0. Coordinates of theta_U are products of Z with orthogonal
+        vectors of squared length (cells of the table) / (cells of U).
         """
         match noise:
             case LaplaceNoise():

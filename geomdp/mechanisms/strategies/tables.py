@@ -37,13 +37,13 @@ MAX_SETS = 1 << 11
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured and a wanted set: the budget is split over 2^22 pairs in
-#: seconds.
+#: Largest number of pairs of a measured set and a wanted set within it. With 2^22 pairs, splitting
+#: the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with those that follow from the
-#: measurements. An interaction that is not measured shows in nearly every pair of them.
+#: measurements. If an interaction is not measured, nearly every pair of elements shows it.
 CHECKED = 64
 
 
@@ -56,8 +56,8 @@ class WeightedMarginals:
 
     * All sets of columns, if there are at most 2^11 of them and the table of all columns has at
       most 2^20 cells; otherwise all sets of at most k columns.
-    * The table of all columns. For 3-way tables of 12 binary columns it has a fourth of the error
-      of measuring the 3-way tables themselves.
+    * The table of all columns, if it has at most 2^20 cells. For 3-way tables of 12 binary columns,
+      measuring it gives a fourth of the error of measuring the 3-way tables themselves.
     * The blocks of covering designs. Every set of at most k columns lies in one of the blocks.
 
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
@@ -137,7 +137,7 @@ class _Candidates:
         self.interactions = interactions
         levels, order = interactions.workload.levels, interactions.order
         varying = [i for i, count in enumerate(levels) if count > 1]
-        # The empty set is the number of records, known under replace-one.
+        # The table of no columns is the number of records, which is public under replace-one.
         least = 1 if adjacency is Adjacency.REPLACE_ONE else 0
         few = 2 ** len(varying) <= MAX_SETS and math.prod(levels) <= MAX_CELLS
         pool = _subsets(varying, least, len(varying) if few else order)
@@ -199,7 +199,7 @@ def _families(levels: Sequence[int], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """Number of each measured set, and its part in the estimate of each needed interaction."""
+    """Number of each measured set, and its share in the estimate of each needed interaction."""
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)
     wanted = set(needed.tolist())
@@ -212,7 +212,7 @@ def _least_squares(
 def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp.csr_array:
     """Indicators (cells, b) of the cell of table S that each record is in."""
     b = len(records)
-    # Of no columns, all records are in the one cell.
+    # The table of no columns has one cell, which holds all records.
     cells = np.zeros(b, dtype=np.int64)
     if S:
         columns = tuple(records[:, list(S)].T)

@@ -50,10 +50,10 @@ class Perturbation:
 
 
 def _near_gumbels(count: int) -> NearVector:
-    """-ln E with E = -ln U.
+    """Gumbel variables -ln E with E = -ln U, in float64 with error bounds.
 
-    The computed E has an error of at most `off`, so ln E has one of at most off / (E - off), plus
-    that of `near_log`. The bound is infinite where E is not above 2 off.
+    The computed E has an error of at most `off`. So ln E has an error of at most off / (E - off),
+    plus that of `near_log`. The bound is infinite where E is not above 2 off.
     """
 
     def evaluate(words: Words) -> Near:
@@ -68,15 +68,15 @@ def _gumbels(count: int, draw: Draw) -> Vector:
     return [-value.log() for value in exponentials(count, draw)]
 
 
-#: -ln E: the choice is the exponential mechanism.
+#: -ln E for exponential E: the choice is the exponential mechanism.
 GUMBEL = Perturbation(_gumbels, _near_gumbels, lambda rng, k: rng.gumbel(size=k))
-#: -ln U.
+#: -ln U for uniform U.
 EXPONENTIAL = Perturbation(
     exponentials,
     lambda count: NearVector(count, minus_log),
     lambda rng, k: rng.standard_exponential(k),
 )
-#: ln(U / V).
+#: ln(U / V) for uniform U and V.
 LAPLACE = Perturbation(
     laplaces, lambda count: near_laplaces(count, 1.0), lambda rng, k: rng.laplace(size=k)
 )
@@ -89,9 +89,9 @@ def noisy_argmax(
     *,
     perturbation: Perturbation = GUMBEL,
 ) -> int:
-    """The index of the largest scores[i] + scale * noise, decided exactly for the floats.
+    """The index of the largest scores[i] + scale * noise, without rounding.
 
-    The floats `scores` (k,) and `scale` stand for their exact values. See `exact_argmax`.
+    The floats `scores` (k,) and `scale` are taken as exact numbers. See `exact_argmax`.
     """
     values = scores.tolist()
     none = np.zeros(len(scores))
@@ -121,7 +121,7 @@ def exact_argmax(
     exact : callable
         Index -> exact score. Called for all indices if float64 does not decide.
     scale : float
-        Above 0; stands for its exact value, a dyadic rational.
+        Above 0; taken as an exact number.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`. Other sources are for tests only.
     perturbation : Perturbation, optional
