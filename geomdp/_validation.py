@@ -33,7 +33,7 @@ def probability(value: float, name: str) -> float:
 
 
 def real_number(value: object) -> float:
-    """`value` as a float; NaN if it is not a real number, which text and booleans are not."""
+    """`value` as a float; NaN for anything but a real number, for example text or a boolean."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:

@@ -108,7 +108,7 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
 
 
 def _dimensions(setting: Setting) -> str:
-    """Sentence on the dimension of the affine hull of the answers; empty if that is too large."""
+    """Sentence on the dimension of the answers; empty if the workload is too large to find it."""
     try:
         dimension = setting.workload.affine_hull().dimension
     except WorkloadSizeError:

@@ -88,7 +88,7 @@ def coarse(setting: Setting) -> Mechanism:
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # There is a net of s points if the s-th distance is above the next one: its separation can be
-    # any number between the two. Take the largest such s up to every power of 2.
+    # any number between the two. For each power of 2, take the largest such s up to it.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})

@@ -296,7 +296,7 @@ def _exact_projections(
     rank = basis.shape[1]
     within = points @ basis
     axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T
-    # On a line, use the support function, because a shadow can be longer than the projection.
+    # On a line, use the support function, because `shadow` inflates segments against rounding.
     exact = {1: (float(body.support(axes[:1])[0]) * (1 - MARGIN), "its widest principal axis")}
     if _is_exact(body):
         exact[rank] = (volume_radius(body).value * (1 - MARGIN), "the body itself")

@@ -55,7 +55,7 @@ def schema(
     out: DraftOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draft a schema for the records in DATA from the names of its columns alone."""
+    """Draft a schema for the records in DATA; without --look, from the names of its columns."""
     from geomdp.data import infer_schema
 
     if out is not None:

@@ -112,9 +112,9 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     V, and the others span the next W, down to dimension 1. A body of dimension r has at most
     floor(log2 r) + 1 stages.
 
-    Shadows without an exact sampler are sampled by Markov chains. Those without chords are first
-    enclosed in a slab body (X-OUT). With `exact`, the recursion ends before a stage that has no
-    exact sampler or moment.
+    Shadows without an exact sampler are sampled by Markov chains. A shadow that has neither chords
+    nor a gauge is first enclosed in a slab body (X-OUT). With `exact`, the recursion ends before a
+    stage that has no exact sampler or moment.
 
     Raises
     ------

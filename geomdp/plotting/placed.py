@@ -31,10 +31,11 @@ def draw_projection(
     colour: str = COLOURS[3],
     label: str = "",
 ) -> list[Artist]:
-    """Draw noisy answers, the nearest points of a body, and the way between them.
+    """Draw noisy answers, the nearest points of a body, and the segments that join them.
 
-    The way is normal to the boundary of the body at the nearest point. In the plane, the supporting
-    line through that point is drawn as well. Answers inside the body are their own nearest points.
+    A segment is normal to the boundary of the body at the nearest point. In the plane, the
+    supporting line through that point is drawn as well. Answers inside the body are their own
+    nearest points.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def draw_projection(
     Returns
     -------
     list of Artist
-        Answers as rings, nearest points as dots, then the ways and supporting lines.
+        Answers as rings, nearest points as dots, then the segments and supporting lines.
 
     Raises
     ------

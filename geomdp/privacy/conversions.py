@@ -54,7 +54,7 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
 def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     """The smallest epsilon that rho-zCDP gives through a single Renyi order.
 
-    epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1),
+        epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
 
     This epsilon is never above that of `zcdp_to_approx`; the adjacency stays the same. If the
     minimum is below rho, the function returns rho instead: for a delta of about sqrt(rho) or more

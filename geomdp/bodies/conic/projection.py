@@ -34,14 +34,15 @@ SHORTEST = 1e-10
 
 
 def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """The psd matrix X (p, p) with the given diagonal b > 0 nearest to a symmetric one, G.
+    """The psd matrix X (p, p) with diagonal b > 0 that is nearest to a symmetric matrix G.
 
     The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
     diagonal of the last iterate differs from b by rounding; multiplication by a diagonal matrix
     from both sides corrects that. Cost: one eigendecomposition per Newton step and two matrix
     products per conjugate gradient step, O(p^3) each.
     """
-    # Another diagonal of G only shifts y, because theta depends on G + Diag y. Choose b.
+    # The diagonal of G may be replaced: that only shifts y, because theta depends on G + Diag y.
+    # Choose b.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
     shift = np.zeros(len(diagonal))
     value, gradient, parts = _dual(target, shift, diagonal)
@@ -85,8 +86,8 @@ def _newton_step(
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
     multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues
-    with numbers a and b.
-    `size` is the largest entry of b, to which the accuracy of the step is relative.
+    with numbers a and b. The accuracy of the step is relative to `size`, the largest entry of the
+    given diagonal.
     """
     from scipy.sparse.linalg import LinearOperator, cg  # slow import
 

@@ -130,7 +130,7 @@ class Product(Body):
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent samples of the factors side by side, as exact as those are."""
+        """Independent samples of the factors side by side; exact if those of all factors are."""
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:
@@ -194,7 +194,7 @@ class Product(Body):
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in a factor, over the projection of the set on the factor's coordinates."""
+        """The largest of the factors' results, each for the set projected on its coordinates."""
 
         def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]

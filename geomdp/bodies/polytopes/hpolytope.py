@@ -74,7 +74,7 @@ class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}.
 
     Support and extreme points solve linear programs with m rows and F columns; each program starts
-    from the solution for the direction before. Everything else is in closed form, O(F m) per point.
+    from the solution for the previous direction. All else is in closed form, O(F m) per point.
     At first use, two linear programs check that the set is bounded and not empty, and find its
     affine hull.
 
@@ -160,7 +160,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point, plus the longest way from it to a row along an axis of the hull.
+        """Norm of an inner point, plus its largest distance to a row along an axis of the hull.
 
         It is at most a few times the radius and costs far less. Redundant rows do not change it.
         """

@@ -22,7 +22,7 @@ class SlabBody(ByInequalities):
 
     Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
     linear programs with r rows and 2 F columns; each program starts from the solution for the
-    direction before.
+    previous direction.
 
     Parameters
     ----------

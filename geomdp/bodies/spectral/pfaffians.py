@@ -7,8 +7,9 @@ over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of
 
 where p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
 column, with the integrals of p_i w. The weight w is e^(-|x|), times e^(i t/2) on the positive
-half-line and times e^(-i t/2) on the negative one. The quotient of the integrals at t and at 0 is
-E e^(i t (p - D/2)), where p is the degree of the density in the positive eigenvalues (see
+half-line and times e^(-i t/2) on the negative one. At t = 0 the integrand is the density of the
+log-gas (see `log_gas`). The quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), where p
+is the degree of the density of the gas in the positive eigenvalues (see
 `coupling_from_the_past.difference_spectra`). So a Fourier sum over t gives the distribution of p.
 The polynomials are orthonormal for w^2 = e^(-2 |x|), which makes A well conditioned.
 
@@ -32,7 +33,8 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls like that of a normal distribution. Below this it is rounding error.
+#: E e^(i t (p - D/2)) falls with t about as fast as for a normal p. Values below this are rounding
+#: errors.
 NEGLIGIBLE = 1e-15
 
 
@@ -63,7 +65,7 @@ class SpectralMoments:
 
 @cache
 def nuclear_moments(d: int) -> SpectralMoments:
-    """Moments of {||M||_* <= 1}: those of the gas divided by (D + 1) (D + 2) (JL-L14)."""
+    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14)."""
     D = d * (d + 1) // 2
     gas = _gas(d)
     shares = gas.shares

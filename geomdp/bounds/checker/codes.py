@@ -28,7 +28,7 @@ class Polynomials:
 
     @property
     def differing(self) -> int:
-        """Positions in which any two words differ: two polynomials agree in at most degree - 1."""
+        """Least number of positions in which two words differ: they agree in at most degree - 1."""
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:

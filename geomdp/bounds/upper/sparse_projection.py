@@ -102,7 +102,7 @@ def independence(*, rows: int, queries: int, beta: float) -> int:
 
 
 def feasible_rows(*, n: int, epsilon: float) -> int:
-    """A power of two T near (eps n)^2, from 2^6 to 2^16, for which distortion and noise are equal.
+    """A power of two T near (eps n)^2, from 2^6 to 2^16: distortion and noise are about equal.
 
     The noise in an answer does not depend on T, and the distortion falls as 1 / sqrt(T). So more
     rows than (eps n)^2 gain nothing (BR-PROJ). If more than 2^16 rows are needed, pass `rows` to

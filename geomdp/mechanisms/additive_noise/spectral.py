@@ -25,8 +25,9 @@ class Spectral(PureMechanism):
     symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K). K is
 
     * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one;
-    * p times the nuclear-norm ball under add/remove. The number of records is then private and is
-      read off the trace of the sum, which is p times that number: T maps the trace to c / p.
+    * p times the nuclear-norm ball under add/remove. The number of records is then private. As it
+      is the trace of the sum divided by p, T adds the noisy trace times c / p in place of the
+      constant c for each record.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The queries of
     the workload must be linear in pairwise products of signs: tables of at most two two-level
@@ -41,8 +42,8 @@ class Spectral(PureMechanism):
     (JL-L14), and M is a function of it and of n. The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
-    uniform on K / p and D = p (p + 1) / 2. The error over that of `Cone` is 1.06 at p = 11, 0.99 at
-    22, 0.95 at 41 and 0.93 at 101.
+    uniform on K / p and D = p (p + 1) / 2. The ratio of this error to that of `Cone` is 1.06 at
+    p = 11, 0.99 at 22, 0.95 at 41 and 0.93 at 101.
 
     Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
     p = 10 and seconds at p = 100.

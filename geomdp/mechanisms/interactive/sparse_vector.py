@@ -1,9 +1,9 @@
 """The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects.
 
 A mechanism is asked queries of a declared sensitivity, one after the other, where each can depend
-on earlier answers. It says for each whether it is above a public threshold. Only queries found
-above cost privacy, and the mechanism halts after `cutoff` of them. The module `stream` has the run
-itself, and `scales` the scales of the noise.
+on earlier answers. For each query it says whether the answer is above a public threshold. Only
+queries found above cost privacy, and the mechanism halts after `cutoff` of them. The module
+`stream` has the run itself, and `scales` has the scales of the noise.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class AboveThreshold(SparseVectorStream):
         Bound D on the change of one query between neighbours, in the units of the queries.
     monotone : bool
         Declares that all queries change in the same direction between neighbours, as counting
-        queries do under add/remove. The noise on queries is then half as large. An error under
-        replace-one, where replacing a record can raise one counting query and lower another.
+        queries do under add/remove. The noise on queries is then half as large. Not allowed under
+        replace-one, because replacing a record can raise one counting query and lower another.
     adjacency : Adjacency
         The neighbour relation for which `sensitivity` is stated.
     records : object, optional

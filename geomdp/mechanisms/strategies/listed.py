@@ -57,7 +57,8 @@ def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
 class Tree:
     """Counts of the intervals of a binary tree over the elements.
 
-    Level l splits the elements into 2^l intervals, in their order and filled up to a power of two.
+    The elements keep their order, and the list is filled up to a power of two. Level l splits it
+    into 2^l intervals.
     `cells` is the noise on the counts of a level. Every level has a share of the budget, which can
     be 0. If only the finest level has a share, the strategy is the histogram.
 

@@ -114,7 +114,7 @@ class SplitError:
         return float(np.log(value)), shares * (slope - slope @ shares) / value
 
     def descend(self, logs: FloatArray, iterations: int) -> tuple[FloatArray, float]:
-        """Where a quasi-Newton descent ends, and the logarithm of the error there."""
+        """The end of a quasi-Newton descent from `logs`, and the logarithm of the error there."""
         from scipy.optimize import minimize  # slow import
 
         found = minimize(self, logs, jac=True, method="L-BFGS-B", options={"maxiter": iterations})
@@ -122,13 +122,13 @@ class SplitError:
 
 
 def finished(error: SplitError, shares: FloatArray) -> Split:
-    """Shares with sum 1 that measure every quantity, whatever the `shares` (s,) found are."""
+    """Turn the `shares` (s,) of a search into shares with sum 1 that measure every quantity."""
     kept = _without_tiny(shares / shares.max(), error.transposed)
     return Split(kept, float((error.costs / (error.transposed @ kept**2)).sum()))
 
 
 def _lowest(error: SplitError) -> FloatArray:
-    """Where the error is least at the end of descents from several points, (count,).
+    """Logarithms of shares (s,) at the best end of descents from several points.
 
     All descents run for a few iterations, and the best of them are continued.
     """

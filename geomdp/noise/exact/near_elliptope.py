@@ -55,7 +55,8 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
         ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
         a, b = [matrix[above] for matrix, _ in points]
-        # NaN, of a word 0, must stay: Python's `max` would drop it from the second matrix.
+        # A word 0 gives NaN. `np.max` keeps it, but Python's `max` would drop it if it comes from
+        # the second matrix.
         gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)

@@ -1,10 +1,10 @@
 """Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
 
-Q(x) is the sum over sets S of columns of a part that depends on the columns in S together. This
-part of S is 0 in a table T that does not contain S. In any other table it is the weight w_T times a
-tensor product over the columns i of T: of e_(x_i) - 1/l_i if i is in S, and of the constant vector
-1/l_i if not, where l_i is the number of levels. The parts of different sets are orthogonal, and
-the part of S has dimension prod (l_i - 1). Let
+Q(x) is a sum of one part for each set S of columns, which depends on x through the columns in S
+only. In a table T that does not contain S, the part of S is 0. In any other table it is the weight
+w_T times a tensor product with one factor for each column i of T. The factor is e_(x_i) - 1/l_i if
+i is in S, and the constant vector 1/l_i otherwise, where l_i is the number of levels. The parts of
+different sets are orthogonal, and the part of S has dimension prod (l_i - 1). Let
 c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. Then
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),

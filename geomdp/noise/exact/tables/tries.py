@@ -143,8 +143,8 @@ class _Places:
         #: For each pair of Gaussian variables: row, place in the row, and the places of the uniform
         #: numbers of its radius and its angle.
         self.pairs: list[tuple[int, int, int, int]] = []
-        #: Gamma variables behind chi variables, and behind shares: the place of the first uniform
-        #: number, and twice the shape.
+        #: Gamma variables from which chi variables are computed, and those from which shares are
+        #: computed: the place of the first uniform number, and twice the shape.
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
