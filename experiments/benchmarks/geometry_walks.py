@@ -30,15 +30,16 @@ from experiments.engine.cells import Row
 from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 
-#: Chains of a hit-and-run walk; chords of all are taken together, as the samplers do.
+#: Chains of a hit-and-run walk. The chords of all chains are computed together, as in the samplers.
 CHAINS = 64
 #: Steps before chords are timed: the points are then near the boundary, as uniform points are.
 WARM_UP = 5
-#: Relative difference of the ends of a chord to an LP with tolerance 1e-9.
+#: Largest relative difference between the ends of a chord and those found by a linear program with
+#: tolerance 1e-9.
 CHORD_TOLERANCE = 1e-7
 #: Chains in lockstep on polytopes with listed facets.
 LOCKSTEP = 256
-#: The longest axis of the stretched polytope over its shortest.
+#: Length of the longest axis of the stretched polytope divided by that of the shortest.
 STRETCH = 1000.0
 #: Most steps of a hit-and-run walk on a matrix body from which its correlation time is measured.
 MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
@@ -50,7 +51,7 @@ def symmetric_hull(vertices: Array) -> gd.bodies.Body:
 
 
 def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of one chord, both ends, at the points of a hit-and-run walk."""
+    """Seconds to find both ends of one chord, at the points of a hit-and-run walk."""
     vertices = draw_vertices(config, rng)
     body = symmetric_hull(vertices)
     points, seconds = np.zeros((CHAINS, config.dimension)), []
@@ -84,7 +85,7 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
 def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds of one effective K-norm draw: a hit-and-run step times the correlation time.
 
-    Peers make the same walk; their step is their chord.
+    Peers walk in the same way, and their time for a step is that of their chord.
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)
@@ -115,9 +116,9 @@ def facets(config: Config, rng: np.random.Generator) -> Array:
 
 
 def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds an effective sample of coordinate hit-and-run, after rounding and burn-in.
+    """Seconds per effective sample of coordinate hit-and-run, after rounding and burn-in.
 
-    The effective sample size is the smallest over the coordinates, one state stored per sweep.
+    The effective sample size is the smallest over the coordinates. One state is stored per sweep.
     """
     normals = facets(config, rng)
     body = gd.bodies.HPolytope(normals, np.ones(len(normals)))
@@ -150,11 +151,12 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
 
 
 def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds a uniform draw; the peer is hit-and-run on the same matrices, by effective sample.
+    """Seconds per uniform draw; for the peer, hit-and-run, seconds per effective sample.
 
-    Its chords are by eigenvalues on the spectraplex and by bisection on the difference body. It
-    starts from uniform points, so it needs no burn-in. It may be too slow to converge in
-    `MATRIX_STEPS`: its correlation time is then a lower bound, which favours the peer.
+    The peer walks on the same matrices. It finds chords by eigenvalues on the spectraplex and by
+    bisection on the difference body. It starts from uniform points, so it needs no burn-in. It may
+    be too slow to converge in `MATRIX_STEPS`: its correlation time is then a lower bound, which
+    favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:

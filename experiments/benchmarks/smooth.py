@@ -7,9 +7,9 @@ memory, with all checks on the records and the noise (formula sheet SM-A1, X-NUF
 
 Claims: at (d, t) = (1, 64) and (2, 32) at least 15 times, at (3, 16) at least 5 times as fast as
 blocked NumPy; peak memory of a release from a Parquet file in chunks below 1 GiB (10^7 records at
-the full preset); an answer at (2, 32) below 5 ms from coefficients and below 50 ms with them.
-Seconds are of processor time, so that other work on the machine disturbs them little; ratios are
-of medians measured in turns in one process.
+the full preset); an answer at (2, 32) below 5 ms if its coefficients are known, and below 50 ms if
+they are computed, too. Seconds are of processor time, so that other work on the machine disturbs
+them little. Ratios are of medians; the methods are measured in turns in one process.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -93,7 +93,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One line a measurement."""
+    """One line for each measurement."""
     shown = Table("method", title="Processor time; peak memory of a process of its own")
     for heading in ("d", "t", "records", "ms", "fastest", "slowest", "MiB"):
         shown.add_column(heading, justify="right")
@@ -113,7 +113,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Nanoseconds a record against t, one panel for each d."""
+    """Nanoseconds per record against t, one panel for each d."""
     summaries = table[table.task == Task.SUMMARY]
     dimensions = sorted(summaries.d.unique())
     figure = Figure(figsize=(7.2, 3.6))

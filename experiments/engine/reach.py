@@ -103,7 +103,7 @@ def _origins(package: PurePosixPath, stub: ast.Module) -> dict[str, list[str]]:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """What names mean that a module imports from the library: dotted names."""
+    """The dotted name behind each name that a module imports from the library."""
     bound = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module):
@@ -131,7 +131,7 @@ def _used(tree: ast.Module, bound: Mapping[str, str]) -> set[str]:
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """``a.b.c`` as its parts; the empty name first where it begins with another expression."""
+    """The parts of ``a.b.c``. The first part is empty unless the expression begins with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -9,11 +9,12 @@ gets no noise, with one draw for two coordinates, with noise in a subspace that 
 in which neighbours differ, or with noise of half the size. With more draws it refutes noise that is
 closer to the correct size, closest where the density of the noise is known.
 
-Two queries on one record each, the square {0, 1}^2, with epsilon = 1 or rho = 1/2. The draws of one
-search share a seed. A million draws are made only of noise with a known density; the events for the
-others come from a classifier, which takes longer. Spectral noise, a millisecond a draw, is audited
-in the full run only, and not at half its size: 20,000 draws do not refute that. Run time on one
-core: quick 25 s, full 2 minutes.
+The workload has two counting queries, whose answers on one record form the square {0, 1}^2, and
+epsilon = 1 or rho = 1/2. The audits of one search share a seed. A million draws are made only of
+noise with a known density; for other noise the events come from a classifier, which takes longer.
+A draw of spectral noise takes a millisecond. It is therefore audited in the full run only, and not
+with noise of half the size, which 20,000 draws do not refute. Run time on one core: quick 25 s,
+full 2 minutes.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
 
 
 def vertices(family: Family, k: int) -> FloatArray:
-    """Points whose hull the body is (N, k); not for balls and second moments."""
+    """Points (N, k) whose hull is the body; not for balls and second moments."""
     if family in (Family.CUBE, Family.MARGINALS):
         points = np.array([*itertools.product((0.0, 1.0), repeat=k)])
         return 2 * points - 1 if family is Family.CUBE else np.vstack([points, -points])

@@ -74,7 +74,7 @@ class DensityScore:
 
 
 def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:
-    """A learner that ignores its outputs: its score is the log-density ratio for `change` (m,)."""
+    """A learner that needs no training: its score is the log-density ratio for `change` (m,)."""
     score: Score = DensityScore(ratio, change)
     return Learner("log-density ratio", lambda _a, _b: score)
 

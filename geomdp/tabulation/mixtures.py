@@ -54,7 +54,7 @@ def task_of(
     ------
     ValueError
         For a wrong specification, column or weight, for several entries that are not all tables, or
-        for too many queries. The message names it.
+        for too many queries. The message says what is wrong.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Second moments by Laplace noise on eigenvalues and privately sampled eigenvectors.
 
-The baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019: eigenvalues with Laplace noise,
-eigenvectors one after the other by the exponential mechanism, which is a Bingham distribution and
-sampled exactly by rejection (Kent, Ganeiber and Mardia 2018).
+The baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace noise.
+Eigenvectors are chosen one after the other by the exponential mechanism. Its distribution is then a
+Bingham distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia 2018).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, s
 
 @cache
 def _diffprivlib() -> ModuleType:
-    """The module.
+    """The module `diffprivlib`.
 
     Its decision trees, which are not used here, import names that scikit-learn 1.6 dropped.
     """

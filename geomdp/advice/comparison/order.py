@@ -46,7 +46,8 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
         best = noisy is noises[0]
-        # The best noise is always projected: the error shrinks even if the bound on it does not.
+        # Always project the best noise. That lowers its error even if it does not lower the bound
+        # on its error, which is what is predicted.
         least = trials.least if use_least and not best else math.inf
         known = replace(setting, least=least)
         build = partial(projected, noisy, known, wanted=best or not only_best)

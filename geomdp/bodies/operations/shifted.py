@@ -22,7 +22,7 @@ ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Body):
-    """The body K + offset. Its gauge is derived from `chord`, as the gauge of K is another one.
+    """The body K + offset. Its gauge is derived from `chord`, because the shift changes gauges.
 
     Parameters
     ----------

@@ -12,13 +12,13 @@ import numpy.typing as npt
 #: Relative difference allowed between two float64 evaluations of the same few operations.
 CLOSE = 1e-9
 #: A number is 0 or has a modulus from LEAST to LARGEST, and a whole number is below MOST. So
-#: products and squares of a few of them are float64.
+#: products and squares of a few of them neither overflow nor underflow in float64.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
 #: Whole numbers up to this one are float64 without rounding.
 MOST_EXACT = 1 << 53
 
 
-class CertificateRejected(ValueError):  # noqa: N818 - what happened, not what went wrong
+class CertificateRejected(ValueError):  # noqa: N818 (the name says what the checker did)
     """A certificate does not prove its bound; the message names the first check that fails.
 
     Examples

@@ -136,7 +136,7 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
 ) -> None:
-    """Answer the questions with shares of `n` records, and write the answers to the state file.
+    """Answer each question with a noisy share of the `n` records; write it to the state file.
 
     It stops after the last question, or when the mechanism answers no more. `histogram` holds the
     number of records for each combination of levels.

@@ -14,7 +14,8 @@ import typer
 
 from geomdp.cli import display
 
-#: Folder of the package. An installed wheel has the lessons in it, a checkout in experiments/.
+#: Folder of the package. An installed wheel holds the lessons in this folder; in a checkout they
+#: are in experiments/.
 PACKAGE = Path(__file__).resolve().parents[2]
 NAME_HELP = "Number or name of a lesson; without it, list them."
 PORT_HELP = "Port of the notebook; by default the first free one."

@@ -96,7 +96,7 @@ def units_of(workload: Workload) -> Units | None:
 
 
 def is_upright_box(body: Body) -> bool:
-    """Whether a body is a box with edges along the axes, its own smallest enclosing box."""
+    """Whether a body is a box with edges along the axes, so that it is its own bounding box."""
     if isinstance(body, Scaled):
         return is_upright_box(body.body)
     if isinstance(body, LinearImage):

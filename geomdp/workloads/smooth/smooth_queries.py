@@ -116,7 +116,7 @@ class SmoothQueries(Workload):
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sums of their moments; chunks change these by rounding only."""
+        """Number of records and sums of their moments, which do not depend on the chunks."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))
