@@ -65,7 +65,7 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """The largest sc that the bracket allows over the smallest, at least 1."""
+        """The largest sc that the bracket allows, divided by the smallest; at least 1."""
         return self.upper.records / (self.lower.records + 1)
 
     @property

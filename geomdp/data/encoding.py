@@ -48,7 +48,7 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     =====================  ====================================================================
     universe               uses
     =====================  ====================================================================
-    `CategoricalProduct`   the discrete columns of its names, with its numbers of levels
+    `CategoricalProduct`   the columns that it names, discrete, with the numbers of levels it has
     `BooleanCube`          all columns of the schema, in order, each discrete with 2 levels
     `FiniteUniverse`       all columns, discrete; the row-major number of their combination
     `SymmetricCube`        all columns, real

@@ -17,7 +17,7 @@ A schema file is one JSON object:
 
 The kinds are those of `geomdp.data.columns`. Each has the keys shown here, and can have flags.
 ``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
-texts that are no category. ``"clip": true`` moves reals outside their bounds to the nearest bound.
+texts that are not listed. ``"clip": true`` moves reals outside their bounds to the nearest bound.
 Columns of the records that the schema does not name are not read. Categories, edges and bounds are
 public, so they must be known without the records.
 """
@@ -99,7 +99,7 @@ class Schema:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
 
     def __repr__(self) -> str:
-        """Names of the columns, with the number of levels of each or that it is real."""
+        """Names of the columns, each with its number of levels or the word "real"."""
         levels = self.levels
         named = (f"{name}: {levels.get(name, 'real')}" for name in self.names)
         return f"Schema({', '.join(named)})"

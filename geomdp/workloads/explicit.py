@@ -41,10 +41,10 @@ class Explicit(FiniteWorkload):
 
     Notes
     -----
-    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean one for N <= 2^14. Above, they are
-    upper bounds. For N m <= 2^26, diameters and affine hull of a sparse matrix are computed from a
-    dense copy. For a larger sparse matrix the diameters are upper bounds, and `affine_hull` raises
-    ``ValueError``.
+    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean one for N <= 2^14. Above these
+    limits they are upper bounds. For N m <= 2^26, diameters and affine hull of a sparse matrix are
+    computed from a dense copy. For a larger sparse matrix the diameters are upper bounds, and
+    `affine_hull` raises ``ValueError``.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Explicit(FiniteWorkload):
 
 
 class ListedAnswers(Workload):
-    """A workload with the same set of answer vectors as an explicit one, which has its geometry."""
+    """A workload whose answer vectors, and so its geometry, are those of an explicit workload."""
 
     @property
     @abc.abstractmethod

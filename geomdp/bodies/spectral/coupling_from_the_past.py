@@ -152,7 +152,7 @@ def block_sweeps(d: int) -> int:
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """The states (n, d) before each coalescing block but the first such block."""
+    """The states (n, d) before coalescing blocks; the first coalescing block is only the start."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1

@@ -182,9 +182,10 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(above, below))
 
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """Eigenvalues of a gradient of the norm: 1 where `values` > 0, or -1 where they are < 0.
+        """Eigenvalues of a gradient of the norm.
 
-        The first if the positive part has the larger trace, else the second.
+        If the positive part has the larger trace, they are 1 where `values` > 0 and 0 elsewhere.
+        Otherwise they are -1 where `values` < 0 and 0 elsewhere.
         """
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))

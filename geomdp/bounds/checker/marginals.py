@@ -26,7 +26,7 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 #: Number of pairs of data sets drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
 #: Largest number of attributes of code words and of blocks, and largest width of marginals. Within
-#: them the numbers of queries are float64.
+#: these limits the numbers of queries are in the range of float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
 #: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13

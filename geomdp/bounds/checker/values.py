@@ -14,7 +14,7 @@ CLOSE = 1e-9
 #: A number is 0 or has a modulus from LEAST to LARGEST, and a whole number is below MOST. So
 #: products and squares of a few of them neither overflow nor underflow in float64.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
-#: Whole numbers up to this one are float64 without rounding.
+#: Whole numbers up to this one are exact in float64.
 MOST_EXACT = 1 << 53
 
 

@@ -2,8 +2,9 @@
 
 Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
 vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
-0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j, and
-a fixed element up to n >= b sum_j T_j. Then n Q(X(t)) = constant + b sum_j t_j w_j.
+0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j. The
+rest of its n >= b sum_j T_j records are copies of a fixed element. Then
+n Q(X(t)) = constant + b sum_j t_j w_j.
 
 Fix all t_l but t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that does not
 depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and t_j + 1 are
@@ -12,7 +13,7 @@ estimate from below by lambda_j, for all values of the other t_l. The errors in 
 directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
-    max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1),
+    max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
 The second inequality holds because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in
 particular for a_j proportional to lambda_j delta_j. It also bounds the largest error, as

@@ -96,8 +96,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. As t is
     a nuclear norm, it is convex in the square roots of p, and the update is power iteration for the
-    maximum of a convex function on the sphere: t never decreases. Exponents above 2 are faster and
-    kept while t does not decrease either.
+    maximum of a convex function on the sphere: t never decreases. Exponents above 2 are faster. An
+    update with such an exponent is kept only if it does not decrease t.
 
     Cost: a search as stated by the set; at most 100 updates between two searches, each
     O(a r^2 + r^3) for a columns.

@@ -88,9 +88,10 @@ class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
     What does not depend on the target (images of the vertices, centre, scale) is computed once. If
-    A is the identity and the body has a closed form, this is used. Otherwise it is column
-    generation with an active set of points (Wolfe's minimum-norm point), which are taken from the
-    body's list of vertices or are extreme points found on demand.
+    A is the identity and the body projects in closed form, the closed form is used. Otherwise
+    column generation finds the nearest point, with an active set of points (Wolfe's minimum-norm
+    point). The points are taken from the body's list of vertices, or are extreme points found on
+    demand.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class CertifiedRows:
     noise : Noise
         Noise on the sums of these answers. Its privacy is proved for its parameters in float64.
     lift : (m, r) array
-        Maps deviations of these means from `offset` to those of all means.
+        Maps the deviations of these r means from `offset` to the deviations of all m means.
     offset : (m,) array
         A point of the affine hull of the means.
     slack : float

@@ -17,8 +17,8 @@ SOLVED = 1e-9
 def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
     """The sum over queries of w w^T (N, N), where w (N,) has the answers of all elements.
 
-    Under replace-one the mean of w is subtracted. It adds a constant to the answers, because the
-    number of records is public.
+    Under replace-one the mean of w is subtracted. The number of records is then public, so this
+    changes the answers only by a known constant.
     """
     queries = centred(answers, adjacency)
     return np.asarray(queries @ queries.T)

@@ -44,7 +44,7 @@ class SoftBins:
     Parameters
     ----------
     bins : int, optional
-        Number p of bins; by default the best of 0 and of 3/4 and 1 times N^(1/2).
+        Number p of bins; by default the best of 0, 3/4 N^(1/2) and N^(1/2).
     cells : CellNoise
         The noise on both measurements.
 
