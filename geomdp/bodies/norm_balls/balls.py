@@ -154,7 +154,7 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Soft thresholding, at the level that gives points outside the l1 norm r; by sorting."""
+        """Points of l1 norm above r are soft thresholded to l1 norm r; the level is by sorting."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

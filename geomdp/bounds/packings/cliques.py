@@ -14,9 +14,9 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
     """Vertices of a clique of the largest size, ascending.
 
     `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
-    is a branch and bound: a greedy colouring of the candidates needs at least as many colours as
-    they can add vertices to a clique (Tomita and Seki 2003). It can take exponential time. A graph
-    of more than 256 vertices raises ``ValueError``.
+    is a branch and bound: candidates can add at most as many vertices to a clique as a greedy
+    colouring of them has colours (Tomita and Seki 2003). It can take exponential time. A graph of
+    more than 256 vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Errors with a smaller relative difference are called the same.
 SAME = 1e-3
-#: Half of the error is searched for with at most this many times the given number of records.
+#: The search for a number of records with half the error ends at this multiple of the given number.
 MOST_TIMES = 1 << 20
 
 VerboseOption: TypeAlias = Annotated[

@@ -183,7 +183,7 @@ def measured_distortion(
     shared = (sparsity + 1) // 2
     errors = np.empty(trials)
     for trial in range(trials):
-        # With 64 rows there are 2^64 columns, of which int64 numbers the first half.
+        # With 64 rows there are 2^64 columns. Draw from the first half, whose numbers fit int64.
         elements = rng.integers(min(signs.elements, 1 << 63), size=2 * sparsity - shared)
         first, second = np.zeros((2, len(elements)))
         first[:sparsity] = rng.random(sparsity)

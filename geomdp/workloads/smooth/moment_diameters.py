@@ -33,7 +33,7 @@ GRID_POINTS = 1 << 20
 #: is at most 2e-6.
 FINEST = 1024
 #: Smallest number of intervals per degree for which the grid is used. The bound is then at most
-#: 1.09 times the maximum over the grid, once for each variable.
+#: 1.09^d times the maximum over the grid.
 COARSEST = 4
 #: Factor by which bounds are rounded up, which is above the rounding errors of the transforms.
 ROUND_UP = 1 + 1e-11
