@@ -23,16 +23,16 @@ LOSSES = 3
 class DaskCluster:
     """Runs cells on the workers of a Dask scheduler; an `Executor`.
 
-    Cells of a worker that dies run again on another one; if a cell was on as many dying workers as
-    the scheduler allows (its setting ``allowed-failures``), it is a failed cell. If the scheduler
-    is lost, the cells without an outcome are submitted again as soon as one answers at the same
-    address. Workers need this code and its packages (``pip install -e '.[cluster]'``); one with
-    other code refuses the sweep.
+    If a worker dies, its cells run again on another one. A cell counts as failed if more workers
+    die with it than the scheduler allows (its setting ``allowed-failures``). If the scheduler is
+    lost, the cells without an outcome are submitted again as soon as a scheduler answers at the
+    same address. Workers need this code and its packages (``pip install -e '.[cluster]'``). A
+    worker with other code refuses the sweep.
 
     Parameters
     ----------
     address : str
-        Of the scheduler, such as ``tcp://host:8786``.
+        The address of the scheduler, such as ``tcp://host:8786``.
     patience : float
         Seconds to wait for the scheduler, and then for a worker.
     """

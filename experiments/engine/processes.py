@@ -16,17 +16,18 @@ from typing import Any, Self
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.run import ExecutorError, Work
 
-#: Deaths of its process after which a cell counts as failed: as many as Dask allows by default.
+#: A cell counts as failed after this many deaths of its process. A Dask scheduler by default allows
+#: one more.
 DEATHS = 3
 
 
 class Processes:
     """Runs cells in `count` processes of this machine; a context manager and an `Executor`.
 
-    Each process holds one cell, so a killed process loses that cell alone and is known to have
-    lost it: the cell runs again in a new process, and is a failed cell when `DEATHS` of them died
-    with it. Processes are spawned, not forked, start when cells wait for them, serve one sweep
-    after another, and end with this object or with the process that made it, however that ends.
+    Each process holds one cell, so a process that is killed loses this cell alone. The cell runs
+    again in a new process. It counts as failed when `DEATHS` processes have died with it. Processes
+    are spawned, not forked. They start when cells wait for them and serve one sweep after another.
+    They end with this object, or with the process that made it, even if that is killed.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Processes:
 
     @property
     def identifiers(self) -> tuple[int, ...]:
-        """Process ids of those that run."""
+        """Ids of the processes that run."""
         return tuple(process.identifier for process in self._processes)
 
     def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
@@ -59,7 +60,7 @@ class Processes:
         ExecutorError
             If a process cannot start, cannot load the script, or finds other code than this one.
         """
-        self._stop(self._busy())  # of a sweep that was broken off
+        self._stop(self._busy())  # they belong to a sweep that was broken off
         waiting, deaths, stillborn = deque(cells), Counter[tuple[str, int, int]](), 0
         while True:
             self._hand_out(work, waiting)
@@ -76,7 +77,7 @@ class Processes:
                 elif not process.alive:
                     self._processes.remove(process)
                     cell, seconds = process.stop()
-                    # One that dies before it is ready has not touched its cell.
+                    # A process that dies before it is ready has not begun its cell.
                     deaths[cell.key] += process.ready
                     stillborn += not process.ready
                     if deaths[cell.key] < DEATHS:

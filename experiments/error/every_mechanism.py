@@ -203,7 +203,7 @@ LOOKS = {
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
-    """Errors of one workload over the least predicted one of additive noise at the same n."""
+    """Errors of one workload divided by the least predicted one of additive noise at the same n."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     # Additive noise errs as 1/n, also between the n of the predictions.
     return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
@@ -259,7 +259,7 @@ def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
-    """One row a noise: its error, and with the fewest records the least one after processing."""
+    """One row for each noise: its error alone, and the least after processing, at the least n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
     fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]

@@ -1,4 +1,4 @@
-"""Second moments of records in a cube: exact uniform matrices, and pure privacy made of them.
+"""Second moments of records in a cube: exact uniform matrices, and pure privacy with their noise.
 
 Lewandowski, Kurowicka and Joe 2009 (correlation matrices); not in the papers: formula sheet
 X-PSDBOX, X-LKJ, X-CONE, GEN-3.
@@ -67,7 +67,7 @@ def mechanism(subject: Subject, d: int) -> gd.mechanisms.Cone | gd.mechanisms.La
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squares beside what they should be."""
+    """Measured mean squares beside the predicted ones."""
     return [(entries if config.subject in ENTRIES else releases)(config, rng)]
 
 

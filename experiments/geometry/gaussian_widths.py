@@ -31,7 +31,7 @@ from experiments.engine.statistics import LEVEL
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 
-#: Random sign queries over a growing universe.
+#: Number of random sign queries, which are asked about a growing universe.
 SIGN_QUERIES = 64
 #: Level of each certified interval; a thousand of them miss with probability 1e-6 together.
 CERTIFIED = LEVEL / 1000

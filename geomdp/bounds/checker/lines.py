@@ -116,7 +116,7 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
 
 
 def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest risk, found by bisection, at which `_holds`, the condition of `private_line`."""
+    """The largest risk that satisfies `_holds`, the condition of `private_line`, by bisection."""
     low, high = 0.0, float(len(prior)) ** moment
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -38,7 +38,7 @@ from geomdp._validation import positive, whole
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 #: Distance between points y for squared errors, in steps. It is smaller if errors are below a step.
 SPACING = 0.02
-#: Largest epsilon T. e^(epsilon T) must be a float64, and more steps do not improve any bound.
+#: Largest epsilon T. e^(epsilon T) must not overflow, and more steps do not improve any bound.
 MOST_EPSILON = 64.0
 #: Largest epsilon of a step. Above it errors are so small that the points y are not close enough.
 MOST_STEP = 12.0

@@ -114,7 +114,7 @@ class Covariance:
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The bound a + 2 b of the class, or the diameter of the body if that is less; source."""
+        """The bound a + 2 b of the class, or the diameter of the body if less, with its source."""
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
         # Both means lie in the unit ball, so the error is at most its diameter.
