@@ -206,7 +206,7 @@ def closed_form(family: Family, value: float, measured: MeanSquare) -> Claim:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One line a mechanism."""
+    """One line for each mechanism."""
     shown = Table(
         "mechanism",
         "sampler",

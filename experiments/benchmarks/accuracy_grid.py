@@ -74,7 +74,8 @@ def full_grid() -> tuple[Config, ...]:
         for config in grid(
             line,
             n,
-            # The closest race of those with few records: a hundred could leave it open.
+            # Of the lines with few records, this one has the closest errors: a hundred releases
+            # might not tell which is less.
             300 if (line, n) == (Line.THREE_WAY, 200) else 100,
             *((Method.GRAPHICAL,) if line in MODELLED else ()),
         )

@@ -62,7 +62,7 @@ GOALS: dict[tuple[Work, int, str], float] = {
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds an operation of every method, with certificates and disagreements."""
+    """Seconds per operation of every method, with certificates and disagreements."""
     # Imported here because it imports the peers, which drawing a stored table does not need.
     from experiments.benchmarks.geometry_timers import TIMERS
 
@@ -92,7 +92,7 @@ KEYS = ["work", "vertices", "dimension", "count"]
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Peers' rows with their seconds over geomdp's on the same line, and the goal if there is one.
+    """Rows of peers, with their seconds divided by those of geomdp on the same line, and the goal.
 
     A goal is the ratio aimed at for the fastest method of that peer.
     """
@@ -150,7 +150,7 @@ AIMED_AT = "aimed at"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """How many times faster than the best method of each peer, with the ratios aimed at."""
+    """How many times faster geomdp is than the best method of each peer, and the goals."""
     compared = ratios(table)
     compared["peer"] = compared.method.str.split(",").str[0].str.split(" ").str[0]
     compared["line"] = [

@@ -188,7 +188,7 @@ THEOREM_3 = "Theorem 3, records at hand"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error over that of projected second moments, one panel per spectrum and extreme d."""
+    """Error divided by that of projected second moments, one panel per spectrum and extreme d."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     places = ((spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max()))

@@ -93,7 +93,7 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
 
 
 def closed_bound(n: int, size: int) -> float:
-    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS; as records needed it is in `bounds.upper`."""
+    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` has it solved for n."""
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 

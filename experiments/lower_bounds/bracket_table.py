@@ -1,13 +1,14 @@
 """How many records the best pure mechanism needs, from both sides, for eight standard workloads.
 
-Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6 and 7 below, Lemmas 13 to 16 and Theorems 21 to
-23 above; Hardt and Talwar 2010; formula sheet JL-DEF, JL-L6, JL-L7, X-CONE, X-LKJ.
+Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6 and 7 for lower bounds, Lemmas 13 to 16 and
+Theorems 21 to 23 for upper bounds; Hardt and Talwar 2010; formula sheet JL-DEF, JL-L6, JL-L7,
+X-CONE, X-LKJ.
 
 Claim: for every workload, epsilon and alpha the lower bound is below the upper bound; every lower
 bound passes a checker that starts from its file alone and shares no code with the search; every
 upper bound is that of a mechanism with an exact sampler and a proved error; both sides fall as
-epsilon and alpha grow. Where more than ten records are excluded, both sides are within a factor of
-64 of each other in mean l2 error: what is left is mostly the constant of the packing argument.
+epsilon and alpha grow. Where ten records or more are excluded, both sides are within a factor of 64
+of each other in mean l2 error: what is left is mostly the constant of the packing argument.
 
 The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one; panel
 (c) has its root mean square and the worst case over the queries beside it. Run time on one core:
@@ -33,7 +34,7 @@ from experiments.lower_bounds.bracket_problems import METRICS, QUERIES, SIZES, E
 from experiments.lower_bounds.certified_bounds import confirmed_records
 from experiments.shared.workloads import Kind, workload
 
-#: Ratio of the two sides that the claim allows, and the lower bound from which on it does.
+#: Largest ratio of the two sides that is claimed, and the least lower bound for which it is.
 WIDEST, FROM = 64, 10
 
 
@@ -104,12 +105,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ratio(table: pd.DataFrame) -> pd.Series[float]:
-    """Largest sc in the bracket over the smallest."""
+    """The largest sc in the bracket divided by the smallest."""
     return table.upper / (table.lower + 1)
 
 
 def never_crosses(table: pd.DataFrame) -> Claim:
-    """Below every upper bound."""
+    """Every lower bound is below its upper bound."""
     least = ratio(table).min()
     return Claim(
         "the lower bound is below the upper bound everywhere",
@@ -134,7 +135,7 @@ def certificates_hold(table: pd.DataFrame) -> Claim:
 
 
 def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
-    """No heuristic sampler and no simulation on a prior."""
+    """No mechanism has a heuristic sampler or an error that is simulated on a prior."""
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
     return Claim(

@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = "experiments.privacy.faults.plugin"
 #: Exit codes of pytest: all passed, and some failed.
 PASSED, FAILED = 0, 1
-#: Seconds after which a run of tests has failed to end.
+#: Largest number of seconds that a run of tests may take.
 LIMIT = 600
 #: What is run in a few seconds.
 SAMPLE = (

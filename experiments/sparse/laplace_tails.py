@@ -37,13 +37,13 @@ from geomdp.bounds.upper.sparse_projection import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]
-#: Deviations over sqrt(2 T) b, the standard deviation of a sum of equal weights.
+#: Deviations in units of sqrt(2 T) b, the standard deviation of a sum of equal weights.
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: Tails up to this count as small.
 SMALL = 0.01
 #: Simulated tails with fewer hits are neither drawn nor named in a claim.
 SHOWN = 10
-#: Exponent of the lemma over that of Chernoff's bound at a = T.
+#: Exponent of the lemma divided by that of Chernoff's bound, at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
 #: Tails below this are left out of the figure.
 SMALLEST = 1e-12
@@ -167,7 +167,7 @@ LEMMA = "Lemma 4.8"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Tails against the deviation, and the lemma's exponent over the exact one."""
+    """Tails against the deviation, and the lemma's exponent divided by the exact one."""
     figure = Figure(figsize=(7.2, 4.2))
     tails, exponents = figure.subplots(1, 2)
     lengths = sorted(table["rows"].unique())

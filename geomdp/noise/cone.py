@@ -172,7 +172,7 @@ class ConeNoise:
 
     @property
     def _drift(self) -> FloatArray:
-        """The vector T (E U - a) + c, (m,), which the noise contains r_1 - r_2 times on average."""
+        """T (E U - a) + c, (m,). Times r_1 - r_2 it is the mean of Z for given r_1 and r_2."""
         moved = self._mapped(self.body.centroid() - self.centre)
         return moved if self.constant is None else moved + self.constant
 

@@ -201,12 +201,12 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
-    """Predictions over the least one at each n: curves that nearly agree lie apart here."""
+    """Predictions divided by the least one at each n, so that close curves lie apart."""
     least = predicted.groupby("n").rmse.min()
     relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
     for _, points in relative.groupby("curve", sort=False):
         _draw_predicted(axes, points, looks[points.noise.iloc[0]])
-    # Far curves are told apart above; here the best ones need the room.
+    # The upper panel shows curves with large errors. Here the room is for the best ones.
     top = min(MOST_RATIO, 1.1 * float(relative.rmse.max()))
     axes.set_ylim(0.97, max(top, 1.1))
     ticks = [tick for tick in RATIO_TICKS if tick <= max(top, 1.1)]

@@ -121,7 +121,7 @@ class Consistency:
 
     @property
     def _is_projected_on_polytope(self) -> bool:
-        """Whether the answers are no cells of tables and are projected on K."""
+        """Whether the answers are projected on K. Cells of tables never are."""
         size = self.task.workload.universe.size
         reachable = size is not None and size <= MAX_ELEMENTS and not self.task.tables
         return self._is_additive and reachable and self.adjacency is Adjacency.REPLACE_ONE
