@@ -38,12 +38,12 @@ from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 
 PRIVACY = gd.PureDP(1.0)
-#: Distinct records at most.
+#: Largest number of distinct records.
 BLOCK = 10_000
 
 
 class Method(enum.StrEnum):
-    """What answers, ours first."""
+    """The methods, ours first."""
 
     SHRUNK = "second moment, shrunk"
     SECOND_MOMENT = "second moment"
@@ -118,7 +118,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 PLACE = ["d", "spectrum", "n"]
-#: What is allowed over the best peer on decaying data.
+#: Largest ratio to the best peer that the claim allows on decaying data.
 DECAYING_GOAL = 2.0
 
 
@@ -166,7 +166,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Error of ours, shrunk, over that of the best of the others, at each point."""
+    """Error of ours, shrunk, divided by that of the best of the others, at each point."""
     means = pooled_by(table, [*PLACE, "method"])
     rows = []
     for place in dict.fromkeys(key[:3] for key in means):
@@ -213,7 +213,7 @@ EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error over that of ours, shrunk: a row of panels a kind of data, a column for each d."""
+    """Error divided by that of ours, shrunk: a row of panels per kind of data, a column per d."""
     ds = sorted(table.d.unique())
     figure = Figure(figsize=(7.2, 5.4))
     panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)
@@ -247,8 +247,8 @@ def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
         draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
-#: Ours is released more often where few releases dominate its mean square: after shrinkage, which
-#: in rare releases does not shrink where it should, and from few records.
+#: Few releases can dominate a mean square: after shrinkage, which in rare releases fails to shrink,
+#: and for few records. Ours is then released this many times as often.
 FEW, FEW_FACTOR = 100, 6
 
 

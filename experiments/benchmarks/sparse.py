@@ -41,7 +41,7 @@ TIMED = "queries, updates, sign bits and summaries"
 
 
 class Task(enum.StrEnum):
-    """What is timed, and per what."""
+    """What is timed, and the unit of its rate."""
 
     EVALUATE = "sparse weights: evaluations"
     FIRST = "sparse weights: evaluations with update, new elements"
@@ -228,7 +228,7 @@ def at_least(name: str, measured: float, required: float, id: str) -> Claim:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One line a measurement."""
+    """One line for each measurement."""
     shown = Table("task", "universe", title="Rates per second of one core")
     for heading in ("sparsity", "median", "slowest", "fastest"):
         shown.add_column(heading, justify="right")

@@ -64,9 +64,9 @@ def draw_points(
     band : pair of array_like (n,), or None
         Lower and upper ends of a shaded band.
     size : float or None
-        Of the markers in points; None for that of the style file.
+        Size of the markers in points; None for that of the style file.
     every : int or None
-        Mark every so many positions only; None for all.
+        Draw a marker at each `every`-th position only; None for all positions.
     """
     if band is not None:
         axes.fill_between(x, *band, color=look.colour, alpha=BAND_ALPHA, lw=0)

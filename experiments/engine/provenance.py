@@ -11,9 +11,9 @@ hashed. The hash of several modules is that of the set of their hashes, without 
   a name is imported from, where a module is, and modules of nothing but a docstring and imports.
   Moving a function from one module to another changes both modules, so that is seen.
 
-Two edits can therefore change a result and leave the hash: importing another object under the same
-name from a package outside this repository, and swapping the names of two modules, or of two
-exports, without touching code. A result's record also names the commit and the versions of
+Two edits can therefore change a result without changing the hash: importing another object under
+the same name from a package outside this repository, and swapping the names of two modules, or of
+two exports, without touching code. A result's record also names the commit and the versions of
 packages, which tell such cases apart.
 """
 
@@ -146,7 +146,8 @@ def versions() -> dict[str, str]:
 def commit() -> str | None:
     """The commit checked out, with ``+changes`` for an edited tree; None outside a repository.
 
-    Generated figures do not count as edits: otherwise writing one figure would mark the next.
+    Generated figures do not count as edits: otherwise the commit of every figure after the first
+    one of a run would be marked.
     """
     root = Path(__file__).resolve().parents[2]
     command = ["git", "-C", str(root)]
@@ -178,6 +179,6 @@ def _library() -> Snapshot:
     return Snapshot.of(Path(spec.origin).parent)
 
 
-#: Taken when the engine starts, before a script imports geomdp: an edit during a long sweep does
-#: not give its results another name.
+#: Read when the engine starts, before a script imports geomdp. So an edit during a long sweep does
+#: not change the hash of its results.
 LIBRARY = _library()

@@ -177,7 +177,7 @@ MEAN_NORM = r"$\mu_m/\sqrt{m}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Change of distances and width of the image, both over the width, against m."""
+    """Change of distances and width of the image, both divided by the width, against m."""
     figure = Figure(figsize=(7.2, 3.9))
     change, image = figure.subplots(1, 2)
     for (points, kind), rows in table.groupby(["points", "kind"], sort=False):

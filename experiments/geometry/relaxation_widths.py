@@ -43,7 +43,7 @@ WAYS = {
 #: Relaxations by plain correlation matrices, thousands of directions a second; the others solve a
 #: conic program for each.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
-#: Largest relative gap of a support value from above (see `MomentMatrix.highest`) and rounding.
+#: Largest relative error of a support value, which is found from above (`MomentMatrix.highest`).
 SLACK = 1e-6
 
 
@@ -189,7 +189,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Directions of a lift in one cell, for up to so many attributes: each costs a conic program.
+#: Largest number of attributes: directions of a lift in one cell. Each costs a conic program.
 LIFTED = {6: 60, 9: 8, 12: 2}
 
 

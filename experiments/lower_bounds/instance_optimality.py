@@ -5,12 +5,12 @@ JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
 Claim: the width of an alpha-net of answers is at most the sum of its chaining links (Lemma 27); a
 link at scale t, squared, is at most 8 t / alpha times the certified packing bound at that scale,
-up to its rounding; so the upper bound w^2 / (k alpha^2 epsilon) of the coarsened mechanism exceeds
-the lower bound at error alpha / 4 by a multiple of D / alpha at most, D the diameter of the answers
-(Theorem 4): the multiple is between 0.5 and 46.6 for all workloads and all alpha tried. So the two
-bounds are within a constant of each other for constant alpha only.
+up to its rounding; so the upper bound w^2 / (k alpha^2 epsilon) of the coarsened mechanism is at
+most a multiple of D / alpha times the lower bound at error alpha / 4, with D the diameter of the
+answers (Theorem 4). The multiple is between 0.5 and 46.6 for all workloads and all alpha tried. So
+the two bounds are within a constant of each other for constant alpha only.
 
-The upper bound is a shape, its constant is open; the lower bounds are certified. Run time on one
+The upper bound is known up to its constant only; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.
 """
 
@@ -62,7 +62,7 @@ class Config:
 
     queries: Kind  # Workload
     size: Size  # How large it is
-    halvings: int  # The separation of the net is the diameter of the answers over 2^halvings
+    halvings: int  # The separation of the net is the diameter of the answers times 2^-halvings
     epsilon: float  # Pure differential privacy
 
 

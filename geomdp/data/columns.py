@@ -42,7 +42,7 @@ class CategoricalColumn:
     categories : sequence of str or int
         All categories: at least 1, all different. They are stored as texts.
     other : bool
-        Whether values that are no category share one more code, after those of the categories.
+        Whether all values that are not listed share one more code, after those of the categories.
         Otherwise such a value is an error.
     missing : bool
         Whether missing values have one more code, the last one. Otherwise a missing value is an
