@@ -150,7 +150,7 @@ def slope_claims(table: pd.DataFrame) -> list[Claim]:
 SLOPES = (-0.6, -0.3)
 
 
-#: Ratios that a few releases tell from 1.
+#: A ratio of errors at most this large can be told from 1 with a few releases.
 CLEAR = 0.8
 
 
@@ -216,7 +216,7 @@ def label_of(method: str) -> str:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of the best peer, line by line, with the goals and our best by name."""
+    """Errors divided by that of the best peer, line by line, with the goals and our best named."""
     found = verdicts(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
     axes = figure.subplots()

@@ -21,7 +21,7 @@ GEOMDP = "geomdp"
 
 
 class Work(enum.StrEnum):
-    """What is timed, and per what."""
+    """The operation that is timed."""
 
     CHORD = "exact chord"
     DRAW = "effective K-norm draw"
@@ -87,9 +87,9 @@ def timed(operation: Callable[[], T]) -> tuple[T, float]:
 def line(
     method: str, seconds: Sequence[float], disagreement: float = 0.0, allowed: float = 0.0
 ) -> Row:
-    """One method's row: median seconds an operation, and how far its answer is from geomdp's.
+    """One method's row: median seconds per operation, and how far its answer is from geomdp's.
 
-    For geomdp itself, `disagreement` is the certificate: what the answer can be wrong by.
+    For geomdp itself, `disagreement` is the certificate: a bound on the error of the answer.
     """
     return {
         "method": method,

@@ -22,7 +22,7 @@ Compute = Callable[[C, np.random.Generator], Sequence[Row]]
 
 
 class ExecutorError(Exception):
-    """The processes or machines that were to run cells cannot; what is stored stays."""
+    """The processes or machines cannot run the cells. Stored outcomes are kept."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Work:
         Raises
         ------
         ExecutorError
-            If this process has loaded other code than the one its outcomes would be stored under:
-            edited since the sweep began, or a different checkout on another machine.
+            If this process has loaded other code than `code`, under which its outcomes would be
+            stored: code was edited since the sweep began, or another machine has other files.
         """
         if _code_here(self.compute.__module__) != self.code:
             raise ExecutorError(
@@ -84,7 +84,7 @@ def ignore(outcome: Outcome[Any]) -> None:
 
 
 def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
-    """Outcome of one cell; an exception becomes its traceback, an interrupt goes through."""
+    """Outcome of one cell. An exception is stored as its traceback; an interrupt is raised."""
     start = time.perf_counter()
     rows: tuple[Row, ...] | None = None
     failure: str | None = None
@@ -146,8 +146,8 @@ def run_sweep(
 ) -> SweepResult:
     """Run what the store does not hold yet and return the whole sweep.
 
-    Completed cells are taken from the store, failed ones are tried again. Each outcome is on disk
-    before the next one is asked for; an interrupt therefore loses only cells in flight.
+    Completed cells are taken from the store, and failed ones are tried again. Each outcome is on
+    disk before the next one is asked for. An interrupt therefore loses only cells that are running.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ rate n^(-1/2) is claimed for the random signs.
 All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
 (epsilon n)^(2/3) rows: the distortion falls as rows^(-1/2) and the noise of an exactly sampled
 body grows as rows^(1/4), and this balances their squares at n^(-2/3). Theorem 21 takes epsilon n
-rows, for K-norm noise that has no exact sampler known. From the dimension of the answers on there
-is nothing to project and JL is left out.
+rows, for K-norm noise that has no exact sampler known. If there would be as many rows as the
+answers have dimensions, or more, JL is left out.
 
 Run time on one core: quick 10 s, full 3 minutes.
 """
@@ -190,7 +190,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of exact K-norm noise: three panels of mechanisms, one of positions."""
+    """Errors in units of that of exact K-norm noise: three panels of mechanisms, one of places."""
     figure = Figure(figsize=(7.2, 7.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
@@ -220,7 +220,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.DataFrame:
-    """Rows of some data with errors over that of K-norm noise, predicted exactly for each n."""
+    """Rows of some data, with errors divided by the exactly predicted one of K-norm noise."""
     mine = table[table.queries == queries]
     knorm = mine[mine.family == Family.KNORM]
     # It errs as 1/n: one product gives its error at every n.

@@ -67,7 +67,7 @@ class Config:
 
 
 def body(family: Family, size: int) -> gd.bodies.Body:
-    """The body; which linear map or vertices is part of the problem, so their seed is fixed."""
+    """The body. A random map or random vertices belong to the problem, so their seed is fixed."""
     square = np.random.default_rng(2010).standard_normal((2 * size, size))
     corners = square[: size + 1]
     bodies: dict[Family, Callable[[], gd.bodies.Body]] = {
@@ -155,7 +155,7 @@ CRITICAL = "exceeded by chance in 5% of tests"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Squared lengths over their exact means, and distances of depths from their law."""
+    """Squared lengths divided by their exact means, and distances of depths from their law."""
     figure = Figure(figsize=(7.2, 4.8))
     lengths, depths = figure.subplots(1, 2, sharey=True)
     heights = {family: len(Family) - i for i, family in enumerate(Family)}

@@ -74,7 +74,7 @@ class Config:
     line: Line  # Workload
     n: int  # Number of records
     method: Method  # Mechanism
-    goal: float  # Error over that of the best peer to be reached on this line
+    goal: float  # Ratio of our best error to that of the best peer that is aimed at on this line
     releases_per_trial: int  # Independent releases in one cell
 
 

@@ -31,7 +31,7 @@ class Built:
     candidate : Candidate
         The row of the table of candidates.
     step : Step or None
-        The post-processing after the noise; None for none.
+        The post-processing after the noise, if there is any.
     mechanism : Mechanism
         The mechanism. Its geometry is computed, unless the prediction was read from the cache.
     prediction : Prediction
