@@ -243,7 +243,7 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
 def _figure_state(
     script: LoadedScript, outputs: Outputs, record: dict[str, Any] | None
 ) -> tuple[str, str]:
-    """Whether there is a figure and whose it is; how many claims hold."""
+    """Whether there is a figure, which code made it, and how many of its claims hold."""
     if record is None or not outputs.images[0].exists():
         return "none", ""
     made_by = "present code" if record["code"] == asdict(script.code) else "other code"
@@ -254,7 +254,7 @@ def _figure_state(
 def _run_all(
     scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
 ) -> bool:
-    """Reproduce the scripts that can run here and show what they came to; whether all passed."""
+    """Reproduce the scripts that can run here and show their results; True if all passed."""
     show_left_out(console, scripts)
     scripts = [script for script in scripts if script.left_out is None]
     reports: list[Report] = []
@@ -285,7 +285,7 @@ def _run_all(
 
 @contextmanager
 def _executor(workers: int, scheduler: str | None) -> Iterator[Executor]:
-    """Where the flags want cells to run."""
+    """The executor that the flags ask for."""
     if scheduler is not None:
         if workers > 1:
             _fail("give either --workers or --scheduler: a cluster brings its own workers")

@@ -164,7 +164,7 @@ def is_below(
 
 
 def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) -> float:
-    """A root mean square over the largest one that is below its bound up to chance."""
+    """A root mean square divided by the largest one that is below its bound up to chance."""
     room = reach * math.hypot(mean.stderr, 2 * bound * stderr)
     return math.sqrt(mean.value / (bound**2 + room))
 

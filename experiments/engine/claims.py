@@ -19,8 +19,8 @@ class Claim:
     measured: str  # What was measured, with its uncertainty
     theory: str  # What the theory says, in the same units
     id: str  # Where the statement is proved: the id in the formula sheet
-    #: Share of the allowance that the measurement uses: 0 far inside, 1 at the edge. A claim about
-    #: several points has that of the closest one. None where the claim compares with no limit.
+    #: Share of the allowance that the measurement uses: 0 far inside, 1 at the edge. For a claim
+    #: about several points, the largest share. None if the claim compares with no limit.
     used: float | None = None
 
     def __post_init__(self) -> None:

@@ -112,7 +112,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """All levels, but one only of a column of two: the other is its complement."""
+        """All levels, but only one of a column of two levels: the other is its complement."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
@@ -121,7 +121,8 @@ class CutTables(gd.bodies.Body):
         """Ends by the eigenvalues of the move against the matrix and by the ratios of all rows."""
         slopes, offsets = self._rows
         room, ways = points @ slopes.T + offsets, directions @ slopes.T
-        # 1 / t is the largest rate at which anything that must not be negative falls.
+        # At the end t of the chord, a row or an eigenvalue becomes 0. 1 / t is the largest rate at
+        # which one of them falls, relative to its present value.
         with np.errstate(divide="ignore"):
             rates = ways / room
         flat = self._spectral.reshape(self.dimension, -1)
@@ -135,7 +136,7 @@ class CutTables(gd.bodies.Body):
         return low * INSIDE, high * INSIDE
 
     def radius(self) -> float:
-        """That of the body that is not cut, over the least scale."""
+        """The radius of the body that is not cut, divided by the least scale."""
         levels = tuple(np.bincount(self.columns).tolist())
         return gd.bodies.TableMoments(levels).radius() / float(self.scales.min())
 
@@ -151,8 +152,8 @@ def squares_of_chains(
 ) -> FloatArray:
     """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
 
-    Chains start in random directions, of normal coordinates that weigh alike in the error, at radii
-    as those of uniform points.
+    Each chain starts in a random direction whose coordinates are normal and contribute equally to
+    the error. Its distance from 0 is distributed like that of a uniform point on the same ray.
     """
     r = framed.body.dimension
     ways = rng.standard_normal((chains, r)) / np.sqrt(framed.weights) ** (LEAN / (0.5 + LEAN))

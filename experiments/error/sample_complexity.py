@@ -5,8 +5,8 @@ JL-L6, JL-L13b, JL-L14.
 
 Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
 few elements one private estimation in every direction excludes more; the lower bound is the better
-of the two. Above, the best mechanism with an exact sampler and a proved error needs about sqrt(N)
-records as long as the elements are few (noise on the simplex of their frequencies), and never more
+of the two. The best mechanism with an exact sampler and a proved error needs about sqrt(N) records
+as long as the elements are few (noise on the simplex of their frequencies), and never more
 than ball noise, 2 sqrt(k (k + 1)) / (alpha epsilon) whatever N is, the first term of Theorem 1;
 releases at that n confirm it on data at an element, at a mix of ten and at the centre. The term ln
 N / (alpha^2 epsilon) needs optimal noise in a random projection, for which no exact sampler is

@@ -47,7 +47,7 @@ from geomdp.noise import KNormNoise, RecursiveNoise
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import best_stop
 
-#: What the proof loses: error of K-norm noise of a ball over the bound.
+#: The factor that the proof loses: the error of K-norm noise of a ball divided by the bound.
 CONSTANT = 8 * math.e**2
 #: Bodies about as wide in every direction.
 ROUND = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HISTOGRAM)

@@ -44,9 +44,10 @@ from geomdp.noise import LaplaceNoise
 
 #: delta at which losses are simulated.
 MEASURED = 0.01
-#: Values of delta at which the shortcut is held against exact composition, epsilon = 1.
+#: Values of delta at which the shortcut is compared with exact composition, for epsilon = 1.
 SLACKS = (0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-#: Where the shortcut stops following for one step, at epsilon = 1, to three decimals (GEN-2b).
+#: Largest delta at which the shortcut follows from advanced composition for one step at
+#: epsilon = 1, to three decimals (GEN-2b).
 ONE_STEP = 0.709
 
 

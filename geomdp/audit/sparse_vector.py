@@ -173,7 +173,7 @@ def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
 
 
 def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
-    """A learner that ignores its outputs: its score is the log-ratio of two laws of transcripts.
+    """A learner that needs no training: its score is the log-ratio of two laws of transcripts.
 
     Outputs to score are transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
     Transcripts that are impossible under the laws score 0.

@@ -71,7 +71,7 @@ class CacheFiles:
         Raises
         ------
         ValueError
-            If GEOMDP_CACHE_MIB is set to something that is no number of at least 0.
+            If GEOMDP_CACHE_MIB is set to anything but a number of at least 0.
         """
         folder = os.environ.get(FOLDER_VARIABLE)
         if not folder:
