@@ -1,4 +1,4 @@
-"""Time of a release that is private on a computer, over its float64 simulation and over OpenDP.
+"""Time of a release that is private on a computer, beside its float64 simulation and OpenDP.
 
 Formula sheet X-GRID. An unseeded release rounds its noise correctly, from bits of the operating
 system; a seeded one draws it in float64. Both count the same 5000 records of binary columns and
@@ -35,7 +35,7 @@ from experiments.engine.script import Needs
 NEEDS = Needs(("opendp",), extra="bench")
 TIMED = "processes of its own would compete with other cells for the cores"
 RECORDS, EPSILON = 5000, 1.0
-#: Most times that an exact release may take as long as a seeded one.
+#: Largest ratio of the time of an exact release to that of a seeded one.
 MOST_TIMES = 6.0
 #: Milliseconds that an exact release may take, and where.
 MOST_MILLISECONDS, MANY_COLUMNS = 1000.0, 100
@@ -148,7 +148,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact over seeded releases; exact releases of many columns."""
+    """Times of exact releases divided by those of seeded ones, and times for many columns."""
     counted = table[table.kind != Kind.COVARIANCE]
     times = (counted.exact_ms / counted.seeded_ms).max()
     found = [
@@ -205,7 +205,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One line a mechanism and size."""
+    """One line for each mechanism and size."""
     shown = Table("columns", "mechanism", "exact ms", "seeded ms", "ratio", "OpenDP ms")
     for row in table.sort_values(["columns", "kind"]).itertuples():
         peer_ms = f"{row.peer_ms:.2f}" if row.peer_ms > 0 else "-"

@@ -23,8 +23,8 @@ SMOOTHNESS = 4
 def peak_mib() -> float:
     """Largest resident memory of this process so far, in MiB.
 
-    The kernel's own status where there is one: what `resource` says includes the parent's memory
-    at the time this process was started.
+    It is read from the kernel's status file if there is one, because the number from `resource`
+    includes the memory of the parent process when it started this one.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -49,7 +49,7 @@ class Folders:
 
 @dataclass(frozen=True)
 class Report:
-    """What one script came to."""
+    """The result of one script."""
 
     name: str  # Short name of the script
     outputs: Outputs  # Its files

@@ -1,4 +1,4 @@
-"""What the command line prints: the list of scripts, progress, and what a run came to."""
+"""What the command line prints: the list of scripts, progress, and the results of a run."""
 
 from __future__ import annotations
 

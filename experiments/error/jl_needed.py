@@ -5,15 +5,16 @@ JL-L13b. The error bound of the theorem needs the map: marginals of K-norm noise
 directions, than those of a Gaussian of the same energy. Whether projection alone reaches the same
 error is left open there.
 
-Measured: errors of projection alone over those of the best of three maps, of ceil(epsilon n) rows
-as in the theorem, of a quarter of these, and of the best predicted number. Here epsilon n goes from
-a 32nd of the effective dimension r up to r, and the noise is that of the best body with an exact
-sampler. There are eight families of workloads, each in growing sizes. Three are taken as they are;
-five are stretched so that K-norm noise is wide in directions where a Gaussian is not: one query
-repeated, rows that decay, one query in larger units, an eighth of the queries in larger units (a
-long body beside a wide one), and a ball with one long axis. Recursive noise is measured too where
-it differs from K-norm noise. The data are the worst that local searches find; their errors are
-measured again with fresh noise, so that no search profits from lucky draws.
+Measured: the error of projection alone, divided by that of the best of three maps. They have
+ceil(epsilon n) rows, as in the theorem, a quarter of these, or the number of rows with the least
+predicted error. Here epsilon n goes from a 32nd of the effective dimension r up to r, and the noise
+is that of the best body with an exact sampler. There are eight families of workloads, each in
+growing sizes. Three are taken as they are; five are stretched so that K-norm noise is wide in
+directions where a Gaussian is not: one query repeated, rows that decay, one query in larger units,
+an eighth of the queries in larger units (a long body beside a wide one), and a ball with one long
+axis. Recursive noise is measured too where it differs from K-norm noise. The data are the worst
+that local searches find; their errors are measured again with fresh noise, so that no search
+profits from lucky draws.
 
 Seen: for n of a quarter of r or more, projection alone errs no more than the map, up to chance, on
 signs, marginals and parities. Far below r this depends on the size: on random signs the ratio grows
@@ -76,7 +77,7 @@ from experiments.error.jl_ratios import (
 AS_THEY_ARE = (Family.SIGNS, Family.MARGINALS, Family.PARITIES)
 #: Where recursion is measured too; on all others it stops at once and is K-norm noise.
 RECURSED = (Family.DECAYING, Family.LONG, Family.GLUED)
-#: Effective dimension over epsilon n: far below, in the projection regime, at its end.
+#: Effective dimension divided by epsilon n: for few records, for more, and where projection ends.
 FAR, MIDDLE, END = 32, 4, 1
 
 
@@ -86,7 +87,7 @@ class Config:
 
     family: Family  # Workload
     size: int  # Its size; see `jl_problems.workload`
-    divisor: int  # Effective dimension over epsilon n, rounded
+    divisor: int  # Effective dimension divided by epsilon n, rounded
     noise: Noise
     route: Route  # Projection alone, or behind which map
     exchanges: int  # Exchanges tried in one search

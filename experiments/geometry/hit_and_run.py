@@ -88,7 +88,7 @@ def squared_length(config: Config) -> float:
 
 
 def exact_share(config: Config, steps: int) -> float | None:
-    """E ||X_t||^2 over its limit, by the laws of the docstring, from the centre."""
+    """E ||X_t||^2 divided by its limit, from the centre, if a law above gives it; else None."""
     if config.walk is Walk.CUBE:
         return 1.0
     rate = (2 / 3) * (1 - 1 / config.dimension)
@@ -96,7 +96,7 @@ def exact_share(config: Config, steps: int) -> float | None:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Squared lengths over the exact mean, after 1, 2, 4, ... steps from the centre."""
+    """Squared lengths divided by the exact mean, after 1, 2, 4, ... steps from the centre."""
     body, kernel = body_and_kernel(config)
     limit = squared_length(config)
     points, done = np.zeros((config.chains, config.dimension)), 0

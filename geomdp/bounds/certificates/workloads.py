@@ -29,7 +29,7 @@ NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     MarginalTables: lambda W: {"name": "marginal tables", "columns": list(W.levels), "k": W.k},
 }
 
-#: Largest modulus of an answer in a certificate. Its square, and sums of squares, are float64.
+#: Largest modulus of an answer in a certificate. Its square, and sums of squares, do not overflow.
 MAX_ANSWER = 1e100
 
 
