@@ -20,21 +20,21 @@ from geomdp.workloads.base import MAX_SCORES
 PRODUCT_SPEED = 8
 #: Number of directions of which `gaussian_width` takes the mean.
 WIDTH_DIRECTIONS = 4096
-#: Operations of one support value of the elliptope over the cube of its order. A value takes 0.1 s
-#: at order 101.
+#: Operations of one support value of the elliptope, divided by the cube of its order. A value takes
+#: 0.1 s at order 101.
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
 #: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024
-#: Operations of a draw from a cut moment body over L^2 P, for L events and P contrasts. A draw
+#: Operations of a draw from a cut moment body, divided by L^2 P for L events and P contrasts. A draw
 #: takes 1.5 ms for 40 events of 10 columns.
 TRY_OPERATIONS = 34
 #: Number of products with all answers, and number of exchanges per dimension, of a projection over
 #: listed answers.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: If the noise over the diameter of the answers is below this, the number of exchanges of a
-#: projection by an oracle is inversely proportional to it. For 45 pair tables of 10 columns with
+#: If the noise divided by the diameter of the answers is below this, the number of exchanges of a
+#: projection by an oracle is inversely proportional to this ratio. For 45 pair tables of 10 columns with
 #: 241,920 kinds of records, a projection took 2 s at 0.06, 5 s at 0.03 and 0.01, and 20 s at 0.006.
 SMALL_NOISE = 0.05
 

@@ -47,7 +47,7 @@ def jl(setting: Setting) -> Mechanism:
     """
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
-        raise InapplicableError("answers move in one dimension, of which there is no smaller one")
+        raise InapplicableError("answers move in one dimension, which cannot be reduced")
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)

@@ -106,7 +106,7 @@ def profile_ellipsoid(
     sizes = _sizes(dimensions, rows.shape[1])
     tolerance = positive(tolerance, "tolerance")
     if not ((rows >= 0).all() and (rows > 0).any(axis=0).all()):
-        raise ValueError("profiles must not be negative, and positive somewhere in every column")
+        raise ValueError("profiles must be at least 0, and each column must have an entry above 0")
     weights = np.full(len(rows), 1 / len(rows))
     for _ in range(MAX_UPDATES):
         u = weights @ rows

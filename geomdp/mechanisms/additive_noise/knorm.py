@@ -105,7 +105,7 @@ class KNorm(PureMechanism):
         self._exact = exact
         if body is not None and exact and not body.implements(Body.sample_uniform):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
-            raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
+            raise ValueError(f"body must have an exact sampler; {names} have one; got {body!r}")
 
     def _prepare(self) -> None:
         self._span = answer_hull(self.workload, self.adjacency)

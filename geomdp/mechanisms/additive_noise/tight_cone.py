@@ -18,14 +18,14 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
-#: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the error over that of
-#: the uncut body was measured as 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
+#: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error to
+#: that of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
 #: Number of public draws whose quantile is the limit. About 20 of them lie below it.
 PILOT_DRAWS = 2048
 #: Largest number of triples of events of three columns for which the body is cut. 2^13 triples are
-#: checked in a fraction of a millisecond. In the larger dimensions of more triples, the
-#: inequalities are seldom violated, or cut off little.
+#: checked in a fraction of a millisecond. With more triples the dimension is larger,
+#: and the inequalities are seldom violated, or cut off little.
 MAX_TRIPLES = 1 << 13
 #: Largest number of multiplications of a try for which the body is cut: L^2 P with L events and P
 #: contrasts, just enough for two columns of 32 levels, where a draw takes 13 ms. With 100 levels a
@@ -63,8 +63,8 @@ class TightCone(PureMechanism):
     The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
-    replace-one, with E ||T U||^2 estimated from 1024 public draws. The error over that of `Cone`
-    was measured as 0.868 for all pair tables of 10 binary columns, and as 0.926 for those of 8
+    replace-one, with E ||T U||^2 estimated from 1024 public draws. The ratio of the error to
+    that of `Cone` was 0.868 for all pair tables of 10 binary columns, and 0.926 for those of 8
     columns of 2 to 6 levels.
 
     References
