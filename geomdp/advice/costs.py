@@ -27,15 +27,16 @@ ELLIPTOPE_OPERATIONS = 60
 LISTED_ENTRY = 64
 #: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024
-#: Operations of a draw from a cut moment body, divided by L^2 P for L events and P contrasts. A draw
-#: takes 1.5 ms for 40 events of 10 columns.
+#: Operations of a draw from a cut moment body, divided by L^2 P for L events and P contrasts. A
+#: draw takes 1.5 ms for 40 events of 10 columns.
 TRY_OPERATIONS = 34
 #: Number of products with all answers, and number of exchanges per dimension, of a projection over
 #: listed answers.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
 #: If the noise divided by the diameter of the answers is below this, the number of exchanges of a
-#: projection by an oracle is inversely proportional to this ratio. For 45 pair tables of 10 columns with
-#: 241,920 kinds of records, a projection took 2 s at 0.06, 5 s at 0.03 and 0.01, and 20 s at 0.006.
+#: projection by an oracle is inversely proportional to this ratio. For 45 pair tables of 10 columns
+#: with 241,920 kinds of records, a projection took 2 s at 0.06, 5 s at 0.03 and 0.01, and 20 s at
+#: 0.006.
 SMALL_NOISE = 0.05
 
 
