@@ -220,7 +220,7 @@ class TestContainment:
 
     def test_exact_lists_the_bodies_that_have_a_sampler(self):
         slabs = SlabBody(np.array([[1.0, 0], [0, 1]]), np.array([1.0, 1.0]))
-        with pytest.raises(ValueError, match=r"exact sampler, as have .*l2 ball"):
+        with pytest.raises(ValueError, match=r"exact sampler; .*l2 ball"):
             KNorm(SQUARE, **PURE, body=slabs, exact=True)
         heuristic = KNorm(SQUARE, **PURE, body=slabs)
         assert str(heuristic.guarantee).startswith("heuristic")
