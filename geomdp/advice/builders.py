@@ -37,9 +37,9 @@ MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Operations of a set-up over m r^2 (`axes_work`): for a ball or an ellipsoid, for the bodies of
-#: `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary columns, where
-#: m r^2 is 2 * 10^9, the set-ups took 1.4 s, 2.8 s and 7 s.
+#: Number of operations of a set-up, divided by m r^2 (`axes_work`): for a ball or an ellipsoid, for
+#: the bodies of `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary
+#: columns, where m r^2 is 2 * 10^9, the set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
@@ -126,8 +126,8 @@ def knorm(setting: Setting) -> Mechanism:
     """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        # The workload has a closed form of the dimension. Computing it from the points of the body
-        # would take seconds.
+        # Take the dimension from the workload, which has a closed form for it. Computing it from
+        # the points of the body would take seconds.
         workload = setting.workload
         size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED

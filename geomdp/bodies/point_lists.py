@@ -49,7 +49,10 @@ def half_diameter_of(points: FloatArray) -> float:
 
 
 def common_edge(vertices: FloatArray) -> float | None:
-    """The distance of all pairs if they are equal, 0 for one point; None if not or not tested."""
+    """The common distance of all pairs of points; 0 for one point.
+
+    None if the distances are not all equal, or if there are too many points to test them.
+    """
     count = len(vertices)
     if count == 1:
         return 0.0

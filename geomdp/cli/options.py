@@ -12,7 +12,10 @@ from geomdp.privacy import Adjacency
 
 
 def real(text: str) -> float:
-    """The number given to a flag. Unlike the parser of typer, the message shows a wrong value."""
+    """The number given to a flag.
+
+    The error message shows a wrong value. The message of typer's own parser does not.
+    """
     try:
         return float(text)
     except ValueError as error:

@@ -28,8 +28,8 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: Number of chunks that are searched for more bad values after the chunk with the first. With
-#: chunks of 32,768 rows these are the next two million rows.
+#: After the first chunk with a bad value, this number of further chunks is searched for more bad
+#: values. With chunks of 32,768 rows these are the next two million rows.
 SEARCHED = 64
 
 Read = TypeVar("Read")
@@ -48,7 +48,7 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     =====================  ====================================================================
     universe               uses
     =====================  ====================================================================
-    `CategoricalProduct`   the columns that it names, discrete, with the numbers of levels it has
+    `CategoricalProduct`   the columns that it names, discrete, with the same numbers of levels
     `BooleanCube`          all columns of the schema, in order, each discrete with 2 levels
     `FiniteUniverse`       all columns, discrete; the row-major number of their combination
     `SymmetricCube`        all columns, real
@@ -182,7 +182,7 @@ def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
             if combinations != size:
                 raise ValueError(
                     f"{universe!r} must have one element per combination of the columns "
-                    f"{list(schema.names)}, which are {combinations}"
+                    f"{list(schema.names)}; there are {combinations} combinations"
                 )
             return schema.columns
         case SymmetricCube(d=d) | UnitBall(d=d) if len(schema.columns) == d:

@@ -20,7 +20,7 @@ from geomdp.bodies.norm_balls.unit_ball import ball_chord, unit_ball_points
 class Ball(NormBall):
     """The Euclidean ball {x in R^m : ||x||_2 <= r}.
 
-    Every verb has a closed form and costs O(m) per point.
+    Every verb (method of `Body`) has a closed form and costs O(m) per point.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Ball(NormBall):
 class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
-    Every verb has a closed form and costs at most O(m log m) per point.
+    Every verb (method of `Body`) has a closed form and costs at most O(m log m) per point.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Points of l1 norm above r are soft thresholded to l1 norm r; the level is by sorting."""
+        """Soft threshold points of l1 norm above r to l1 norm r. Sorting finds the threshold."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -21,8 +21,9 @@ _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 class Intersection(Body):
     """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership follow from those of the parts. The support function does not.
-    It takes a convex program: a `CvxBody` with the constraints of the intersection has it.
+    Gauges, chords and membership follow from those of the parts. The support function does not:
+    each of its values takes a convex program. A `CvxBody` with the constraints of the intersection
+    has a support function.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class Intersection(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether all parts implement the verb; for chords, membership of a part is enough."""
+        """Whether all parts implement the verb. For chords, a part needs only a membership test."""
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in _SHARED:

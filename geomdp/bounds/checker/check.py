@@ -1,4 +1,8 @@
-"""Check a certificate file: recompute every constant and check every rung."""
+"""Check a certificate file: recompute every constant and check every rung.
+
+A rung is one step of a certificate. It excludes a range of numbers of records, by one packing or by
+one set of orthogonal lines.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +126,7 @@ def check_certificate(path: str | Path) -> Checked:
 
 
 def _checked(document: Part) -> Checked:
-    """Check every rung, and that the rungs together exclude each number of records."""
+    """Check every rung, and that the rungs together exclude 1, 2, ..., `lower_bound` records."""
     problem = _problem(document)
     reach, failure = 0, 0.0
     verified: list[str] = []

@@ -19,9 +19,11 @@ class Measure:
     Parameters
     ----------
     norm : callable
-        Takes rows (b, k) and returns their norms (b,), per query.
+        Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row: its root
+        mean square or its largest modulus.
     moment : int
-        The moment of the error that is at most alpha: 1 for a mean, 2 for a root mean square.
+        The p for which the p-th moment of the error is at most alpha^p: 1 for a mean, 2 for a root
+        mean square.
     largest : bool
         Whether the norm is the largest modulus.
     """
@@ -31,7 +33,10 @@ class Measure:
     largest: bool
 
     def log_odds(self, factor: float) -> float:
-        """ln(p / (1 - p)) of Markov's p = 1 - (2 / c)^moment, where c is the separation factor."""
+        """ln(q / (1 - q)) for the separation factor c, with q = 1 - (2 / c)^moment.
+
+        By Markov's inequality, the error is below c alpha / 2 with probability at least q.
+        """
         return math.log((factor / 2) ** self.moment - 1)
 
 

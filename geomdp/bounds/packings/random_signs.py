@@ -115,7 +115,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1), where M is the number of sets, rounded down to a whole number."""
+        """ln(M - 1) for the number M of sets, e^`sets.log_count` rounded down to a whole number."""
         count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
@@ -125,7 +125,10 @@ class RandomSignSets(PackingFamily):
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
-        """sqrt((1 - delta) w) / s in every metric, as the largest modulus is no smaller."""
+        """sqrt((1 - delta) w) / s, which is a lower bound in every metric.
+
+        It is proved for the root mean square, and the largest modulus is at least as large.
+        """
         del metric
         difference = (1 - self.deviation) * self.sets.difference
         return math.sqrt(difference) / self.size * (1 - MARGIN)

@@ -25,7 +25,8 @@ from geomdp.workloads.universe.universes import (
 )
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: Largest number of levels of a column, so that its codes and one more number fit uint16.
+#: Largest number of levels of a column. Its codes and one more number, which marks unknown values,
+#: then fit uint16.
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
@@ -117,8 +118,8 @@ class Tallies:
         if holder is None:
             counted = ", ".join(map(str, self.cells))
             raise ValueError(
-                f"the table of columns {columns} was not counted and is no sum of the tables that "
-                f"were: {counted}"
+                f"the table of columns {columns} was not counted and cannot be summed from the "
+                f"tables that were counted: {counted}"
             )
         counts = self.cells[holder].reshape([self.levels[column] for column in holder])
         summed = counts.sum(axis=tuple(i for i, c in enumerate(holder) if c not in columns))
@@ -176,7 +177,9 @@ class CountedRecords:
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Counts from which all `tables` can be summed: these, or new ones of the same records.
+        """Return counts of the same records from which all `tables` can be summed.
+
+        If `self` has such counts, it is returned. Otherwise the records are counted again.
 
         Raises
         ------

@@ -126,8 +126,9 @@ class Cone(PureMechanism):
         return isinstance(body, Elliptope | Simplex | Box)
 
     def _on_real_records(self) -> RealRecords | None:
-        # These bodies contain x x^T for all records and have no parameter that could be rounded. A
-        # centre multiplies r_1 - r_2 alone, which may be public, so any number is private.
+        # These bodies contain x x^T for all records and have no parameter that could be rounded.
+        # The centre a enters Z only as -(r_1 - r_2) T a. Where a is not 0, the number of records is
+        # public, so r_1 - r_2 may be public, too. A rounded a is then as private as the exact one.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))

@@ -135,7 +135,7 @@ class StrategyMechanism(AdditiveMechanism):
         return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
 
     def set_up(self) -> None:
-        """As `AdditiveMechanism.set_up`, and the public part of the answers."""
+        """Do what `AdditiveMechanism.set_up` does, and compute the public part of the answers."""
         super().set_up()
         if self._measurements:
             _ = self._public_part

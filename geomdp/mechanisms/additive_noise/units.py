@@ -57,7 +57,7 @@ class Units:
 
     @property
     def factor(self) -> float:
-        """2^bits, the factor from answers, bodies and noise scales to those in units."""
+        """2^bits, by which answers, bodies and noise scales are multiplied to be in units."""
         return 2.0**self.bits
 
     def with_noise(self, noise: Noise) -> ScaledAnswers:

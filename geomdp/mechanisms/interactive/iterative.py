@@ -113,7 +113,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     (Theorem 5 with corrected constants; DISC-13).
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
-    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this holds as computed.
+    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this holds for the
+    computed numbers, too, because noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -230,9 +231,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, in the form that the queries of the class take.
 
-        Other parameters are those of `Mechanism.release`. ``ValueError``, before the ledger pays,
-        for records on which the queries cannot be evaluated. Without a seed, true answers are exact
-        rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
+        Other parameters are those of `Mechanism.release`. Records on which the queries cannot be
+        evaluated raise ``ValueError`` before the ledger pays. Without a seed, true answers are
+        exact rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
@@ -265,8 +266,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _check_range(self, truths: FloatArray, count: int) -> None:
         """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].
 
-        Queries with values in [0, 1] have no such answers. The noise is calibrated to these
-        queries; the answers to others can change by more between neighbours.
+        Queries with values in [0, 1] have no such answers, and the noise is calibrated to them. The
+        answers to other queries can change by more between neighbours.
         """
         most = count / self.n + ROUNDING
         # The condition is also false for NaN, which is refused.

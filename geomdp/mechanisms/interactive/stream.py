@@ -140,8 +140,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts.
 
-        There is one answer for each query asked, so fewer than `queries` if the mechanism halts.
-        Raises as `ask`. Nothing is spent if any true answer is not a finite number.
+        There is one answer for each query asked, so there can be fewer answers than `queries` if
+        the mechanism halts. The errors are those of `ask`. Nothing is spent if any true answer is
+        not a finite number.
         """
         self._require_running()
         truths = self._truths(queries)
@@ -188,8 +189,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
             raise ValueError("query must be a function of the records the mechanism holds")
         if not isinstance(truth, Real):
             raise ValueError(
-                "a query's true answer must be a number, and a function only where the "
-                f"mechanism holds records; got {type(truth).__name__}"
+                "a query's true answer must be a number, and a query can be a function only where "
+                f"the mechanism holds records; got {type(truth).__name__}"
             )
         plain = _plain(truth)
         try:

@@ -13,7 +13,7 @@ from geomdp._validation import whole
 from geomdp.workloads.smooth.moments import MAX_MOMENTS
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: A relative decrease of the predicted error up to this is not worth more moments.
+#: More moments are not worth it if they lower the predicted error by at most this share.
 GAIN = 0.05
 #: Maps a workload of degree t in d variables to the standard deviations (t^d - 1,) of the noise on
 #: the means of its moments.
@@ -109,7 +109,8 @@ class LeastPredictedError(DegreeRule):
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The smallest t that is good enough, of 2, 3, 4, 5, 6, 8, 10, 13, ....
 
-        Each number tried is about a third above the last one, with at most `largest` moments.
+        Each number tried is about a third above the last one. A t above 2 is tried only if it has
+        at most `largest` moments.
         """
         del n
         tried: dict[int, float] = {}
@@ -134,7 +135,7 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Predicted errors of the worst query of C^K_1: of approximation, and from noise.
+    """Two predicted errors of the worst query of C^K_1: that of approximation and that from noise.
 
     C^K_1 has the functions with derivatives up to order K = `smoothness` bounded by 1. The first
     error is t^-K, the rate of the best polynomial approximation without its constant. The second is

@@ -18,8 +18,8 @@ STARTS = 60
 START_SEED = 0
 #: Smallest precision that a descent uses, so that its square does not underflow in float64.
 LEAST_PRECISION = 1e-100
-#: Shares below this part of the largest share are set to 0. If nothing else measures some quantity,
-#: its share is raised to this part instead.
+#: Shares below this part of the largest share are set to 0. But if a measurement with such a share
+#: is needed to measure some quantity, its share is raised to this part of the largest.
 LEAST_SHARE = 1e-6
 #: Number of first iterations of every descent, number of the best descents that are continued, and
 #: largest number of their further iterations. A descent converges within tens of iterations. On
@@ -48,11 +48,13 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
     With the share t_i of the budget, measurement i determines quantity u with precision
-    g_iu t_i^2. c_u is the weight of the variance of u in the error. If every quantity is in one
-    measurement, the solution is JL-SPLIT. In general the problem is not convex. It is solved by
-    quasi-Newton descent in log t from several points, and the best result is returned.
+    g_iu t_i^2. c_u is the weight of the variance of u in the error. If every quantity is determined
+    by exactly one measurement, the solution has a closed form (JL-SPLIT). In general the problem is
+    not convex. It is solved by quasi-Newton descent in log t from several points, and the best
+    result is returned.
 
-    Every quantity with a cost above 0, however small, is in a measurement with a share above 0.
+    Every quantity with a cost above 0, however small, is determined by a measurement with a share
+    above 0.
     Otherwise an answer that depends on this quantity would be released with too little noise.
 
     Parameters
@@ -87,7 +89,7 @@ class SplitError:
 
     @classmethod
     def of(cls, costs: FloatArray, overlap: sp.csr_array) -> SplitError:
-        """The error of quantities that cost something; the arguments are those of `best_split`."""
+        """The error over quantities of cost above 0; the arguments are those of `best_split`."""
         needed = np.flatnonzero(costs)
         kept = sp.csr_array(overlap.tocsc()[:, needed])
         return cls(costs[needed], kept, kept.T.tocsr())

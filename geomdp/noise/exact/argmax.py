@@ -1,8 +1,9 @@
 """The index of the largest noisy score, by float64 with error bounds or by ball arithmetic.
 
 A `Perturbation` is the noise on each score. With Gumbel noise the choice is the exponential
-mechanism. Float64 decides if the largest noisy score is ahead of all others by more than the error
-bounds. Otherwise ball arithmetic (`arb`, intervals around the exact values) decides.
+mechanism. If the largest noisy score in float64 is ahead of all others by more than the error
+bounds, its index is returned. Otherwise the index is found by ball arithmetic (`arb`, intervals
+around the exact values).
 """
 
 from __future__ import annotations

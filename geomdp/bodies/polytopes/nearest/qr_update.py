@@ -63,7 +63,7 @@ def empty_factor(target: FloatArray, capacity: int) -> Factor:
 
 
 def with_capacity(factor: Factor, capacity: int) -> Factor:
-    """The same factors with room for `capacity` points; if there is less room, in a larger copy."""
+    """Return `factor` if it has room for `capacity` points, and else a larger copy of it."""
     old = len(factor.members)
     if capacity <= old:
         return factor
