@@ -7,13 +7,36 @@ app = marimo.App(width="medium", app_title="1. A workload is a body")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
+    return Figure, gd, io, mo, np
+
+
+@app.cell
+def _(io, mo):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    return (picture,)
 
 
 @app.cell
@@ -76,7 +99,7 @@ def _(kinds, mo):
 
 
 @app.cell
-def _(Figure, both, gd, healthy, ill, kinds, mo, np, polytope, smoking, workload):
+def _(Figure, both, gd, healthy, ill, kinds, np, picture, polytope, smoking, workload):
     _people = np.repeat(np.arange(4), [healthy.value, ill.value, smoking.value, both.value])
     _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
     _ax = _figure.subplots()
@@ -101,7 +124,7 @@ def _(Figure, both, gd, healthy, ill, kinds, mo, np, polytope, smoking, workload
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left")
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the polytope of two queries and the answers of the chosen records")
     return
 
 
@@ -158,7 +181,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, first, gd, mo, np, polytope, second):
+def _(Figure, first, gd, np, picture, polytope, second):
     _point = np.array([first.value, second.value])
     _found = polytope.separate(_point)
     _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
@@ -181,7 +204,7 @@ def _(Figure, first, gd, mo, np, polytope, second):
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
     _ax.set_title(_text, loc="left", fontsize=10)
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the polytope, the claimed answers and a line that separates them")
     return
 
 
@@ -248,7 +271,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, gd, mo, np, shown):
+def _(Figure, gd, np, picture, shown):
     _bodies = {
         "cube": gd.bodies.Box(np.zeros(3), np.ones(3)),
         "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
@@ -258,7 +281,7 @@ def _(Figure, gd, mo, np, shown):
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(_bodies[shown.value], _ax)
     _ax.locator_params(nbins=3)
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the body of three queries")
     return
 
 

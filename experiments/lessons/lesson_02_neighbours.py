@@ -7,6 +7,8 @@ app = marimo.App(width="medium", app_title="2. What one record can change")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib.figure import Figure
@@ -14,7 +16,33 @@ def _():
     import geomdp as gd
     from geomdp.geometry.sampling import ExactSampler
 
-    return ExactSampler, Figure, gd, mo, np
+    return ExactSampler, Figure, gd, io, mo, np
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -73,7 +101,7 @@ def _(kinds, mo):
 
 
 @app.cell
-def _(Figure, corners, difference, gd, kinds, mo, new, np, old, polytope, records):
+def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, records):
     _step = corners[kinds.index(new.value)] - corners[kinds.index(old.value)]
     # The other records: the four kinds in turn.
     _others = corners[np.arange(records.value - 1) % 4].sum(axis=0)
@@ -92,7 +120,7 @@ def _(Figure, corners, difference, gd, kinds, mo, new, np, old, polytope, record
     _right.set(
         xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), title="the step lies in (K - K)/n, inside of K - K"
     )
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the step of the answers inside K and inside the difference body")
     return
 
 
@@ -154,7 +182,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, angle, bodies, difference, gd, length, mo, np):
+def _(Figure, angle, bodies, difference, gd, length, mo, np, picture):
     _turn = np.deg2rad(angle.value)
     _v = length.value * np.array([np.cos(_turn), np.sin(_turn)])
     _gauges = {name: float(body.gauge(_v[None])[0]) for name, body in bodies.items()}
@@ -169,7 +197,10 @@ def _(Figure, angle, bodies, difference, gd, length, mo, np):
     _ax.legend(loc="lower right")
     _table = "\n".join(f"| {name} | {value:.3f} |" for name, value in _gauges.items())
     mo.hstack(
-        [_figure, mo.md("| unit ball | norm of v |\n|---|---|\n" + _table)],
+        [
+            picture(_figure, "a vector and the copy of the difference body that reaches it"),
+            mo.md("| unit ball | norm of v |\n|---|---|\n" + _table),
+        ],
         justify="start",
         align="center",
         gap=2,
@@ -253,7 +284,7 @@ def _(bodies, np):
 
 
 @app.cell
-def _(Figure, axis, ball, difference, epsilon, gd, losses, mo, np, scale):
+def _(Figure, axis, ball, difference, epsilon, gd, losses, np, picture, scale):
     _loss = losses[ball.value] * epsilon.value / scale.value
     _worst = float(np.abs(_loss).max())
     _holds = _worst <= epsilon.value * (1 + 1e-9)
@@ -269,7 +300,7 @@ def _(Figure, axis, ball, difference, epsilon, gd, losses, mo, np, scale):
         color="black" if _holds else "#D55E00",
     )
     _figure.colorbar(_image, ax=_ax, label="privacy loss", shrink=0.9)
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the privacy loss at every output")
     return
 
 
@@ -342,7 +373,7 @@ def _(bodies, mo):
 
 
 @app.cell
-def _(Figure, difference, gd, mo, noises, share, shown):
+def _(Figure, difference, gd, mo, noises, picture, share, shown):
     _colours = dict(zip(noises, ("#009E73", "#D55E00", "#0072B2"), strict=True))
     _figure = Figure(figsize=(5.4, 4.6), layout="constrained")
     _ax = _figure.subplots()
@@ -364,7 +395,10 @@ def _(Figure, difference, gd, mo, noises, share, shown):
         )
     )
     mo.hstack(
-        [_figure, mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows)],
+        [
+            picture(_figure, "curves of equal density of the noise around the difference body"),
+            mo.md("| body | area | E of squared length |\n|---|---|---|\n" + _rows),
+        ],
         justify="start",
         align="center",
         gap=2,
@@ -454,7 +488,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, errors, loss, mo, np, population, sizes):
+def _(Figure, errors, loss, np, picture, population, power, sizes):
     _figure = Figure(figsize=(6.0, 4.2), layout="constrained")
     _ax = _figure.subplots()
     _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
@@ -464,8 +498,10 @@ def _(Figure, errors, loss, mo, np, population, sizes):
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
     _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
     _ax.minorticks_off()  # drawing them takes as long as all the rest
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.legend()
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "error per query by the number of prefix sums")
     return
 
 

@@ -7,13 +7,42 @@ app = marimo.App(width="medium", app_title="3. How large is a body?")
 
 @app.cell
 def _():
+    import functools
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return Figure, gd, mo, np
+    return Figure, functools, gd, io, mo, np
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -25,10 +54,9 @@ def _(mo):
         The error of private answers depends on how large the sensitivity polytope $K$ is. But large
         in which sense? Volume, diameter and number of corners all mislead in many dimensions. This
         lesson builds the measure that the theorems use, the **Gaussian width**, from the question
-        that a body answers best:
+        that a body answers best, its **support function**:
 
-        $$h_K(u) = \max_{y \in K} \langle u, y \rangle, \qquad
-        \text{the \textbf{support function}.}$$
+        $$h_K(u) = \max_{y \in K} \langle u, y \rangle.$$
 
         For a unit vector $u$ it says how far the body reaches in that direction. The **breadth**
         $h_K(u) + h_K(-u)$ is the distance between two parallel planes that hold the body.
@@ -61,7 +89,7 @@ def _(mo, plane_bodies):
 
 
 @app.cell
-def _(Figure, gd, mo, np, plane_bodies, seen, turn):
+def _(Figure, gd, np, picture, plane_bodies, seen, turn):
     _body = plane_bodies[seen.value]
     _u = np.array([np.cos(np.deg2rad(turn.value)), np.sin(np.deg2rad(turn.value))])
     _ahead, _behind = _body.support(np.array([_u, -_u]))
@@ -82,7 +110,7 @@ def _(Figure, gd, mo, np, plane_bodies, seen, turn):
     _right.set(xlabel="direction, degrees", ylim=(-1, 3.8), xticks=range(0, 361, 90))
     _right.set_title(f"breadth(u) = {_ahead + _behind:.3f}")
     _right.legend(loc="lower right")
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "a body with its two supporting lines, and its support function by direction")
     return
 
 
@@ -168,7 +196,7 @@ def _(mo, names):
 
 
 @app.cell
-def _(Figure, body_of, dimension, draws, gd, mo, np, which):
+def _(Figure, body_of, dimension, draws, gd, np, picture, power, which):
     _body = body_of(which.value, dimension.value)
     _g = np.random.default_rng(1).normal(size=(draws.value, dimension.value))
     _values = _body.support(_g)
@@ -187,8 +215,9 @@ def _(Figure, body_of, dimension, draws, gd, mo, np, which):
     _right.axhline(_known.value, color="#D55E00", label=f"w(K) = {_known.value:.3f}")
     _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known.value, 1.4 * _known.value))
     _right.minorticks_off()
+    _right.xaxis.set_major_formatter(power)
     _right.legend(loc="lower right")
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "the support function in random directions, and its mean so far")
     return
 
 
@@ -263,8 +292,8 @@ def _(mo, names):
 
 
 @app.cell
-def _(body_of, gd, mo, np):
-    @mo.cache
+def _(body_of, functools, gd, np):
+    @functools.cache
     def outlines(name, m, through_corner):
         """A body of width mu_m and an orthonormal basis (2, m) of the plane."""
         body = body_of(name, m)
@@ -279,7 +308,7 @@ def _(body_of, gd, mo, np):
 
 
 @app.cell
-def _(Figure, gd, high, mo, np, outlines, pictured, plane):
+def _(Figure, gd, high, mo, np, outlines, picture, pictured, plane):
     _body, _rows = outlines(pictured.value, high.value, plane.value.startswith("a corner"))
     _figure = Figure(figsize=(8.6, 4.4), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
@@ -290,7 +319,12 @@ def _(Figure, gd, high, mo, np, outlines, pictured, plane):
         _reach = 1.15 * max(abs(bound) for bound in (*_ax.dataLim.min, *_ax.dataLim.max, 1.3))
         _ax.set(xlim=(-_reach, _reach), ylim=(-_reach, _reach))
         _ax.set_title(f"{_title} of the {pictured.value}, m = {high.value}")
-    mo.vstack([_figure, mo.md("The grey circle is the unit ball, which has the same width.")])
+    mo.vstack(
+        [
+            picture(_figure, "a cut and a shadow of the body"),
+            mo.md("The grey circle is the unit ball, which has the same width."),
+        ]
+    )
     return
 
 
@@ -361,7 +395,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, accuracy, log_size, mo, np):
+def _(Figure, accuracy, log_size, np, picture, power):
     _k = np.logspace(0, 6, 121)
     _log_n = log_size.value * np.log(2)
     _alpha = accuracy.value
@@ -381,8 +415,10 @@ def _(Figure, accuracy, log_size, mo, np):
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
     _ax.minorticks_off()  # drawing them takes as long as all the rest
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.legend(loc="upper left")
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "three bounds on the number of records, by the number of queries")
     return
 
 

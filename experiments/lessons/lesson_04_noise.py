@@ -7,6 +7,7 @@ app = marimo.App(width="medium", app_title="4. Noise shaped like the body")
 
 @app.cell
 def _():
+    import functools
     import io
 
     import marimo as mo
@@ -16,7 +17,33 @@ def _():
     import geomdp as gd
     from geomdp.geometry.sampling import ExactSampler, HitAndRun, run_chains
 
-    return ExactSampler, Figure, HitAndRun, gd, io, mo, np, run_chains
+    return ExactSampler, Figure, HitAndRun, functools, gd, io, mo, np, run_chains
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -76,7 +103,7 @@ def _(mo, planar):
 
 
 @app.cell
-def _(Figure, amount, clouds, difference, gd, law, mo, np, planar, privacy):
+def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy):
     _draws = clouds[law.value] / privacy.value
     _figure = Figure(figsize=(8.8, 4.3), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
@@ -92,7 +119,7 @@ def _(Figure, amount, clouds, difference, gd, law, mo, np, planar, privacy):
     _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
     _right.set(xlabel="gauge of the noise in K - K", xlim=(0, 12), ylim=(0, 0.9))
     _right.legend()
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "draws of the noise over the difference body, and their gauges")
     return
 
 
@@ -187,8 +214,8 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, corners, elliptope, gd, io, mo):
-    @mo.cache
+def _(Figure, corners, elliptope, functools, gd, io):
+    @functools.cache
     def solid(azimuth):
         """The elliptope and the six edges between the four records, as a PNG."""
         figure = Figure(figsize=(4.4, 4.2), layout="constrained")
@@ -210,7 +237,7 @@ def _(Figure, corners, elliptope, gd, io, mo):
 
 
 @app.cell
-def _(Figure, angle, correlations, mo, np, points, solid):
+def _(Figure, angle, correlations, mo, np, picture, points, solid):
     _figure = Figure(figsize=(4.4, 4.2), layout="constrained")
     _flat = _figure.subplots()
     _flat.plot(*correlations[: points.value, :2].T, ".", ms=3, color="#0072B2")
@@ -218,7 +245,10 @@ def _(Figure, angle, correlations, mo, np, points, solid):
     _seen = correlations[: points.value].var() if points.value else np.nan
     _flat.set_title(f"variance of an entry {_seen:.3f}, theory 1/4")
     _turned = mo.image(solid(angle.value), width=440, alt="the elliptope of order 3")
-    mo.hstack([_turned, _figure], justify="start")
+    mo.hstack(
+        [_turned, picture(_figure, "uniform points of the elliptope in two of its coordinates")],
+        justify="start",
+    )
     return
 
 
@@ -272,7 +302,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, budget, columns, mo, np, pair_errors, people):
+def _(Figure, budget, columns, np, pair_errors, people, picture, power):
     _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     _ax = _figure.subplots()
     _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
@@ -285,8 +315,9 @@ def _(Figure, budget, columns, mo, np, pair_errors, people):
     _ax.set(xlabel="yes/no columns d", ylabel="error of a cell (rmse)", ylim=(1e-6, 50))
     _ax.set_xticks(columns, [str(d) for d in columns])
     _ax.minorticks_off()
+    _ax.yaxis.set_major_formatter(power)
     _ax.legend(loc="upper left")
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "error of a cell by the number of columns")
     return
 
 
@@ -356,11 +387,11 @@ def _(mo):
 
 
 @app.cell
-def _(HitAndRun, gd, mo, np, run_chains):
+def _(HitAndRun, functools, gd, np, run_chains):
     #: Bins of the long side in which ends of walks are counted.
     BINS = 20
 
-    @mo.cache
+    @functools.cache
     def walks(length, count):
         """A walk from a corner, ends of 2000 walks, and their distance from uniform in the bins."""
         box = gd.bodies.Box(np.array([-length, -1.0]), np.array([length, 1.0]))
@@ -377,7 +408,7 @@ def _(HitAndRun, gd, mo, np, run_chains):
 
 
 @app.cell
-def _(BINS, Figure, gd, mo, np, steps, thin, walks):
+def _(BINS, Figure, gd, np, picture, steps, thin, walks):
     _box, _path, _ends, _shares, _tv = walks(float(thin.value), steps.value)
     _figure = Figure(figsize=(8.8, 3.6), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
@@ -394,7 +425,7 @@ def _(BINS, Figure, gd, mo, np, steps, thin, walks):
     )
     _right.title.set_fontsize(10)
     _right.legend()
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "one walk in the box, and where 2000 walks end")
     return
 
 

@@ -7,6 +7,7 @@ app = marimo.App(width="medium", app_title="5. Projection")
 
 @app.cell
 def _():
+    import io
     import tempfile
     from pathlib import Path
 
@@ -16,7 +17,33 @@ def _():
 
     import geomdp as gd
 
-    return Figure, Path, gd, mo, np, tempfile
+    return Figure, Path, gd, io, mo, np, tempfile
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -61,7 +88,7 @@ def _(mo, places):
 
 
 @app.cell
-def _(Figure, gaussians, gd, mo, np, place, places, spread, triangle):
+def _(Figure, gaussians, gd, np, picture, place, places, spread, triangle):
     _truth = places[place.value]
     _noisy = _truth + spread.value * gaussians
     _nearest = np.array([gd.project(triangle, y).point for y in _noisy])
@@ -76,7 +103,7 @@ def _(Figure, gaussians, gd, mo, np, place, places, spread, triangle):
     _ax.set(xlim=(0.5 - _half, 0.8 + _half), ylim=(0.35 - _half, 0.65 + _half))
     _ax.set_title(f"rmse before {_before:.3f}, after {_after:.3f}")
     _ax.legend(loc="upper left", fontsize=8)
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "noisy answers and their nearest points in the triangle")
     return
 
 
@@ -168,7 +195,7 @@ def _(mo, places):
 
 
 @app.cell
-def _(Figure, at, gd, mo, noise_angle, noise_length, np, places, triangle):
+def _(Figure, at, gd, noise_angle, noise_length, np, picture, places, triangle):
     _turn = np.deg2rad(noise_angle.value)
     _z = noise_length.value * np.array([np.cos(_turn), np.sin(_turn)])
     _truth = places[at.value]
@@ -191,7 +218,7 @@ def _(Figure, at, gd, mo, noise_angle, noise_length, np, places, triangle):
     _right.bar_label(_bars, fmt="%.2f", padding=3)
     _right.invert_yaxis()
     _right.set(xlim=(0, 4.8))
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "one draw of the noise and its error, and four numbers in order")
     return
 
 
@@ -278,7 +305,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, count, measured, mo, np, sigma_one, sizes, width):
+def _(Figure, count, measured, np, picture, power, sigma_one, sizes, width):
     _n = np.logspace(np.log10(2), np.log10(5000), 60)
     _figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     _ax = _figure.subplots()
@@ -296,8 +323,10 @@ def _(Figure, count, measured, mo, np, sigma_one, sizes, width):
     _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
     _ax.set(xlabel="records n", ylabel="error per query (rmse)")
     _ax.minorticks_off()  # drawing them takes as long as all the rest
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.legend(loc="upper right", fontsize=9)
-    mo.hstack([_figure], justify="start")
+    picture(_figure, "error per query before and after the projection, by the number of records")
     return
 
 

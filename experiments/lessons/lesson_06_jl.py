@@ -7,13 +7,41 @@ app = marimo.App(width="medium", app_title="6. The JL transform")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, io, mo, np, plt
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -82,20 +110,21 @@ def _(mo, queries):
 
 
 @app.cell
-def _(corners, gd, mo, np, plt, polytope, queries, seed):
+def _(corners, gd, np, picture, plt, polytope, queries, seed):
     # The first two rows of a map, made orthonormal, so that the shadow has true lengths.
     _plane = np.linalg.qr(gd.jl_map(2, queries, rng=seed.value).T)[0].T
     _figure, _ax = plt.subplots(figsize=(3.6, 3.6), layout="constrained")
     gd.plotting.draw_shadow(polytope, _plane, _ax)
     _ax.plot(*(corners @ _plane.T).T, ".", color="black", ms=3)
     _ax.set_title("a shadow of K", loc="left")
-    shadow = mo.as_html(_figure)
-    plt.close(_figure)
+    shadow = picture(_figure, "the shadow of the body in two random directions")
     return (shadow,)
 
 
 @app.cell
-def _(corners, first, gd, lengths, mo, np, plt, queries, rows, second, seed, shadow, width):
+def _(
+    corners, first, gd, lengths, mo, np, picture, plt, queries, rows, second, seed, shadow, width
+):
     _map = gd.jl_map(rows.value, queries, rng=seed.value)
     _images = corners @ _map.T
     _after = np.linalg.norm(_images[first] - _images[second], axis=1)
@@ -116,7 +145,16 @@ def _(corners, first, gd, lengths, mo, np, plt, queries, rows, second, seed, sha
         """
     )
     _choices = mo.hstack([rows, seed], justify="start", gap=2)
-    mo.vstack([_choices, mo.hstack([shadow, _figure], justify="start"), _text])
+    mo.vstack(
+        [
+            _choices,
+            mo.hstack(
+                [shadow, picture(_figure, "distances between corners before and after the map")],
+                justify="start",
+            ),
+            _text,
+        ]
+    )
     return
 
 
@@ -172,7 +210,7 @@ def _(mo):
 
 
 @app.cell
-def _(corners, gd, np, plt, queries, width):
+def _(corners, gd, np, picture, plt, queries, width):
     _rng = np.random.default_rng(5)
     _ms = np.array([1, 2, 4, 8, 16, 32, 64])
     _means, _errors = [], []
@@ -197,7 +235,7 @@ def _(corners, gd, np, plt, queries, width):
     _ax.set_xlabel("rows m")
     _ax.set_ylabel("mean width of AK")
     _ax.legend(loc="lower right", frameon=False)
-    _figure
+    picture(_figure, "mean width of the image by the number of rows")
     return
 
 
@@ -227,7 +265,7 @@ def _(gd, mo, np):
 
 
 @app.cell
-def _(angle, gd, mo, noise, np, pentagon, plt, truth):
+def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _row = np.array([np.cos(np.deg2rad(angle.value)), np.sin(np.deg2rad(angle.value))])
     _image = pentagon.vertices @ _row
     _measured = float(_row @ truth + noise.value)
@@ -260,7 +298,14 @@ def _(angle, gd, mo, noise, np, pentagon, plt, truth):
         error of the answers, at worst: **{_far:.2f}**
         """
     )
-    mo.hstack([mo.vstack([angle, noise, _text]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([angle, noise, _text]),
+            picture(_figure, "the points of a pentagon that one row cannot tell apart"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -332,7 +377,7 @@ def _(mo):
 
 
 @app.cell
-def _(mo, np, plt, records):
+def _(mo, np, picture, plt, power, records):
     _ms = np.geomspace(1, 2000, 200)
     _near, _noisy = 1 / np.sqrt(_ms), np.sqrt(_ms) / records.value
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
@@ -349,11 +394,17 @@ def _(mo, np, plt, records):
         ha="center",
     )
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_ylim(3e-3, 20)
     _ax.set_xlabel("rows m")
     _ax.set_ylabel("the bracket")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
-    mo.hstack([records, _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [records, picture(_figure, "distortion, noise and their sum by the number of rows")],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -415,7 +466,7 @@ def _(mo):
 
 
 @app.cell
-def _(alpha, bits, gd, mo, np, plt):
+def _(alpha, bits, gd, mo, np, picture, plt, power):
     _counts = np.unique(np.geomspace(1, 1e6, 60).astype(int))
     _regimes = [
         gd.bounds.upper.bounded_queries(
@@ -429,11 +480,20 @@ def _(alpha, bits, gd, mo, np, plt):
         _ax.loglog(_counts, [getattr(_r, _name) for _r in _regimes], color=_colour, label=_shown)
     _ax.loglog(_counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25)
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_ylim(5, 1e7)
     _ax.set_xlabel("queries k")
     _ax.set_ylabel("records, up to the constant")
     _ax.legend(loc="upper left", frameon=False)
-    mo.hstack([mo.vstack([bits, alpha]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([bits, alpha]),
+            picture(_figure, "three bounds on the number of records by the number of queries"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -504,7 +564,7 @@ def _(mo, sizes):
 
 
 @app.cell
-def _(measured, mo, people, plt, tried, zero):
+def _(measured, mo, people, picture, plt, tried, zero):
     _alone, _projected, _behind = measured[people.value]
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.axhline(_alone, color="#0072B2", ls="--", label="noise alone")
@@ -520,7 +580,11 @@ def _(measured, mo, people, plt, tried, zero):
     _ax.set_xlabel("rows m")
     _ax.set_ylabel("error per query")
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
-    mo.hstack([people, _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [people, picture(_figure, "measured error by the number of rows")],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 

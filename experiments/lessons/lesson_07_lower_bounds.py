@@ -7,13 +7,41 @@ app = marimo.App(width="medium", app_title="7. Lower bounds")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, io, mo, np, plt
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -73,7 +101,7 @@ def _(mo):
 
 
 @app.cell
-def _(copies, error, gd, loss, mo, np, people, plt):
+def _(copies, error, gd, loss, mo, np, people, picture, plt):
     _n, _r = people.value, min(copies.value, people.value)
     _corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * _r / _n
     _figure, _ax = plt.subplots(figsize=(4.6, 4.4), layout="constrained")
@@ -106,7 +134,12 @@ def _(copies, error, gd, loss, mo, np, people, plt):
         """
     )
     mo.hstack(
-        [mo.vstack([people, copies, error, loss, _text]), _figure], justify="start", widths=[1, 1]
+        [
+            mo.vstack([people, copies, error, loss, _text]),
+            picture(_figure, "four discs around the answers of four data sets"),
+        ],
+        justify="start",
+        widths=[1, 1],
     )
     return
 
@@ -175,7 +208,7 @@ def _(gd, np):
 
 
 @app.cell
-def _(np, plt, words):
+def _(np, picture, plt, words):
     _differ = (words[:, None, :] != words[None, :, :]).sum(axis=2)
     _figure, (_left, _right) = plt.subplots(
         1, 2, figsize=(7.6, 4.2), layout="constrained", width_ratios=[1, 2]
@@ -191,7 +224,7 @@ def _(np, plt, words):
     _right.set_xticks([])
     _right.set_yticks([])
     _right.set_title("places in which two records differ", loc="left")
-    _figure
+    picture(_figure, "the 16 words of the code and the places in which they differ")
     return
 
 
@@ -311,7 +344,7 @@ def _(losses, mo, steps):
 
 
 @app.cell
-def _(line_loss, line_steps, lines, mo, np, plt, steps):
+def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
     _found = lines[line_loss.value, line_steps.value]
     _q = np.exp(-line_loss.value)
     _limit = 2 * _q / (1 - _q) ** 2
@@ -332,7 +365,13 @@ def _(line_loss, line_steps, lines, mo, np, plt, steps):
         f"{_limit:.4f}."
     )
     _choices = mo.hstack([line_loss, line_steps], justify="start", gap=2)
-    mo.vstack([_choices, _figure, _text])
+    mo.vstack(
+        [
+            _choices,
+            picture(_figure, "the prior of the proof, and the proved risk by the number of steps"),
+            _text,
+        ]
+    )
     return
 
 
@@ -395,7 +434,7 @@ def _(mo, steps):
 
 
 @app.cell
-def _(gd, grid_records, grid_steps, lines, mo, np, plt):
+def _(gd, grid_records, grid_steps, lines, mo, np, picture, plt):
     _t, _n = grid_steps.value, grid_records.value
     _figure, _ax = plt.subplots(figsize=(4.4, 4.2), layout="constrained")
     gd.plotting.draw(gd.bodies.Box(np.zeros(2), np.ones(2)), _ax, label="K")
@@ -416,7 +455,12 @@ def _(gd, grid_records, grid_steps, lines, mo, np, plt):
         else f"Two lines of {_t} steps need 2T = {2 * _t} records: more than n."
     )
     mo.hstack(
-        [mo.vstack([grid_steps, grid_records, _text]), _figure], justify="start", widths=[1, 1]
+        [
+            mo.vstack([grid_steps, grid_records, _text]),
+            picture(_figure, "a grid of answers in the square"),
+        ],
+        justify="start",
+        widths=[1, 1],
     )
     return
 
@@ -458,7 +502,7 @@ def _(gd, marginals):
 
 
 @app.cell
-def _(curves, plt, sizes):
+def _(curves, picture, plt, power, sizes):
     _figure, _ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     _looks = (
         ("#000000", "-"),
@@ -471,11 +515,13 @@ def _(curves, plt, sizes):
         _ax.loglog(sizes, _errors, color=_colour, ls=_line, label=_name)
     _ax.fill_between(sizes, curves["no mechanism"], 5e-3, color="grey", alpha=0.2, lw=0)
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_ylim(5e-3, 10)
     _ax.set_xlabel("records n")
     _ax.set_ylabel("root mean square error per query")
     _ax.legend(loc="upper right", frameon=False)
-    _figure
+    picture(_figure, "errors of mechanisms above the errors that none can beat")
     return
 
 
@@ -535,7 +581,7 @@ def _(gd, np):
 
 
 @app.cell
-def _(agreements, code, mo, np, plt):
+def _(agreements, code, mo, np, picture, plt):
     _figure, _ax = plt.subplots(figsize=(5.0, 3.0), layout="constrained")
     _ax.bar(np.arange(7), agreements / 1000, color="#0072B2")
     _ax.set_xlabel("elements that two sets share")
@@ -544,7 +590,7 @@ def _(agreements, code, mo, np, plt):
         f"$q = 11$, $s = 6$, $t = 3$: {len(code.words())} sets of 6 among 66 elements. Any two "
         f"share at most {int(np.flatnonzero(agreements).max())}."
     )
-    mo.vstack([_text, _figure])
+    mo.vstack([_text, picture(_figure, "how many elements two sets share")])
     return
 
 

@@ -7,13 +7,41 @@ app = marimo.App(width="medium", app_title="8. Sparse vector and iterative const
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, io, mo, np, plt
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -75,7 +103,9 @@ def _(mo):
 
 
 @app.cell
-def _(above_scales, asked, draw, gd, height, low_counts, mo, np, plt, stream_loss, threshold):
+def _(
+    above_scales, asked, draw, gd, height, low_counts, mo, np, picture, plt, stream_loss, threshold
+):
     _truth = np.append(low_counts, height.value)
     _rng = np.random.default_rng(draw.value)
     _line = threshold + _rng.laplace(scale=above_scales.threshold / stream_loss.value)
@@ -105,7 +135,12 @@ def _(above_scales, asked, draw, gd, height, low_counts, mo, np, plt, stream_los
         """
     )
     mo.hstack(
-        [mo.vstack([stream_loss, height, draw, _text]), _figure], justify="start", widths=[1, 2]
+        [
+            mo.vstack([stream_loss, height, draw, _text]),
+            picture(_figure, "a stream of queries against the noisy threshold"),
+        ],
+        justify="start",
+        widths=[1, 2],
     )
     return
 
@@ -184,7 +219,7 @@ def _(mo, scales_tried):
 
 
 @app.cell
-def _(lengths, mo, plt, query_scale, worst):
+def _(lengths, mo, picture, plt, power, query_scale, worst):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     _ax.axhspan(1, 3, color="#D55E00", alpha=0.12, lw=0)
     _ax.annotate("more than ε", (1.1, 2.7), color="#D55E00")
@@ -194,6 +229,7 @@ def _(lengths, mo, plt, query_scale, worst):
         _ax.plot(lengths, worst[query_scale.value], "s--", color="black", label=_name)
     _ax.set_xscale("log")
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
     _ax.set_ylim(0, 3)
     _ax.set_xlabel("queries below before the one above")
     _ax.set_ylabel("privacy loss / ε")
@@ -202,7 +238,14 @@ def _(lengths, mo, plt, query_scale, worst):
         f"After 1000 queries: **{worst[query_scale.value][-1]:.3f} ε** with noise "
         f"{query_scale.value:g}/ε, and {worst[4.0][-1]:.3f} ε with 4/ε."
     )
-    mo.hstack([mo.vstack([query_scale, _text]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([query_scale, _text]),
+            picture(_figure, "privacy loss by the number of queries before the last"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -284,7 +327,7 @@ def _(cutoffs, mo):
 
 
 @app.cell
-def _(accuracies, beta, cutoff, cutoffs, failures, mo, plt):
+def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, power):
     _at = cutoffs.index(cutoff.value)
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.loglog(cutoffs, failures["printed"], "o-", color="#D55E00", label="printed")
@@ -292,6 +335,8 @@ def _(accuracies, beta, cutoff, cutoffs, failures, mo, plt):
     _ax.axhline(beta, color="black", ls="--", label="β = 0.05")
     _ax.plot(cutoff.value, failures["printed"][_at], "o", ms=11, mfc="none", color="black")
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_ylim(1e-6, 3)
     _ax.set_xlabel("c = k")
     _ax.set_ylabel("probability of a value off by more than α")
@@ -305,7 +350,14 @@ def _(accuracies, beta, cutoff, cutoffs, failures, mo, plt):
         {failures["corrected"][_at]:.1g}
         """
     )
-    mo.hstack([mo.vstack([cutoff, _text]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([cutoff, _text]),
+            picture(_figure, "probability of a wrong value by the cutoff"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -390,7 +442,7 @@ def _(gaps, mo):
 
 
 @app.cell
-def _(allowed, gaps, guesses, learning, mo, np, plt, points, shares, updates):
+def _(allowed, gaps, guesses, learning, mo, np, picture, plt, points, shares, updates):
     _figure, (_left, _right) = plt.subplots(1, 2, figsize=(8.2, 3.4), layout="constrained")
     _left.bar(np.arange(points), shares, color="#BBBBBB", label="data")
     _left.step(
@@ -411,7 +463,13 @@ def _(allowed, gaps, guesses, learning, mo, np, plt, points, shares, updates):
         f"{len(gaps) - 1} updates were needed; the theorem allows {int(allowed)} "
         f"(4 ln 32 / {learning}²)."
     )
-    mo.vstack([updates, _figure, _text])
+    mo.vstack(
+        [
+            updates,
+            picture(_figure, "the hypothesis beside the data, and its largest error by update"),
+            _text,
+        ]
+    )
     return
 
 
@@ -449,7 +507,7 @@ def _(mo):
 
 
 @app.cell
-def _(constants, gap, mo, noise, plt):
+def _(constants, gap, mo, noise, picture, plt):
     _noise, _loss = constants.value
     _seen = abs(gap.value + noise.value * _noise)
     _stops = _seen < 0.75
@@ -479,7 +537,14 @@ def _(constants, gap, mo, noise, plt):
     else:
         _verdict = f"The run stops, and no query errs by more than {_most:.2f} α."
     _text = mo.md(_verdict)
-    mo.hstack([mo.vstack([constants, gap, noise, _text]), _figure], justify="start", widths=[1, 1])
+    mo.hstack(
+        [
+            mo.vstack([constants, gap, noise, _text]),
+            picture(_figure, "the true gap, the seen gap and the largest gap"),
+        ],
+        justify="start",
+        widths=[1, 1],
+    )
     return
 
 
@@ -573,7 +638,7 @@ def _(class_sizes, mo):
 
 
 @app.cell
-def _(mo, plt, promised, queries, sizes):
+def _(mo, picture, plt, power, promised, queries, sizes):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     _ax.loglog(sizes, promised["1-DP", queries.value], "o-", color="#0072B2", label="1-DP")
     _ax.loglog(
@@ -584,11 +649,17 @@ def _(mo, plt, promised, queries, sizes):
         label=r"$(1, 10^{-6})$-DP",
     )
     _ax.minorticks_off()
+    _ax.xaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_ylim(1e-3, 2)
     _ax.set_xlabel("records n")
     _ax.set_ylabel(r"$\alpha$, with probability 0.95")
     _ax.legend(loc="upper right", frameon=False)
-    mo.hstack([queries, _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [queries, picture(_figure, "promised accuracy by the number of records")],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 

@@ -7,6 +7,8 @@ app = marimo.App(width="medium", app_title="9. Smooth queries")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
@@ -14,7 +16,33 @@ def _():
     import geomdp as gd
     from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
 
-    return GaussianMixture, Jackson, Truncation, approximate, gd, mo, np, plt
+    return GaussianMixture, Jackson, Truncation, approximate, gd, io, mo, np, plt
+
+
+@app.cell
+def _(io, mo, np):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    def power(value, _position):
+        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return "10" + str(round(np.log10(value))).translate(raised)
+
+    return picture, power
 
 
 @app.cell
@@ -46,14 +74,14 @@ def _(mo):
 
 
 @app.cell
-def _(mo, np, order, plt):
+def _(mo, np, order, picture, plt):
     _x = np.cos(np.linspace(0, np.pi, 400))
     _figure, _ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")
     _ax.plot(_x, np.cos(order.value * np.arccos(_x)), color="#0072B2")
     _ax.set_ylim(-1.1, 1.1)
     _ax.set_xlabel("x")
     _ax.set_ylabel(f"$T_{{{order.value}}}(x)$")
-    mo.hstack([order, _figure], justify="start", widths=[1, 2])
+    mo.hstack([order, picture(_figure, "a Chebyshev polynomial")], justify="start", widths=[1, 2])
     return
 
 
@@ -80,7 +108,7 @@ def _(gd, np):
 
 
 @app.cell
-def _(gd, mo, plt, solid):
+def _(gd, picture, plt, solid):
     _figure = plt.figure(figsize=(3.9, 3.7), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(solid, _ax)
@@ -92,8 +120,7 @@ def _(gd, mo, plt, solid):
     _ax.set_zticks([-1, 0, 1])
     # Room for the name of the third axis.
     _ax.set_box_aspect((1, 1, 1), zoom=0.85)
-    solid_picture = mo.as_html(_figure)
-    plt.close(_figure)
+    solid_picture = picture(_figure, "the body of the first three moments")
     return (solid_picture,)
 
 
@@ -105,7 +132,7 @@ def _(mo):
 
 
 @app.cell
-def _(curve, first, flat, gd, mo, np, plt, second, solid_picture):
+def _(curve, first, flat, gd, mo, np, picture, plt, second, solid_picture):
     _figure, _ax = plt.subplots(figsize=(4.2, 3.7), layout="constrained")
     gd.plotting.draw(flat, _ax, label="K for t = 3")
     _ax.plot(*curve[:, :2].T, color="#0072B2", lw=2)
@@ -119,7 +146,18 @@ def _(curve, first, flat, gd, mo, np, plt, second, solid_picture):
     _ax.set_ylabel("moment of $T_2$")
     _ax.legend(loc="upper center", frameon=False, fontsize=9)
     _choices = mo.hstack([first, second], justify="start", gap=2)
-    mo.vstack([_choices, mo.hstack([_figure, solid_picture], justify="start")])
+    mo.vstack(
+        [
+            _choices,
+            mo.hstack(
+                [
+                    picture(_figure, "the curve of moments and the moments of two records"),
+                    solid_picture,
+                ],
+                justify="start",
+            ),
+        ]
+    )
     return
 
 
@@ -191,7 +229,7 @@ def _(bandwidths, degrees, mo):
 
 
 @app.cell
-def _(bandwidth, degree, fitted, kernel, mo, np, plt):
+def _(bandwidth, degree, fitted, kernel, mo, np, picture, plt):
     _x = np.linspace(-1, 1, 301)[:, None]
     _cut, _smooth = fitted[bandwidth.value, degree.value]
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
@@ -208,7 +246,11 @@ def _(bandwidth, degree, fitted, kernel, mo, np, plt):
         of Jackson's operator: {_smooth.approximation_error:.2g}
         """
     )
-    mo.hstack([mo.vstack([bandwidth, degree, _text]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [mo.vstack([bandwidth, degree, _text]), picture(_figure, "a kernel and its polynomials")],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -286,7 +328,7 @@ def _(counts, mo):
 
 
 @app.cell
-def _(angles, library, mo, moments, np, plt, sums):
+def _(angles, library, mo, moments, np, picture, plt, sums):
     _t = moments.value
     _at = int(sums[_t].argmin())
     _figure, _ax = plt.subplots(figsize=(5.2, 3.2), layout="constrained")
@@ -303,7 +345,11 @@ def _(angles, library, mo, moments, np, plt, sums):
         With the printed scale the loss is up to **{(_t - sums[_t][_at]) / _t:.4f} ε**.
         """
     )
-    mo.hstack([mo.vstack([moments, _text]), _figure], justify="start", widths=[1, 1])
+    mo.hstack(
+        [mo.vstack([moments, _text]), picture(_figure, "the sum of the moments of x")],
+        justify="start",
+        widths=[1, 1],
+    )
     return
 
 
@@ -378,7 +424,7 @@ def _(bandwidths, mo):
 
 
 @app.cell
-def _(degrees, fitted, mo, narrow, noise_errors, np, people, plt):
+def _(degrees, fitted, mo, narrow, noise_errors, np, people, picture, plt, power):
     _h = narrow.value
     _near = np.array([fitted[_h, _t][0].approximation_error for _t in degrees])
     _figure, _ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
@@ -391,12 +437,20 @@ def _(degrees, fitted, mo, narrow, noise_errors, np, people, plt):
         "$t = n^{1/4}$", (people.value**0.25, 1.3), textcoords="offset points", xytext=(4, 0)
     )
     _ax.minorticks_off()
+    _ax.yaxis.set_major_formatter(power)
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
     _ax.set_ylim(1e-5, 3)
     _ax.set_xlabel("degrees t")
     _ax.set_ylabel("error of the answer at ε = 1")
     _ax.legend(loc="lower left", facecolor="white", edgecolor="none", framealpha=1, fontsize=9)
-    mo.hstack([mo.vstack([people, narrow]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([people, narrow]),
+            picture(_figure, "error of the answer by the number of degrees"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -472,7 +526,7 @@ def _(bandwidths, epsilons, mo):
 
 
 @app.cell
-def _(asked, centres, epsilon, mo, np, plt, summaries, true_answers, window):
+def _(asked, centres, epsilon, mo, np, picture, plt, summaries, true_answers, window):
     _release = summaries[epsilon.value]
     _rows = asked[window.value]
     _answers = _rows @ _release.moments
@@ -493,7 +547,14 @@ def _(asked, centres, epsilon, mo, np, plt, summaries, true_answers, window):
     _ax.set_xlabel("centre c of the kernel")
     _ax.set_ylabel("answer")
     _ax.legend(loc="upper right", frameon=False, fontsize=9)
-    mo.hstack([mo.vstack([epsilon, window]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([epsilon, window]),
+            picture(_figure, "private and true answers by the centre of the kernel"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -549,7 +610,7 @@ def _(mo):
 
 
 @app.cell
-def _(mo, np, plt, smooth, variables):
+def _(mo, np, picture, plt, smooth, variables):
     _d = variables.value
     _orders = np.arange(1, 17)
     _figure, _ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
@@ -564,7 +625,14 @@ def _(mo, np, plt, smooth, variables):
         rf"d = {_d}, K = {smooth.value}: error of the order "
         rf"$n^{{-{smooth.value / (2 * _d + smooth.value):.3f}}}$"
     )
-    mo.hstack([mo.vstack([variables, smooth, _text]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [
+            mo.vstack([variables, smooth, _text]),
+            picture(_figure, "exponent of the error by the smoothness"),
+        ],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 

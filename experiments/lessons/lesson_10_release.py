@@ -7,13 +7,36 @@ app = marimo.App(width="medium", app_title="10. A release from beginning to end"
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return gd, io, mo, np, plt
+
+
+@app.cell
+def _(io, mo):
+    _layouts = {}
+
+    def picture(figure, alt):
+        """The figure as an image, in the layout that it got when it was first drawn.
+
+        marimo would find a new layout and draw the figure twice at every step of a slider.
+        """
+        if alt in _layouts:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
+        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
+        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+
+    return (picture,)
 
 
 @app.cell
@@ -192,7 +215,7 @@ def _(mo):
 
 
 @app.cell
-def _(body, gd, labels, mo, np, plt, shown, truth):
+def _(body, gd, labels, mo, np, picture, plt, shown, truth):
     _rows = np.zeros((2, len(truth)))
     _rows[[0, 1], shown.value] = 1
     _figure, _ax = plt.subplots(figsize=(4.2, 4.0), layout="constrained")
@@ -203,7 +226,9 @@ def _(body, gd, labels, mo, np, plt, shown, truth):
     _ax.set_xlabel(labels[shown.value[0]], fontsize=9)
     _ax.set_ylabel(labels[shown.value[1]], fontsize=9)
     _ax.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
-    mo.vstack([shown, _figure])
+    mo.vstack(
+        [shown, picture(_figure, "the shadow of the body on two cells, and the true answers")]
+    )
     return
 
 
@@ -267,7 +292,7 @@ def _(mo):
 
 
 @app.cell
-def _(alone, loss, mo, planned, plt):
+def _(alone, loss, mo, picture, planned, plt):
     # Errors of additive noise are proportional to 1 / (n epsilon).
     _errors = alone["predicted_rmse"].to_numpy(dtype=float) * 20190 / (planned.value * loss.value)
     _figure, _ax = plt.subplots(figsize=(5.8, 3.6), layout="constrained")
@@ -277,7 +302,11 @@ def _(alone, loss, mo, planned, plt):
     _ax.set_xlim(0, 1.2 * _errors.max())
     _ax.locator_params(axis="x", nbins=4)
     _ax.set_xlabel("root mean square error of a cell")
-    mo.hstack([mo.vstack([planned, loss]), _figure], justify="start", widths=[1, 2])
+    mo.hstack(
+        [mo.vstack([planned, loss]), picture(_figure, "error of a cell for each mechanism")],
+        justify="start",
+        widths=[1, 2],
+    )
     return
 
 
@@ -368,7 +397,7 @@ def _(epsilons, mo, sizes):
 
 
 @app.cell
-def _(confidence, labels, mo, np, people, plt, releases, spent, truths):
+def _(confidence, labels, mo, np, people, picture, plt, releases, spent, truths):
     _released, _truth = releases[people.value, spent.value], truths[people.value]
     _low, _high = _released.interval(confidence.value)
     _held = (_low <= _truth) & (_truth <= _high)
@@ -393,7 +422,12 @@ def _(confidence, labels, mo, np, people, plt, releases, spent, truths):
         """
     )
     mo.hstack(
-        [mo.vstack([people, spent, confidence, _text]), _figure], justify="start", widths=[1, 2]
+        [
+            mo.vstack([people, spent, confidence, _text]),
+            picture(_figure, "intervals of twelve cells with the released and the true shares"),
+        ],
+        justify="start",
+        widths=[1, 2],
     )
     return
 

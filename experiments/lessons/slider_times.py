@@ -1,0 +1,143 @@
+"""Processor time of one step of each control of the lessons: what a student waits for.
+
+Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
+it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
+finished picture. The aim is below 150 ms of one core, so that a student sees it after 200 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import importlib.util
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import marimo
+import numpy as np
+from marimo._output.formatters.formatters import register_formatters
+from matplotlib import pyplot as plt
+
+from geomdp.cli.planning.lessons import all_lessons, find_lesson
+
+#: At most so many positions of a control are visited; of a longer slider, an even choice.
+POSITIONS = 12
+
+
+class OpenLesson:
+    """A lesson whose cells ran once and run again when a control moves, without a browser."""
+
+    def __init__(self, path: Path) -> None:
+        register_formatters()  # without them marimo shows a figure as text and never draws it
+        waiting = _cells(path)
+        self._cells: list[marimo.Cell] = []
+        self._values: dict[str, Any] = {}
+        while waiting:  # A cell may stand above one that it reads: run what can run already.
+            ready = [cell for cell in waiting if _read(cell) <= self._values.keys()]
+            if not ready:
+                unknown = set().union(*map(_read, waiting)) - self._values.keys()
+                raise ValueError(f"{path.name} reads names that no cell defines: {unknown}")
+            for cell in ready:
+                self._run(cell)
+            self._cells += ready
+            waiting = [cell for cell in waiting if cell not in ready]
+
+    def controls(self) -> dict[str, list[Any]]:
+        """The positions of each control, in the form in which the browser sends them."""
+        elements = marimo.ui
+        kinds = (elements.slider, elements.dropdown, elements.radio, elements.multiselect)
+        return {
+            name: _positions(value)
+            for name, value in self._values.items()
+            if isinstance(value, kinds)
+        }
+
+    def move(self, name: str, position: Any) -> int:
+        """Put a control to a position, run the cells that depend on it and count them."""
+        self._values[name]._update(position)
+        changed, ran = {name}, 0
+        for cell in self._cells:
+            if _read(cell) & changed:
+                self._run(cell)
+                changed |= cell.defs
+                ran += 1
+        return ran
+
+    def _run(self, cell: marimo.Cell) -> None:
+        output, defined = cell.run(**{name: self._values[name] for name in _read(cell)})
+        marimo.as_html(output)
+        self._values.update(defined)
+        plt.close("all")
+
+
+def _cells(path: Path) -> list[marimo.Cell]:
+    """The cells of a notebook. marimo hands them out only one by one, as they are declared."""
+    found = []
+
+    class Recording(marimo.App):
+        def cell(self, function: Any) -> marimo.Cell:
+            found.append(super().cell(function))
+            return found[-1]
+
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    original, marimo.App = marimo.App, Recording
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    finally:
+        marimo.App = original
+    return found
+
+
+def _read(cell: marimo.Cell) -> set[str]:
+    """The names that a cell takes from other cells."""
+    return cell.refs - vars(builtins).keys()
+
+
+def _positions(control: Any) -> list[Any]:
+    """Positions of a control in their order, at most `POSITIONS` of them."""
+    if isinstance(control, marimo.ui.slider):
+        if control.steps is not None:
+            every = list(range(len(control.steps)))
+        else:
+            step = 1 if control.step is None else control.step
+            count = round((control.stop - control.start) / step) + 1
+            every = [control.start + index * step for index in range(count)]
+    elif isinstance(control, marimo.ui.radio):
+        every = list(control.options)
+    else:
+        every = [[option] for option in control.options]
+    chosen = np.unique(np.linspace(0, len(every) - 1, POSITIONS).round().astype(int))
+    return [every[index] for index in chosen]
+
+
+def step_times(lesson: OpenLesson, name: str) -> list[float]:
+    """Milliseconds of processor time of every step of a control but the first."""
+    times = []
+    for position in lesson.controls()[name]:
+        start = time.process_time()
+        lesson.move(name, position)
+        times.append(1000 * (time.process_time() - start))
+    return times[1:]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each control."""
+    parser = argparse.ArgumentParser(description="Time the controls of the lessons.")
+    parser.add_argument("lessons", nargs="*", metavar="NAME", help="number or name; default: all")
+    named = parser.parse_args(arguments).lessons
+    print(f"{'lesson':<20}{'control':<16}{'median ms':>10}{'largest ms':>12}")
+    for lesson in map(find_lesson, named) if named else all_lessons():
+        opened = OpenLesson(lesson.path)
+        for name in opened.controls():
+            times = step_times(opened, name)
+            row = f"{lesson.number:>2} {lesson.name:<17}{name:<16}"
+            print(f"{row}{statistics.median(times):>10.0f}{max(times):>12.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
