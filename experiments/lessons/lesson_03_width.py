@@ -169,7 +169,7 @@ def _(mo):
 
 
 @app.cell
-def _(gd, np):
+def _(functools, gd, np):
     def body_of(name, m):
         """One of the bodies of this lesson in m dimensions."""
         if name == "ball":
@@ -178,8 +178,13 @@ def _(gd, np):
             return gd.bodies.Box(-np.ones(m), np.ones(m))
         return gd.bodies.CrossPolytope(m)
 
+    @functools.cache
+    def width_of(name, m):
+        """The Gaussian width of one of the bodies of this lesson."""
+        return gd.gaussian_width(body_of(name, m), rng=0).value
+
     names = ["ball", "cube", "cross-polytope"]
-    return body_of, names
+    return body_of, names, width_of
 
 
 @app.cell
@@ -196,24 +201,24 @@ def _(mo, names):
 
 
 @app.cell
-def _(Figure, body_of, dimension, draws, gd, np, picture, power, which):
+def _(Figure, body_of, dimension, draws, np, picture, power, which, width_of):
     _body = body_of(which.value, dimension.value)
     _g = np.random.default_rng(1).normal(size=(draws.value, dimension.value))
     _values = _body.support(_g)
     _count = np.arange(1, draws.value + 1)
     _running = np.cumsum(_values) / _count
     _error = _values.std() / np.sqrt(_count)
-    _known = gd.gaussian_width(_body, rng=0)
+    _known = width_of(which.value, dimension.value)
     _figure = Figure(figsize=(8.6, 3.6), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
-    _left.hist(_values, bins=30, color="#0072B2", alpha=0.6)
-    _left.axvline(_known.value, color="#D55E00")
+    _left.hist(_values, bins=30, histtype="stepfilled", color="#0072B2", alpha=0.6)
+    _left.axvline(_known, color="#D55E00")
     _left.set(xlabel="h(g) of one direction", ylabel="directions", xlim=(0, None))
     _left.set_title(f"spread / mean = {_values.std() / _values.mean():.3f}")
     _right.plot(_count, _running, label="mean so far")
     _right.fill_between(_count, _running - 2 * _error, _running + 2 * _error, alpha=0.25)
-    _right.axhline(_known.value, color="#D55E00", label=f"w(K) = {_known.value:.3f}")
-    _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known.value, 1.4 * _known.value))
+    _right.axhline(_known, color="#D55E00", label=f"w(K) = {_known:.3f}")
+    _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known, 1.4 * _known))
     _right.minorticks_off()
     _right.xaxis.set_major_formatter(power)
     _right.legend(loc="lower right")
@@ -292,12 +297,12 @@ def _(mo, names):
 
 
 @app.cell
-def _(body_of, functools, gd, np):
+def _(body_of, functools, gd, np, width_of):
     @functools.cache
     def outlines(name, m, through_corner):
         """A body of width mu_m and an orthonormal basis (2, m) of the plane."""
         body = body_of(name, m)
-        to_one = gd.geometry.mean_gaussian_norm(m) / gd.gaussian_width(body, rng=0).value
+        to_one = gd.geometry.mean_gaussian_norm(m) / width_of(name, m)
         directions = np.random.default_rng(5).normal(size=(2, m))
         if through_corner:
             directions[0] = body.extreme_point(directions[:1])[0]

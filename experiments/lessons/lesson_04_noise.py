@@ -113,7 +113,8 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
     _left.set_title(f"rmse {np.sqrt(planar[law.value].variances().mean()) / privacy.value:.2f}")
     _left.legend(loc="upper left", fontsize=8)
     _gauges = difference.gauge(_draws[: amount.value])
-    _right.hist(_gauges, bins=np.linspace(0, 12, 31), density=True, color="#0072B2", alpha=0.5)
+    _bins = np.linspace(0, 12, 31)
+    _right.hist(_gauges, _bins, density=True, histtype="stepfilled", color="#0072B2", alpha=0.5)
     _r = np.linspace(0, 12, 200)
     _gamma = privacy.value**2 * _r * np.exp(-privacy.value * _r)
     _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
@@ -215,22 +216,24 @@ def _(mo):
 
 @app.cell
 def _(Figure, corners, elliptope, functools, gd, io):
+    # The elliptope and the six edges between the four records, drawn once and only turned.
+    _figure = Figure(figsize=(4.4, 4.2))
+    _space = _figure.add_axes((0.0, 0.0, 0.95, 1.0), projection="3d")
+    gd.plotting.draw(elliptope, _space)
+    for _one in range(4):
+        for _other in range(_one):
+            _edge = corners[[_one, _other]]
+            _space.plot(*_edge.T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
+    _space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
+    _space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
+    _space.set_box_aspect((1, 1, 1), zoom=0.8)
+
     @functools.cache
     def solid(azimuth):
-        """The elliptope and the six edges between the four records, as a PNG."""
-        figure = Figure(figsize=(4.4, 4.2), layout="constrained")
-        space = figure.add_subplot(projection="3d")
-        gd.plotting.draw(elliptope, space)
-        for one in range(4):
-            for other in range(one):
-                edge = corners[[one, other]]
-                space.plot(*edge.T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
-        space.view_init(elev=20, azim=azimuth)
-        space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
-        space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
-        space.set_box_aspect((1, 1, 1), zoom=0.8)
+        """The elliptope from one side, as a PNG."""
+        _space.view_init(elev=20, azim=azimuth)
         file = io.BytesIO()
-        figure.savefig(file, dpi=200)
+        _figure.savefig(file, dpi=150)
         return file.getvalue()
 
     return (solid,)
@@ -416,8 +419,8 @@ def _(BINS, Figure, gd, np, picture, steps, thin, walks):
     gd.plotting.draw_path(_path, _left, label="one walk")
     _left.set_aspect("auto")
     _left.set(title=f"one walk of {steps.value} steps", xlabel="long side", ylabel="short side")
-    _middles = (np.arange(BINS) + 0.5) / BINS * 2 * thin.value - thin.value
-    _right.bar(_middles, _shares, width=1.6 * thin.value / BINS, color="#0072B2", alpha=0.6)
+    _edges = np.linspace(-thin.value, thin.value, BINS + 1)
+    _right.stairs(_shares, _edges, fill=True, color="#0072B2", alpha=0.6)
     _right.axhline(1 / BINS, color="#D55E00", label="uniform")
     _right.set(xlabel="long side", ylabel="share of 2000 walks")
     _right.set_title(

@@ -349,7 +349,7 @@ def _(line_loss, line_steps, lines, mo, np, picture, plt, steps):
     _q = np.exp(-line_loss.value)
     _limit = 2 * _q / (1 - _q) ** 2
     _figure, (_left, _right) = plt.subplots(1, 2, figsize=(8.0, 3.5), layout="constrained")
-    _left.bar(np.arange(line_steps.value + 1), _found.prior, color="#56B4E9")
+    _left.stairs(_found.prior, np.arange(line_steps.value + 2) - 0.5, fill=True, color="#56B4E9")
     _left.set_xlabel("t")
     _left.set_ylabel("prior of the proof")
     _right.plot(steps, [lines[line_loss.value, _t].risk for _t in steps], "o-", color="#0072B2")

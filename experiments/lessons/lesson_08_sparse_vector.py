@@ -444,7 +444,7 @@ def _(gaps, mo):
 @app.cell
 def _(allowed, gaps, guesses, learning, mo, np, picture, plt, points, shares, updates):
     _figure, (_left, _right) = plt.subplots(1, 2, figsize=(8.2, 3.4), layout="constrained")
-    _left.bar(np.arange(points), shares, color="#BBBBBB", label="data")
+    _left.stairs(shares, np.arange(points + 1) - 0.5, fill=True, color="#BBBBBB", label="data")
     _left.step(
         np.arange(points), guesses[updates.value], where="mid", color="#D55E00", label="hypothesis"
     )
