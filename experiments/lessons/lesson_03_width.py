@@ -273,9 +273,9 @@ def _(mo):
         * a corner of the body and a random direction: where the *exceptions* are.
 
         As $m$ grows, a typical cut or shadow becomes **round** (Dvoretzky's theorem). The
-        cross-polytope is a small ball, its bulk, with spikes to the corners so thin that a random
-        plane misses them all. V. Milman draws bodies in this way: a round core and a few long
-        arms.
+        cross-polytope is a small ball with a spike to each corner, and the spikes are so thin that
+        a random plane misses them all. V. Milman draws bodies in this way: a round core and a few
+        long arms.
         """
     )
     return
@@ -415,7 +415,9 @@ def _(Figure, accuracy, log_size, np, picture, power):
         _terms.items(), ("#0072B2", "#E69F00", "#CC79A7"), strict=True
     ):
         _ax.loglog(_k, _values, label=_name, color=_colour, lw=1.2)
-    _ax.loglog(_k, np.minimum.reduce([*_terms.values()]), color="black", lw=3, alpha=0.4)
+    _ax.loglog(
+        _k, np.minimum.reduce([*_terms.values()]), color="black", lw=3, alpha=0.4, label="the least"
+    )
     _crossings = _log_n, _log_n / _alpha**2
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))

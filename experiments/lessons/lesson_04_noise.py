@@ -108,7 +108,9 @@ def _(Figure, amount, clouds, difference, gd, law, np, picture, planar, privacy)
     _figure = Figure(figsize=(8.8, 4.3), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
     gd.plotting.draw(difference, _left, colour="#009E73", label="K - K")
-    _left.plot(*_draws[: amount.value].T, ".", ms=3, color="#D55E00", label="noise on the sums")
+    _left.plot(
+        *_draws[: amount.value].T, ".", ms=3, color="#D55E00", label="noise on the sums", zorder=0
+    )
     _left.set(xlim=(-12, 12), ylim=(-12, 12))
     _left.set_title(f"rmse {np.sqrt(planar[law.value].variances().mean()) / privacy.value:.2f}")
     _left.legend(loc="upper left", fontsize=8)
@@ -162,15 +164,17 @@ def _(mo):
         r"""
         ## Cone noise: sampling K instead of K - K
 
-        A uniform point of $K - K$ can be hard to draw when one of $K$ is easy. Lift the body to a
-        **cone**: every record adds $(Q(x), 1)$ to the sum, and these vectors span
+        It can be hard to draw a uniform point of $K - K$ and easy to draw one of $K$. Lift the
+        body to a **cone**: every record adds $(Q(x), 1)$ to the sum, and these vectors span
 
         $$C = \{r\,(y, 1) : y \in K,\ r \ge 0\}.$$
 
-        Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$. Adding one record shifts
-        $A$ by a vector of $C$; the density changes by the factor $e^{\varepsilon'}$ where both are
-        positive, and the shifted cone lies **inside** the old one. A second, independent $B$ takes
-        care of the other direction, and with $\varepsilon' = \varepsilon/2$
+        Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$ and add it to the sums.
+        Adding one record shifts $A$ by a vector of $C$, and the shifted cone lies **inside** the
+        old one. There the density grows by the factor $e^{\varepsilon'}$, and elsewhere it becomes
+        0. So the new density is nowhere above $e^{\varepsilon'}$ times the old one. Subtracting a
+        second, independent $B$ bounds the old density by the new one in the same way. With
+        $\varepsilon' = \varepsilon/2$
 
         $$Z = A - B = r_1 (U_1, 1) - r_2 (U_2, 1), \qquad U_i \text{ uniform on } K,\quad r_i \sim
         \mathrm{Gamma}(m + 1, 2/\varepsilon)$$
@@ -370,8 +374,8 @@ def _(mo):
         $$\bigl(\varepsilon,\ (1 + e^{\varepsilon})\,\mathrm{tv}\bigr)\text{-DP}$$
 
         and not $\varepsilon$-DP. The walk below starts in a corner of a thin box. On the right are
-        the ends of 2000 independent walks; a square is fine at once, a thin one takes long, and
-        **nothing in the picture of one walk tells the difference**.
+        the ends of 2000 independent walks. In a square they are uniform after a few steps, in a
+        thin box only after many, and **the picture of one walk does not show the difference**.
         """
     )
     return
@@ -379,40 +383,39 @@ def _(mo):
 
 @app.cell
 def _(mo):
+    lengths, times = [1, 3, 10, 30, 100], [1, 3, 10, 30, 100, 300]
     thin = mo.ui.slider(
-        steps=[1, 3, 10, 30, 100], value=30, label="length of the box : its height", show_value=True
+        steps=lengths, value=30, label="length of the box : its height", show_value=True
     )
-    steps = mo.ui.slider(
-        steps=[1, 3, 10, 30, 100, 300], value=30, label="steps of the walk T", show_value=True
-    )
+    steps = mo.ui.slider(steps=times, value=30, label="steps of the walk T", show_value=True)
     mo.vstack([thin, steps])
-    return steps, thin
+    return lengths, steps, thin, times
 
 
 @app.cell
-def _(HitAndRun, functools, gd, np, run_chains):
+def _(HitAndRun, gd, lengths, np, run_chains, times):
     #: Bins of the long side in which ends of walks are counted.
     BINS = 20
 
-    @functools.cache
-    def walks(length, count):
-        """A walk from a corner, ends of 2000 walks, and their distance from uniform in the bins."""
-        box = gd.bodies.Box(np.array([-length, -1.0]), np.array([length, 1.0]))
-        start = 0.99 * np.array([[-length, -1.0]])
-        rng = np.random.default_rng(11)
-        one = run_chains(HitAndRun(), box, start, rng, draws=count).draws[0]
-        many = run_chains(
-            HitAndRun(), box, np.repeat(start, 2000, axis=0), rng, draws=1, burn_in=count - 1
-        ).draws[:, 0]
-        shares = np.histogram(many[:, 0], BINS, range=(-length, length))[0] / len(many)
-        return box, np.vstack([start, one]), many, shares, np.abs(shares - 1 / BINS).sum() / 2
-
+    # For each position of the sliders: a walk from a corner, and where 2000 walks end.
+    walks = {}
+    for _length in lengths:
+        _box = gd.bodies.Box(np.array([-_length, -1.0]), np.array([_length, 1.0]))
+        _corner = 0.99 * np.array([[-_length, -1.0]])
+        _rng = np.random.default_rng(11)
+        _one = run_chains(HitAndRun(), _box, _corner, _rng, draws=max(times)).draws[0]
+        _starts = np.repeat(_corner, 2000, axis=0)
+        _many = run_chains(HitAndRun(), _box, _starts, _rng, draws=max(times)).draws
+        for _time in times:
+            _counts = np.histogram(_many[:, _time - 1, 0], BINS, range=(-_length, _length))[0]
+            walks[_length, _time] = _box, np.vstack([_corner, _one[:_time]]), _counts / 2000
     return BINS, walks
 
 
 @app.cell
 def _(BINS, Figure, gd, np, picture, steps, thin, walks):
-    _box, _path, _ends, _shares, _tv = walks(float(thin.value), steps.value)
+    _box, _path, _shares = walks[thin.value, steps.value]
+    _tv = np.abs(_shares - 1 / BINS).sum() / 2  # the distance from uniform in the bins
     _figure = Figure(figsize=(8.8, 3.6), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
     gd.plotting.draw(_box, _left, label="body")

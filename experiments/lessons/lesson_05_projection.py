@@ -162,9 +162,10 @@ def _(mo):
         ## The key inequality
 
         Let $y = Q(X) \in K$ be the true answers and $e = \dot y - y$ the error after the
-        projection. $\dot y$ is nearest to $\hat y = y + Z$ exactly if every point $y$ of $K$ lies
-        behind the supporting plane: $\langle \hat y - \dot y,\, y - \dot y \rangle \le 0$. With
-        $\hat y - \dot y = Z - e$ this reads
+        projection. The point $\dot y$ of $K$ is nearest to $\hat y = y + Z$ exactly if every point
+        $v$ of $K$ lies behind the plane through $\dot y$ at a right angle to $\hat y - \dot y$:
+        $\langle \hat y - \dot y,\, v - \dot y \rangle \le 0$. Put $v = y$ and
+        $\hat y - \dot y = Z - e$:
 
         $$\lVert e \rVert_2^2 \;\le\; \langle Z, e \rangle \;=\; \langle Z, \dot y \rangle - \langle
         Z, y \rangle \;\le\; h_K(Z) - \langle Z, y \rangle.$$

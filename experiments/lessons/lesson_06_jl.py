@@ -93,8 +93,8 @@ def _(mo):
         $$\mathbb E \sup_{x, y \in K} \bigl|\lVert A(x-y)\rVert - \lVert x-y\rVert\bigr|
           \le 6.5\,\frac{w(K)}{\sqrt m}.$$
 
-        The error is **additive**, and the number of points does not occur: the width does. Below
-        stand 200 random $\pm 1$ queries about 64 kinds of records, so $K$ has 64 corners in
+        The error is **additive**, and it depends on the width, not on the number of points. Below
+        are 200 random $\pm 1$ queries about 64 kinds of records, so $K$ has 64 corners in
         $\mathbb R^{200}$. On the left is its image in two random directions, a shadow; on the
         right are the 2016 distances between corners before and after the map.
         """
@@ -478,7 +478,9 @@ def _(alpha, bits, gd, mo, np, picture, plt, power):
     for _name, _colour in (("ball", "#0072B2"), ("knorm", "#009E73"), ("jl", "#D55E00")):
         _shown = {"ball": "ball", "knorm": "K-norm", "jl": "JL"}[_name]
         _ax.loglog(_counts, [getattr(_r, _name) for _r in _regimes], color=_colour, label=_shown)
-    _ax.loglog(_counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25)
+    _ax.loglog(
+        _counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25, label="the least"
+    )
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(power)
     _ax.yaxis.set_major_formatter(power)
@@ -525,9 +527,9 @@ def _(mo):
         ## Measured: is the map needed?
 
         The body with 64 corners again, $\varepsilon = 1$, ball noise, and data of four kinds of
-        records. Lines: noise alone, and noise projected on $K$ with no map. Dots: behind one map of
-        $m$ rows. The dotted line is the error of 0 as the answer to all queries, with no look at
-        the data. Each error is the root mean square over 20 releases.
+        records. Lines: noise alone, and noise projected on $K$ with no map. Dots: the mechanism
+        with one map of $m$ rows. The dotted line is the error of answering 0 to all queries, which
+        uses no data. Each error is the root mean square over 20 releases.
         """
     )
     return
@@ -569,7 +571,7 @@ def _(measured, mo, people, picture, plt, tried, zero):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.axhline(_alone, color="#0072B2", ls="--", label="noise alone")
     _ax.axhline(_projected, color="#009E73", label="projected")
-    _ax.plot(tried, _behind, "o-", color="#D55E00", label="behind a map")
+    _ax.plot(tried, _behind, "o-", color="#D55E00", label="with a map")
     _ax.axhline(zero[people.value], color="grey", lw=1.2, ls=":", label="answer 0 always")
     _ax.set_xscale("log", base=2)
     _ax.set_yscale("log")

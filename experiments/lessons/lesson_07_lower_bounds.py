@@ -153,7 +153,7 @@ def _(mo):
                 **Exercise 1.** Find the largest $n$ that this packing excludes at
                 $\varepsilon = 0.5$, $\alpha = 0.1$.
 
-                **Exercise 2.** More copies push the discs apart. Why does that not help for ever?
+                **Exercise 2.** More copies push the discs apart. Why can there be too many?
 
                 **Exercise 3.** The $(1, 1)$ corner is farther from $(0, 0)$ than the others. Is the
                 smallest distance the only one that counts?
@@ -185,7 +185,7 @@ def _(mo):
         The bound grows with $\ln M$, so take many data sets that are still far apart. For 1-way
         marginals (the shares of $d$ yes/no attributes) the answers of a record are the record
         itself, and a set of records that are pairwise far apart is a **code**. For $d = 8$ there is
-        the extended Hamming code: 16 words, any two of which differ in at least 4 of 8 places.
+        the extended Hamming code: 16 words, and any two differ in at least 4 of 8 places.
         """
     )
     return
@@ -471,9 +471,9 @@ def _(mo):
         r"""
         ## Upper and lower bounds in one picture
 
-        The eight 1-way marginals at $\varepsilon = 1$: the best bound from orthogonal lines for
-        each $n$, the same for noise that is added without a fit, and the errors of three
-        mechanisms as predicted before any data.
+        The eight 1-way marginals at $\varepsilon = 1$. Black: the best bound from orthogonal lines
+        for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
+        colour: the errors of three mechanisms, as predicted before any data.
         """
     )
     return
@@ -487,11 +487,11 @@ def _(gd, marginals):
     _laplace = gd.mechanisms.Laplace(marginals, n=1, privacy=_privacy)
     _projected = gd.mechanisms.Projected(_knorm)
     curves = {
-        "no mechanism": [
+        "no mechanism is below": [
             gd.bounds.orthogonal_lines_error(marginals, _n, epsilon=1.0, metric=_rms)
             for _n in sizes
         ],
-        "no additive noise": [
+        "no additive noise is below": [
             gd.bounds.additive_noise_error(marginals, _n, epsilon=1.0, metric=_rms) for _n in sizes
         ],
         "Laplace": [_laplace.with_n(_n).predicted_rmse.value for _n in sizes],
@@ -513,7 +513,7 @@ def _(curves, picture, plt, power, sizes):
     )
     for (_name, _errors), (_colour, _line) in zip(curves.items(), _looks, strict=True):
         _ax.loglog(sizes, _errors, color=_colour, ls=_line, label=_name)
-    _ax.fill_between(sizes, curves["no mechanism"], 5e-3, color="grey", alpha=0.2, lw=0)
+    _ax.fill_between(sizes, curves["no mechanism is below"], 5e-3, color="grey", alpha=0.2, lw=0)
     _ax.minorticks_off()
     _ax.xaxis.set_major_formatter(power)
     _ax.yaxis.set_major_formatter(power)

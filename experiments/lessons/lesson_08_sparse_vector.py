@@ -213,7 +213,7 @@ def _(np):
 @app.cell
 def _(mo, scales_tried):
     query_scale = mo.ui.slider(
-        steps=scales_tried, value=2.0, label="scale of query noise, × 1/ε", show_value=True
+        steps=scales_tried, value=2.0, label="query noise, × 1/ε", show_value=True
     )
     return (query_scale,)
 
@@ -524,7 +524,7 @@ def _(constants, gap, mo, noise, picture, plt):
     )
     _ax.axvspan(1, 2, color="#D55E00", alpha=0.12, lw=0)
     _ax.annotate("more than α", (1.98, 2.55), ha="right", color="#D55E00", fontsize=9)
-    _colours = ("#BBBBBB", "#0072B2", "#D55E00" if _most > 1 else "#009E73")
+    _colours = ("#BBBBBB", "#0072B2", "#D55E00" if _most > 1 + 1e-9 else "#009E73")
     _ax.barh([2, 1, 0], [gap.value, _seen, _most], color=_colours, height=0.55)
     _ax.set_yticks([2, 1, 0], ["true gap of Q", "seen gap of Q", "largest gap, at most"])
     _ax.set_xlim(0, 2)

@@ -57,8 +57,8 @@ def _(mo):
         linear combination of a few **moments**. So (Wang, Fan, Zhang and Wang 2013):
 
         1. release noisy moments, once;
-        2. answer any smooth query later, by whoever holds the summary: take the polynomial near
-           $f$, and combine the moments with its coefficients.
+        2. answer any smooth query later, with no further use of the records: take a polynomial
+           near $f$, and combine the moments with its coefficients.
 
         The polynomials are written in Chebyshev's basis, $T_m(\cos\theta) = \cos m\theta$, because
         $|T_m| \le 1$: each moment $\frac1n\sum_x T_m(x)$ is an ordinary bounded query.
@@ -384,9 +384,9 @@ def _(mo):
         r"""
         ## How many degrees?
 
-        Few degrees: the polynomial is far from the query. Many: there is noise on each, and it
-        grows with their number. The paper takes $t = n^{1/(2d+K)}$. The library adds weighted
-        noise, larger on high degrees, which smooth queries use less.
+        With few degrees the polynomial is far from the query. With many, each moment has noise of
+        its own, and the noise grows with their number. The paper takes $t = n^{1/(2d+K)}$. The
+        library adds weighted noise: more on high degrees, which smooth queries use less.
         """
     )
     return
@@ -488,8 +488,8 @@ def _(mo):
         ## One release, all queries
 
         2000 records, one release of the 31 noisy moments of $t = 32$ for each $\varepsilon$ on the
-        slider. The curve asks 41 kernels of every bandwidth, and it could ask any number more: it
-        is post-processing.
+        slider. The curve shows the answers to 41 kernels of the chosen bandwidth. Any number of
+        further questions costs no privacy: answering them is post-processing.
         """
     )
     return

@@ -379,7 +379,7 @@ def _(mo):
         released.interval(0.95)
         ```
 
-        The law of the noise is public, so every interval is known up to its centre before the data.
+        The law of the noise is public, so the length of every interval is known before the data.
         In class we may look at the truth as well. Choose a smaller sample or a smaller ε.
         """
     )
@@ -502,7 +502,7 @@ def _(mo):
         [
             mo.md(
                 r"""
-                **Exercise 11.** The statement names a grid to which the noise is rounded. Why
+                **Exercise 11.** The record names a grid to which the noise is rounded. Why
                 should a privacy proof care about that?
 
                 **Exercise 12.** You are unhappy with the released numbers and run the release

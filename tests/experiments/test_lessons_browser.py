@@ -96,7 +96,10 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
         return chrome.execute_script(DEEP, selector)
 
     def pictures() -> list[str]:
-        return [picture.get_attribute("src") for picture in deep("img")]
+        # Asked in one script: an element found earlier may have been replaced since.
+        return chrome.execute_script(
+            f"return (function () {{{DEEP}}}).apply(null, arguments).map((part) => part.src)", "img"
+        )
 
     def settled() -> bool:
         seen = pictures()

@@ -1,0 +1,118 @@
+"""The controls of the lessons: a step recomputes little, and its picture fits at every position."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from matplotlib.figure import Figure
+
+import geomdp
+from experiments.lessons.slider_times import POSITIONS, OpenLesson, main, step_times
+from geomdp.cli.planning.lessons import Lesson, all_lessons
+
+#: Per step: cells that run, pictures that are drawn, and Python functions of the library called.
+#: The library works in whole arrays; a solver in a loop, or a release, makes thousands of calls.
+CELLS, PICTURES, CALLS = 2, 2, 4000
+#: By how many inches letters may pass an edge: the box of a letter holds its accents.
+OVERHANG = 0.04
+LESSONS = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.path.stem)
+
+
+@contextmanager
+def _drawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
+    """The figures that are drawn inside the block."""
+    figures: list[Figure] = []
+    save = Figure.savefig
+
+    def keep(figure: Figure, *args, **kwargs) -> None:
+        save(figure, *args, **kwargs)
+        figures.append(figure)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Figure, "savefig", keep)
+        yield figures
+
+
+@contextmanager
+def _library_calls() -> Iterator[list[int]]:
+    """How many functions of the library are called inside the block."""
+    folder, count = str(Path(geomdp.__file__).parent), [0]
+
+    def see(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            count[0] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        yield count
+    finally:
+        sys.setprofile(before)
+
+
+@LESSONS
+def test_a_step_runs_few_cells_and_calls_few_functions(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = OpenLesson(lesson.path)
+    assert opened.controls()
+    for name, positions in opened.controls().items():
+        assert len(positions) > 1, name
+        for position in (positions[0], positions[-1]):
+            with _drawn(monkeypatch) as figures, _library_calls() as calls:
+                ran = opened.move(name, position)
+            assert 1 <= ran <= CELLS, (name, position)
+            assert len(figures) <= PICTURES, (name, position)
+            assert calls[0] <= CALLS, (name, position)
+
+
+@pytest.mark.slow
+@LESSONS
+def test_every_picture_fits_at_every_position(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, unfit = OpenLesson(lesson.path), []
+    for name, positions in opened.controls().items():
+        for position in positions:
+            with _drawn(monkeypatch) as figures:
+                opened.move(name, position)
+            unfit += [(name, position, what) for figure in figures for what in _overlaps(figure)]
+    assert unfit == []
+
+
+def _overlaps(figure: Figure) -> list[str]:
+    """What passes the edges of a picture, and panels that lie on each other."""
+    width, height = figure.get_size_inches()
+    box, found = figure.get_tightbbox(), []
+    if min(box.x0, box.y0, width - box.x1, height - box.y1) < -OVERHANG:
+        found.append(f"passes the edge: {box.extents.round(2)} of {width:g} x {height:g}")
+    panels = [axes.get_tightbbox() for axes in figure.axes]
+    if any(one.overlaps(other) for one, other in combinations(panels, 2)):
+        found.append("panels overlap")
+    return found
+
+
+def test_the_benchmark_prints_a_line_for_each_control(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "lesson.py"
+    path.write_text(
+        "import marimo\napp = marimo.App()\n"
+        "@app.cell\ndef _(mo, size):\n    mo.md(str(size.value))\n    return\n"
+        "@app.cell\ndef _():\n    import marimo as mo\n    return (mo,)\n"
+        "@app.cell\ndef _(mo):\n    size = mo.ui.slider(0, 100, step=2)\n    return (size,)\n"
+    )
+    opened = OpenLesson(path)
+    (positions,) = opened.controls().values()
+    assert positions[0] == 0
+    assert positions[-1] == 100
+    assert len(positions) == POSITIONS
+    assert opened.move("size", 4) == 1
+    assert len(step_times(opened, "size")) == POSITIONS - 1
+    main(["body"])
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("median ms", "healthy", "second"))
