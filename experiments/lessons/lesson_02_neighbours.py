@@ -28,6 +28,7 @@ def _(io, mo, np):
 
         marimo would find a new layout and draw the figure twice at every step of a slider.
         """
+        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
         if alt in _layouts:
             figure.set_layout_engine(None)
             for axes, place in zip(figure.axes, _layouts[alt], strict=True):

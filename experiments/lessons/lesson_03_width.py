@@ -28,6 +28,7 @@ def _(io, mo, np):
 
         marimo would find a new layout and draw the figure twice at every step of a slider.
         """
+        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
         if alt in _layouts:
             figure.set_layout_engine(None)
             for axes, place in zip(figure.axes, _layouts[alt], strict=True):
@@ -377,10 +378,10 @@ def _(mo):
         For $k$ bounded queries ($|q_i(x)| \le 1$) on a universe of $N$ elements, Nikolov's theorems
         bound the number of records at which a private mechanism has error $\alpha$ per query:
 
-        $$n \;\lesssim\; \min\Bigl\{\frac{k}{\alpha \varepsilon},\;
-        \frac{w(K)}{\alpha \varepsilon},\; \frac{w(K)^2}{k\, \alpha^2 \varepsilon}\Bigr\}
-        \;\le\; \min\Bigl\{\frac{k}{\alpha \varepsilon},\; \frac{\sqrt{k \ln N}}{\alpha
-        \varepsilon},\; \frac{\ln N}{\alpha^2 \varepsilon}\Bigr\}$$
+        $$n \;\lesssim\; \min\left\{\frac{k}{\alpha \varepsilon},\;
+        \frac{w(K)}{\alpha \varepsilon},\; \frac{w(K)^2}{k\, \alpha^2 \varepsilon}\right\}
+        \;\le\; \min\left\{\frac{k}{\alpha \varepsilon},\; \frac{\sqrt{k \ln N}}{\alpha
+        \varepsilon},\; \frac{\ln N}{\alpha^2 \varepsilon}\right\}$$
 
         up to a constant. The third term does not depend on the number of queries at all. Move the
         sliders and see which term is the smallest.

@@ -27,6 +27,7 @@ def _(io, mo, np):
 
         marimo would find a new layout and draw the figure twice at every step of a slider.
         """
+        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
         if alt in _layouts:
             figure.set_layout_engine(None)
             for axes, place in zip(figure.axes, _layouts[alt], strict=True):
@@ -115,7 +116,10 @@ def _(corners, gd, np, picture, plt, polytope, queries, seed):
     _plane = np.linalg.qr(gd.jl_map(2, queries, rng=seed.value).T)[0].T
     _figure, _ax = plt.subplots(figsize=(3.6, 3.6), layout="constrained")
     gd.plotting.draw_shadow(polytope, _plane, _ax)
-    _ax.plot(*(corners @ _plane.T).T, ".", color="black", ms=3)
+    _shown = corners @ _plane.T
+    _ax.plot(*_shown.T, ".", color="black", ms=3)
+    _reach = 1.1 * np.abs(_shown).max()
+    _ax.set(xlim=(-_reach, _reach), ylim=(-_reach, _reach))
     _ax.set_title("a shadow of K", loc="left")
     shadow = picture(_figure, "the shadow of the body in two random directions")
     return (shadow,)
@@ -444,10 +448,10 @@ def _(mo):
         r"""
         ## Theorem 1: three mechanisms, three regimes
 
-        $$\mathrm{sc}_\varepsilon(Q, \alpha) \le \frac{C}{\varepsilon}\min\Bigl\{
-        \underbrace{\frac{k}{\alpha}}_{\text{ball noise}},\
-        \underbrace{\frac{\sqrt{k\ln N}}{\alpha}}_{\text{K-norm noise}},\
-        \underbrace{\frac{\ln N}{\alpha^2}}_{\text{JL}}\Bigr\}$$
+        $$\mathrm{sc}_\varepsilon(Q, \alpha) \le \frac{C}{\varepsilon}\min\left\{
+        \underbrace{\frac{k}{\alpha}}_{\text{ball noise}},\;
+        \underbrace{\frac{\sqrt{k\ln N}}{\alpha}}_{\text{K-norm noise}},\;
+        \underbrace{\frac{\ln N}{\alpha^2}}_{\text{JL}}\right\}$$
 
         The curves are drawn with $C = 1$ for all three, so they show slopes and the order of the
         regimes, not numbers of records.
