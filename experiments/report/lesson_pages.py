@@ -62,7 +62,7 @@ def _document(title: str, body: str, style: str) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{style}\n'
-        "body { display: block; max-width: 56rem; }\n"  # a page of the report has a column of contents
+        "body { display: block; max-width: 56rem; }\n"  # no column of contents
         "img { max-width: 100%; background: white; } details { margin: 0.5rem 0; }\n"
         ".control { color: var(--muted); } table { border-collapse: collapse; }\n"
         "td, th { padding: 0.2rem 0.8rem; border-bottom: 1px solid var(--line); }\n"
