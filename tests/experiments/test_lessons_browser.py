@@ -93,6 +93,10 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     lesson: Lesson, chrome: Chrome, serve: Callable[[Lesson], str]
 ) -> None:
     chrome.get(serve(lesson))
+    # A cell that computes for long shows its picture late, so we wait for all of them. The helper
+    # `picture` has one call of `mo.image` itself.
+    text = lesson.path.read_text(encoding="utf-8")
+    shown = text.count("picture(_figure") + text.count("mo.image(") - 1
 
     def deep(selector: str) -> list:
         return chrome.execute_script(DEEP, selector)
@@ -106,7 +110,7 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     def settled() -> bool:
         seen = pictures()
         time.sleep(QUIET)
-        return bool(seen) and bool(deep("[role=slider]")) and pictures() == seen
+        return len(seen) == shown and bool(deep("[role=slider]")) and pictures() == seen
 
     _wait(settled, CELLS, "the first run of all cells")
     before = pictures()
