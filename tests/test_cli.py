@@ -231,7 +231,10 @@ QUERY = ("--workload", "marginals:1", "--columns", "region,smoker")
 def test_record_says_what_was_claimed_and_run(run: Run) -> None:
     result = run(*RELEASE, *QUERY, "--epsilon", "0.5")
     content = record()
-    assert content["claim"] == "0.5-DP, replace-one; stated for real arithmetic; sampled in float64"
+    assert content["claim"] == (
+        "0.5-DP, replace-one; noise correctly rounded to multiples of 2^-8; "
+        "random bits from the operating system"
+    )
     assert content["claim"] in " ".join(result.out.split())  # type: ignore[operator]
     assert content["guarantee"]["parameters"] == {"epsilon": 0.5}  # type: ignore[index]
     assert content["guarantee"]["sampler"] == "exact"  # type: ignore[index]
