@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterator
 
 import pytest
 from numpydoc.validate import validate
 
-import geomdp
+from tests.public_names import public_objects
 
 #: Wrong, misplaced, untyped or undescribed parameters.
 ALWAYS = {"PR02", "PR03", "PR04", "PR07"}
@@ -21,20 +19,12 @@ WITH_SECTION = {"PR01"}
 
 def _public_callables() -> Iterator[str]:
     """Dotted names of exported functions and classes, and of the latter's own public methods."""
-    seen: set[object] = set()
-    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
-    for package in ["geomdp", *(found.name for found in walked if found.ispkg)]:
-        module = importlib.import_module(package)
-        for name in getattr(module, "__all__", ()):
-            exported = getattr(module, name)
-            if exported in seen or not inspect.isroutine(exported) | inspect.isclass(exported):
-                continue
-            seen.add(exported)
-            yield f"{package}.{name}"
-            if inspect.isclass(exported):
-                for member, value in vars(exported).items():
-                    if inspect.isfunction(value) and not member.startswith("_"):
-                        yield f"{package}.{name}.{member}"
+    for name, exported in public_objects().items():
+        yield f"geomdp.{name}"
+        if inspect.isclass(exported):
+            for member, value in vars(exported).items():
+                if inspect.isfunction(value) and not member.startswith("_"):
+                    yield f"geomdp.{name}.{member}"
 
 
 @pytest.mark.parametrize("name", list(_public_callables()))

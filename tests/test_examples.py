@@ -6,9 +6,6 @@ To run those of one package: ``pytest tests/test_examples.py -k bodies``.
 from __future__ import annotations
 
 import doctest
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import geomdp
+from tests.public_names import public_objects
 
 #: Public classes that have no example, and why.
 WITHOUT_EXAMPLE = {
@@ -48,21 +45,7 @@ ARRAYS = {
 TABLES = ("display.width", 80, "display.max_columns", 20, "display.max_rows", 60)
 
 
-def _public_objects() -> dict[str, object]:
-    """Exported classes and functions, under the first package below `geomdp` that exports each."""
-    found: dict[str, object] = {}
-    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
-    for package in [*(entry.name for entry in walked if entry.ispkg), "geomdp"]:
-        module = importlib.import_module(package)
-        for name in getattr(module, "__all__", ()):
-            exported = getattr(module, name)
-            is_code = inspect.isroutine(exported) or inspect.isclass(exported)
-            if is_code and not any(exported is other for other in found.values()):
-                found[f"{package}.{name}".removeprefix("geomdp.")] = exported
-    return found
-
-
-PUBLIC = _public_objects()
+PUBLIC = public_objects()
 
 
 @contextmanager

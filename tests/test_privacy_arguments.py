@@ -7,11 +7,8 @@ a callable without a row fails a test.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
-import pkgutil
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -28,6 +25,7 @@ from geomdp.mechanisms import strategies
 from geomdp.mechanisms.strategies.design import Design
 from geomdp.noise.exact import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from tests.public_names import public_objects
 
 PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 REPLACE = Adjacency.REPLACE_ONE
@@ -236,17 +234,6 @@ def test_bad_seeds_are_refused_before_a_ledger_pays(call, bad):
     assert not ledger.spends()
 
 
-def public() -> Iterator[Any]:
-    """Functions and classes that the packages of the library export."""
-    packages = [m.name for m in pkgutil.walk_packages(gd.__path__, "geomdp.") if m.ispkg]
-    for name in ["geomdp", *packages]:
-        package = importlib.import_module(name)
-        for export in getattr(package, "__all__", []):
-            value = getattr(package, export)
-            if callable(value) and getattr(value, "__module__", "").startswith("geomdp."):
-                yield value
-
-
 def parameters(function: Any) -> set[str]:
     try:
         return set(inspect.signature(function).parameters) & set(BAD)
@@ -260,7 +247,7 @@ def test_every_public_callable_has_a_row():
         covered.setdefault(call.func, set()).update(set(call.keywords) & set(BAD))
     missing = {
         f"{value.__name__}({name})"
-        for value in public()
+        for value in public_objects().values()
         if value not in RESULTS and not inspect.isabstract(value)
         for name in parameters(value) - covered.get(value, set())
     }

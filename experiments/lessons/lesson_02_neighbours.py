@@ -7,8 +7,6 @@ app = marimo.App(width="medium", app_title="2. What one record can change")
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib.figure import Figure
@@ -16,34 +14,19 @@ def _():
     import geomdp as gd
     from geomdp.geometry.sampling import ExactSampler
 
-    return ExactSampler, Figure, gd, io, mo, np
+    return ExactSampler, Figure, gd, mo, np
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -489,7 +472,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, errors, loss, np, picture, population, power, sizes):
+def _(Figure, errors, gd, loss, np, picture, population, sizes):
     _figure = Figure(figsize=(6.0, 4.2), layout="constrained")
     _ax = _figure.subplots()
     _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
@@ -499,8 +482,8 @@ def _(Figure, errors, loss, np, picture, population, power, sizes):
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
     _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
     _ax.minorticks_off()  # drawing them takes as long as all the rest
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend()
     picture(_figure, "error per query by the number of prefix sums")
     return

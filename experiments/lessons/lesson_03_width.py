@@ -8,7 +8,6 @@ app = marimo.App(width="medium", app_title="3. How large is a body?")
 @app.cell
 def _():
     import functools
-    import io
 
     import marimo as mo
     import numpy as np
@@ -16,34 +15,19 @@ def _():
 
     import geomdp as gd
 
-    return Figure, functools, gd, io, mo, np
+    return Figure, functools, gd, mo, np
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -202,7 +186,7 @@ def _(mo, names):
 
 
 @app.cell
-def _(Figure, body_of, dimension, draws, np, picture, power, which, width_of):
+def _(Figure, body_of, dimension, draws, gd, np, picture, which, width_of):
     _body = body_of(which.value, dimension.value)
     _g = np.random.default_rng(1).normal(size=(draws.value, dimension.value))
     _values = _body.support(_g)
@@ -221,7 +205,7 @@ def _(Figure, body_of, dimension, draws, np, picture, power, which, width_of):
     _right.axhline(_known, color="#D55E00", label=f"w(K) = {_known:.3f}")
     _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known, 1.4 * _known))
     _right.minorticks_off()
-    _right.xaxis.set_major_formatter(power)
+    _right.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _right.legend(loc="lower right")
     picture(_figure, "the support function in random directions, and its mean so far")
     return
@@ -401,7 +385,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, accuracy, log_size, np, picture, power):
+def _(Figure, accuracy, gd, log_size, np, picture):
     _k = np.logspace(0, 6, 121)
     _log_n = log_size.value * np.log(2)
     _alpha = accuracy.value
@@ -423,8 +407,8 @@ def _(Figure, accuracy, log_size, np, picture, power):
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
     _ax.minorticks_off()  # drawing them takes as long as all the rest
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper left")
     picture(_figure, "three bounds on the number of records, by the number of queries")
     return

@@ -21,30 +21,15 @@ def _():
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -310,7 +295,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, budget, columns, np, pair_errors, people, picture, power):
+def _(Figure, budget, columns, gd, np, pair_errors, people, picture):
     _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     _ax = _figure.subplots()
     _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
@@ -323,7 +308,7 @@ def _(Figure, budget, columns, np, pair_errors, people, picture, power):
     _ax.set(xlabel="yes/no columns d", ylabel="error of a cell (rmse)", ylim=(1e-6, 50))
     _ax.set_xticks(columns, [str(d) for d in columns])
     _ax.minorticks_off()
-    _ax.yaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper left")
     picture(_figure, "error of a cell by the number of columns")
     return

@@ -7,7 +7,6 @@ app = marimo.App(width="medium", app_title="5. Projection")
 
 @app.cell
 def _():
-    import io
     import tempfile
     from pathlib import Path
 
@@ -17,34 +16,19 @@ def _():
 
     import geomdp as gd
 
-    return Figure, Path, gd, io, mo, np, tempfile
+    return Figure, Path, gd, mo, np, tempfile
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -307,7 +291,7 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, count, measured, np, picture, power, sigma_one, sizes, width):
+def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
     _n = np.logspace(np.log10(2), np.log10(5000), 60)
     _figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     _ax = _figure.subplots()
@@ -325,8 +309,8 @@ def _(Figure, count, measured, np, picture, power, sigma_one, sizes, width):
     _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
     _ax.set(xlabel="records n", ylabel="error per query (rmse)")
     _ax.minorticks_off()  # drawing them takes as long as all the rest
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper right", fontsize=9)
     picture(_figure, "error per query before and after the projection, by the number of records")
     return

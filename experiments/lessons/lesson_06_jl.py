@@ -7,42 +7,25 @@ app = marimo.App(width="medium", app_title="6. The JL transform")
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, io, mo, np, plt
+    return gd, mo, np, plt
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -381,7 +364,7 @@ def _(mo):
 
 
 @app.cell
-def _(mo, np, picture, plt, power, records):
+def _(gd, mo, np, picture, plt, records):
     _ms = np.geomspace(1, 2000, 200)
     _near, _noisy = 1 / np.sqrt(_ms), np.sqrt(_ms) / records.value
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
@@ -398,8 +381,8 @@ def _(mo, np, picture, plt, power, records):
         ha="center",
     )
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(3e-3, 20)
     _ax.set_xlabel("rows m")
     _ax.set_ylabel("the bracket")
@@ -470,7 +453,7 @@ def _(mo):
 
 
 @app.cell
-def _(alpha, bits, gd, mo, np, picture, plt, power):
+def _(alpha, bits, gd, mo, np, picture, plt):
     _counts = np.unique(np.geomspace(1, 1e6, 60).astype(int))
     _regimes = [
         gd.bounds.upper.bounded_queries(
@@ -486,8 +469,8 @@ def _(alpha, bits, gd, mo, np, picture, plt, power):
         _counts, [_r.least for _r in _regimes], color="black", lw=4, alpha=0.25, label="the least"
     )
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(5, 1e7)
     _ax.set_xlabel("queries k")
     _ax.set_ylabel("records, up to the constant")

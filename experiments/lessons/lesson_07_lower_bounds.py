@@ -7,42 +7,25 @@ app = marimo.App(width="medium", app_title="7. Lower bounds")
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, io, mo, np, plt
+    return gd, mo, np, plt
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -503,7 +486,7 @@ def _(gd, marginals):
 
 
 @app.cell
-def _(curves, picture, plt, power, sizes):
+def _(curves, gd, picture, plt, sizes):
     _figure, _ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     _looks = (
         ("#000000", "-"),
@@ -516,8 +499,8 @@ def _(curves, picture, plt, power, sizes):
         _ax.loglog(sizes, _errors, color=_colour, ls=_line, label=_name)
     _ax.fill_between(sizes, curves["no mechanism is below"], 5e-3, color="grey", alpha=0.2, lw=0)
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(5e-3, 10)
     _ax.set_xlabel("records n")
     _ax.set_ylabel("root mean square error per query")

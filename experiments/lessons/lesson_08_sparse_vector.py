@@ -7,42 +7,25 @@ app = marimo.App(width="medium", app_title="8. Sparse vector and iterative const
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, io, mo, np, plt
+    return gd, mo, np, plt
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -220,7 +203,7 @@ def _(mo, scales_tried):
 
 
 @app.cell
-def _(lengths, mo, picture, plt, power, query_scale, worst):
+def _(gd, lengths, mo, picture, plt, query_scale, worst):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     _ax.axhspan(1, 3, color="#D55E00", alpha=0.12, lw=0)
     _ax.annotate("more than ε", (1.1, 2.7), color="#D55E00")
@@ -230,7 +213,7 @@ def _(lengths, mo, picture, plt, power, query_scale, worst):
         _ax.plot(lengths, worst[query_scale.value], "s--", color="black", label=_name)
     _ax.set_xscale("log")
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(0, 3)
     _ax.set_xlabel("queries below before the one above")
     _ax.set_ylabel("privacy loss / ε")
@@ -328,7 +311,7 @@ def _(cutoffs, mo):
 
 
 @app.cell
-def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, power):
+def _(accuracies, beta, cutoff, cutoffs, failures, gd, mo, picture, plt):
     _at = cutoffs.index(cutoff.value)
     _figure, _ax = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
     _ax.loglog(cutoffs, failures["printed"], "o-", color="#D55E00", label="printed")
@@ -336,8 +319,8 @@ def _(accuracies, beta, cutoff, cutoffs, failures, mo, picture, plt, power):
     _ax.axhline(beta, color="black", ls="--", label="β = 0.05")
     _ax.plot(cutoff.value, failures["printed"][_at], "o", ms=11, mfc="none", color="black")
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(1e-6, 3)
     _ax.set_xlabel("c = k")
     _ax.set_ylabel("probability of a value off by more than α")
@@ -639,7 +622,7 @@ def _(class_sizes, mo):
 
 
 @app.cell
-def _(mo, picture, plt, power, promised, queries, sizes):
+def _(gd, mo, picture, plt, promised, queries, sizes):
     _figure, _ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     _ax.loglog(sizes, promised["1-DP", queries.value], "o-", color="#0072B2", label="1-DP")
     _ax.loglog(
@@ -650,8 +633,8 @@ def _(mo, picture, plt, power, promised, queries, sizes):
         label=r"$(1, 10^{-6})$-DP",
     )
     _ax.minorticks_off()
-    _ax.xaxis.set_major_formatter(power)
-    _ax.yaxis.set_major_formatter(power)
+    _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_ylim(1e-3, 2)
     _ax.set_xlabel("records n")
     _ax.set_ylabel(r"$\alpha$, with probability 0.95")

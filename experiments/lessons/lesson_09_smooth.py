@@ -7,8 +7,6 @@ app = marimo.App(width="medium", app_title="9. Smooth queries")
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
@@ -16,34 +14,19 @@ def _():
     import geomdp as gd
     from geomdp.workloads.smooth import GaussianMixture, Jackson, Truncation, approximate
 
-    return GaussianMixture, Jackson, Truncation, approximate, gd, io, mo, np, plt
+    return GaussianMixture, Jackson, Truncation, approximate, gd, mo, np, plt
 
 
 @app.cell
-def _(io, mo, np):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
-
-    def power(value, _position):
-        """A power of ten without LaTeX, which matplotlib would parse anew in every figure."""
-        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return "10" + str(round(np.log10(value))).translate(raised)
-
-    return picture, power
+    return (picture,)
 
 
 @app.cell
@@ -425,7 +408,7 @@ def _(bandwidths, mo):
 
 
 @app.cell
-def _(degrees, fitted, mo, narrow, noise_errors, np, people, picture, plt, power):
+def _(degrees, fitted, gd, mo, narrow, noise_errors, np, people, picture, plt):
     _h = narrow.value
     _near = np.array([fitted[_h, _t][0].approximation_error for _t in degrees])
     _figure, _ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
@@ -438,7 +421,7 @@ def _(degrees, fitted, mo, narrow, noise_errors, np, people, picture, plt, power
         "$t = n^{1/4}$", (people.value**0.25, 1.3), textcoords="offset points", xytext=(4, 0)
     )
     _ax.minorticks_off()
-    _ax.yaxis.set_major_formatter(power)
+    _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
     _ax.set_ylim(1e-5, 3)
     _ax.set_xlabel("degrees t")

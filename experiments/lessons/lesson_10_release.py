@@ -7,35 +7,23 @@ app = marimo.App(width="medium", app_title="10. A release from beginning to end"
 
 @app.cell
 def _():
-    import io
-
     import marimo as mo
     import numpy as np
     from matplotlib import pyplot as plt
 
     import geomdp as gd
 
-    return gd, io, mo, np, plt
+    return gd, mo, np, plt
 
 
 @app.cell
-def _(io, mo):
-    _layouts = {}
+def _(gd, mo):
+    _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn.
-
-        marimo would find a new layout and draw the figure twice at every step of a slider.
-        """
-        figure.get_layout_engine().set(w_pad=0.12)  # Later steps may have longer tick labels.
-        if alt in _layouts:
-            figure.set_layout_engine(None)
-            for axes, place in zip(figure.axes, _layouts[alt], strict=True):
-                axes.set_position(place)
-        file = io.BytesIO()
-        figure.savefig(file, dpi=150, pil_kwargs={"compress_level": 1})
-        _layouts[alt] = [axes.get_position(original=True) for axes in figure.axes]
-        return mo.image(file.getvalue(), width=round(100 * figure.get_figwidth()), alt=alt)
+        """The figure as an image, in the layout that it got when it was first drawn."""
+        width = round(100 * figure.get_figwidth())
+        return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
     return (picture,)
 

@@ -14,3 +14,5 @@ from .placed import draw_hyperplane as draw_hyperplane
 from .placed import draw_packing as draw_packing
 from .placed import draw_path as draw_path
 from .placed import draw_projection as draw_projection
+from .steady_pictures import SteadyPictures as SteadyPictures
+from .steady_pictures import power_of_ten as power_of_ten

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 
 from experiments.catalogue import SCRIPTS
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import load
 from experiments.guide.build import build_guide
+from tests.experiments.chromium import headless_chromium
 
 #: One page of each kind; formulas, wide tables, pictures and the chart are among them.
 PAGES = (
@@ -63,17 +62,8 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Chrome]:
-    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert binary, "this test needs chromium on the path"
-    assert driver, "this test needs chromedriver on the path"
-    options = ChromeOptions()
-    options.binary_location = binary
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = Chrome(options=options, service=Service(driver))
-    yield browser
-    browser.quit()
+    with headless_chromium() as browser:
+        yield browser
 
 
 @pytest.mark.slow

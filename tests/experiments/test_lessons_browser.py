@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,12 +12,12 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from experiments.report.lesson_pages import export_lessons
 from geomdp.cli.planning.lessons import Lesson, all_lessons
+from tests.experiments.chromium import headless_chromium
 
 #: Seconds for a server to start, for all cells to run and for one step of a slider.
 START, CELLS, STEP = 60.0, 120.0, 20.0
@@ -45,17 +44,8 @@ def _wait(condition: Callable[[], object], seconds: float, what: str) -> None:
 
 @pytest.fixture
 def chrome() -> Iterator[Chrome]:
-    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert binary, "this test needs chromium on the path"
-    assert driver, "this test needs chromedriver on the path"
-    options = ChromeOptions()
-    options.binary_location = binary
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = Chrome(options=options, service=Service(driver))
-    yield browser
-    browser.quit()
+    with headless_chromium("--window-size=1200,1000") as browser:
+        yield browser
 
 
 @pytest.fixture

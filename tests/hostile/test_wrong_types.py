@@ -1,14 +1,18 @@
-"""Arguments of a wrong type raise ``ValueError`` with the name of the argument."""
+"""Arguments of a wrong type are errors that name the argument, not failures inside the library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import geomdp as gd
+from geomdp import audit, mechanisms
+from geomdp.data import Schema, count_records, encode, source_of
 from geomdp.geometry import sampling
+from geomdp.mechanisms import strategies
 from geomdp.noise.exact import public_grid
 
 TAKE_A_BODY: list[Callable[[object], object]] = [
@@ -78,3 +82,98 @@ def test_other_arguments_are_named() -> None:
     ):
         with pytest.raises(ValueError, match="workload must be text such as"):
             function(5)
+
+
+WORKLOAD = gd.workloads.Histogram(3)
+PURE = gd.PureDP(1.0)
+LAPLACE = mechanisms.Laplace(WORKLOAD, n=3, privacy=PURE)
+RECORDS = np.arange(3)
+RULE = mechanisms.MultiplicativeWeights(3)
+QUERIES = mechanisms.EnumeratedQueries([gd.workloads.DenseQuery([1.0, 0.0, 0.0])])
+SCHEMA = Schema.from_dict({"smoker": bool})
+SOURCE = source_of(pd.DataFrame({"smoker": [True]}))
+SCALES = gd.AboveThreshold(0.0, privacy=PURE).scales
+LAW = audit.SparseVectorLaw([0.0], SCALES, 1)
+
+#: For each argument, calls with something else in its place.
+CALLS = {
+    "ledger": [
+        lambda wrong: LAPLACE.release(RECORDS, ledger=wrong),
+        lambda wrong: gd.AboveThreshold(0.0, privacy=PURE, ledger=wrong),
+        lambda wrong: gd.OnlineConstruction(RULE, n=10**6, queries=1, privacy=PURE, ledger=wrong),
+    ],
+    "rule": [
+        lambda wrong: gd.OnlineConstruction(wrong, n=10**6, queries=1, privacy=PURE),
+        lambda wrong: gd.IterativeConstruction(wrong, QUERIES, n=10**6, privacy=PURE),
+    ],
+    "distinguisher": [lambda wrong: gd.IterativeConstruction(RULE, wrong, n=10**6, privacy=PURE)],
+    "design": [
+        lambda wrong: gd.IterativeConstruction(RULE, QUERIES, n=10**6, privacy=PURE, design=wrong)
+    ],
+    "noise": [
+        lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, noise=wrong),
+        lambda wrong: audit.audit_noise(wrong, WORKLOAD, LAPLACE.guarantee, trials=16),
+    ],
+    "schema": [
+        lambda wrong: gd.SmoothSummary(1, n=100, smoothness=1, privacy=PURE, schema=wrong),
+        lambda wrong: encode([], wrong, SCHEMA.universe()),
+        lambda wrong: count_records(SOURCE, wrong, SCHEMA.workload("histogram")),
+    ],
+    "source": [lambda wrong: count_records(wrong, SCHEMA, SCHEMA.workload("histogram"))],
+    "workload": [
+        lambda wrong: count_records(SOURCE, SCHEMA, wrong),
+        lambda wrong: audit.audit_noise(LAPLACE.noise, wrong, LAPLACE.guarantee, trials=16),
+    ],
+    "guarantee": [lambda wrong: audit.audit_noise(LAPLACE.noise, WORKLOAD, wrong, trials=16)],
+    "mechanism": [
+        lambda wrong: audit.audit_mechanism(wrong, trials=64),
+        lambda wrong: mechanisms.predict_on_prior(wrong, mechanisms.FixedDataset(RECORDS), 2),
+    ],
+    "prior": [lambda wrong: mechanisms.predict_on_prior(LAPLACE, wrong, 2)],
+    "pairs": [lambda wrong: audit.audit_pairs([wrong], PURE, trials=16)],
+    "first": [lambda wrong: audit.law_learner(wrong, LAW)],
+    "second": [lambda wrong: audit.law_learner(LAW, wrong)],
+    "scales": [lambda wrong: audit.worst_stream(wrong, PURE, cutoff=1, queries=1)],
+    "strategies": [
+        lambda wrong: strategies.best_design([wrong], WORKLOAD, gd.Adjacency.REPLACE_ONE)
+    ],
+    "advice": [gd.advice.plan_of],
+    "learners": [lambda wrong: audit.audit_mechanism(LAPLACE, trials=64, learners=[wrong])],
+}
+
+
+@pytest.mark.parametrize("wrong", ["text", 3.5, object()], ids=["text", "number", "object"])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [(name, call) for name, calls in CALLS.items() for call in calls],
+    ids=[f"{name}-{i}" for name, calls in CALLS.items() for i in range(len(calls))],
+)
+def test_a_wrong_type_is_a_value_error_that_names_the_argument(name, call, wrong):
+    with pytest.raises(ValueError, match=f"^{name} must be an? \\w+, got {type(wrong).__name__}"):
+        call(wrong)
+
+
+@pytest.mark.parametrize("score", ["fisher_score", "null_space_score", "outcome_score"])
+@pytest.mark.parametrize("wrong", ["text", 3.5, None], ids=["text", "number", "none"])
+def test_outputs_of_a_wrong_type_are_a_value_error(score, wrong):
+    with pytest.raises(ValueError, match="outputs must be an array"):
+        getattr(audit, score)(np.zeros(4), wrong)
+
+
+def test_a_schema_of_other_things_than_columns_is_a_value_error():
+    with pytest.raises(ValueError, match="columns must be declarations of columns, got 'smoker'"):
+        Schema(("smoker",))
+
+
+@pytest.mark.parametrize(
+    "find", [strategies.laplace_strategies, strategies.hierarchical_strategies]
+)
+def test_strategies_of_something_else_than_a_workload_are_a_value_error(find):
+    with pytest.raises(ValueError, match="workload must be a Workload, got str"):
+        find("marginals")
+
+
+@pytest.mark.parametrize("wrong", ["1-DP", 1.0, None])
+def test_a_claim_of_a_wrong_type_is_a_value_error(wrong):
+    with pytest.raises(ValueError, match="guarantee must be PureDP, ApproxDP or ZCDP"):
+        audit.audit(LAPLACE.noise.sample, LAPLACE.noise.sample, wrong, trials=4)

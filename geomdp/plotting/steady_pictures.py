@@ -1,0 +1,108 @@
+"""Pictures that are drawn again and again, such as those under the slider of a notebook."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Free space on each side of the axes, in inches, for longer tick labels of later drawings.
+MARGIN = 0.12
+#: Pixels per inch.
+DPI = 150
+
+
+class SteadyPictures:
+    """PNG images of figures that keep the layout of the first drawing.
+
+    A constrained layout takes a pass over the whole figure, and moves the axes when a tick label
+    gets longer. So the layout is found once for each picture, and later figures of the same name
+    get it.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> pictures = gd.plotting.SteadyPictures()
+    >>> for width in (1.0, 2.0):
+    ...     figure, axes = plt.subplots(layout="constrained")
+    ...     lines = axes.plot([0, width], [0, 1000 * width])
+    ...     image = pictures.png(figure, "a line")
+    ...     print(image[1:4])
+    b'PNG'
+    b'PNG'
+    """
+
+    def __init__(self) -> None:
+        self._layouts: dict[str, list[tuple[float, float, float, float]]] = {}
+
+    def png(self, figure: Figure, name: str) -> bytes:
+        """The figure as an image.
+
+        Parameters
+        ----------
+        figure : Figure
+            A figure with a constrained layout. It is drawn once.
+        name : str
+            Name of the picture. All figures of one name must have equally many axes.
+
+        Returns
+        -------
+        bytes
+            A PNG file.
+
+        Raises
+        ------
+        ValueError
+            If the figure has no constrained layout, or another number of axes than the first figure
+            of this name.
+        """
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        engine = figure.get_layout_engine()
+        if not isinstance(engine, ConstrainedLayoutEngine):
+            raise ValueError(f"figure must have a constrained layout, got {engine}")
+        engine.set(w_pad=MARGIN)
+        known = self._layouts.get(name)
+        if known is not None and len(known) != len(figure.axes):
+            raise ValueError(
+                f"figure must have {len(known)} axes, as the first one of {name!r}, got "
+                f"{len(figure.axes)}"
+            )
+        if known is not None:
+            figure.set_layout_engine(None)
+            for axes, place in zip(figure.axes, known, strict=True):
+                axes.set_position(place)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=DPI, pil_kwargs={"compress_level": 1})
+        if known is None:
+            places = [axes.get_position(original=True).bounds for axes in figure.axes]
+            self._layouts[name] = places
+        return file.getvalue()
+
+
+def power_of_ten(value: float, position: int | None = None) -> str:
+    """A tick label such as 10⁻² for a power of ten, for `axis.set_major_formatter`.
+
+    It is plain text. Matplotlib's own label is mathematical text, which it parses anew in each
+    figure.
+
+    Parameters
+    ----------
+    value : float
+        A power of ten.
+    position : int, optional
+        Number of the tick, which Matplotlib gives to formatters. It is not used.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.plotting.power_of_ten(0.01), gd.plotting.power_of_ten(1000.0)
+    ('10⁻²', '10³')
+    """
+    del position
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return "10" + str(round(math.log10(value))).translate(raised)

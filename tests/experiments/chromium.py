@@ -1,0 +1,28 @@
+"""The system's Chromium, driven by selenium, for tests that open pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+
+@contextmanager
+def headless_chromium(*flags: str) -> Iterator[Chrome]:
+    """A browser without a window, started with further `flags`, that keeps its console's log."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    assert binary, "this test needs chromium on the path"
+    assert driver, "this test needs chromedriver on the path"
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", *flags):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = Chrome(options=options, service=Service(driver))
+    try:
+        yield browser
+    finally:
+        browser.quit()

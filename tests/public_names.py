@@ -1,0 +1,28 @@
+"""The public classes and functions of geomdp, for tests that go through all of them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import cache
+
+import geomdp
+
+
+@cache
+def public_objects() -> dict[str, object]:
+    """Exported classes and functions by dotted name below `geomdp`, such as ``bodies.Ball``.
+
+    Each has one name, in the first package below `geomdp` that exports it.
+    """
+    found: dict[str, object] = {}
+    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
+    for package in [*(entry.name for entry in walked if entry.ispkg), "geomdp"]:
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            exported = getattr(module, name)
+            is_code = inspect.isroutine(exported) or inspect.isclass(exported)
+            if is_code and not any(exported is other for other in found.values()):
+                found[f"{package}.{name}".removeprefix("geomdp.")] = exported
+    return found
