@@ -45,8 +45,8 @@ def real_number(value: object) -> float:
 def universe_size(value: int) -> int:
     """Return the number of elements of a universe as an int; ``ValueError`` if it is below 2.
 
-    It may be larger than any float, because bounds use only its logarithm: records of 10,000 bits
-    have a universe of 2^10000 elements.
+    The size may be larger than any float, because bounds use only its logarithm: records of 10,000
+    bits have a universe of 2^10000 elements.
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 2:
         return int(value)

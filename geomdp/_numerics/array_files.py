@@ -1,4 +1,4 @@
-"""Read .npz and JSON files of unknown origin, with limits on size and without unpickling."""
+"""Read .npz files and JSON texts of unknown origin; damaged or hostile ones raise an error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-#: Largest total size of the arrays of one file, unpacked: 1 GB.
+#: Largest total size of the unpacked arrays of one file: 2^30 bytes.
 MOST_BYTES = 1 << 30
-#: Ending of the names of the members of an .npz file.
+#: Ending of the names of the array files in an .npz archive.
 ENDING = ".npy"
-#: Exceptions that damaged archives and arrays raise.
+#: Exceptions that zipfile and numpy raise for damaged archives and arrays.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -45,7 +45,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
         If there is no such file.
     ValueError
         If the file is not an .npz file, is damaged, holds other arrays, or unpacks to more than
-        1 GB.
+        2^30 bytes.
     """
     with path.open("rb") as stream:
         try:
@@ -78,7 +78,7 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
         if read_header is None:
             raise ValueError(f"{member} must be an array file of version 1.0 or 2.0")
         shape, _, dtype = read_header(file)
-        # numpy allocates what the header claims, even if the member is shorter.
+        # numpy allocates the size that the header states, even if the file holds fewer bytes.
         if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
             raise ValueError(f"{member} must be as long as its header says, but it is shorter")
     with archive.open(member) as file:

@@ -1,10 +1,14 @@
-"""Bisection for parameters that must satisfy an inequality exactly as computed."""
+"""Bisection for the largest or smallest parameter that satisfies an inequality.
+
+The returned parameter was tested itself. So the inequality holds for the computed values, and not
+only up to a tolerance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: `smallest_accuracy` stops at this relative width.
+#: `smallest_accuracy` stops if its interval is at most this long, relative to the upper end.
 ACCURACY_TOLERANCE = 1e-12
 
 
@@ -13,8 +17,7 @@ def largest_at_most(
 ) -> float:
     """Largest float x in [low, high] with function(x) <= target, for a non-decreasing function.
 
-    The lower end of the last bracket is returned, so the inequality holds as computed and not just
-    up to a tolerance. ``ValueError`` if function(low) > target, so that no x satisfies it.
+    Raises ``ValueError`` if function(low) > target, because then no x satisfies the inequality.
     """
     if function(low) > target:
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")
@@ -24,10 +27,10 @@ def largest_at_most(
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
-    """The smallest alpha in (0, 1] with enough(alpha), to a relative 1e-12; None if there is none.
+    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
 
-    If `enough` is true for one alpha, it must be true for all larger ones. The upper end of the
-    last bracket is returned, so that enough(alpha) holds as computed.
+    If `enough` is true for one alpha, it must be true for all larger ones. The returned alpha is
+    too large by at most a relative 1e-12, and `enough` is true for it.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 
@@ -35,7 +38,10 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
 def _bracket(
     above: Callable[[float], bool], low: float, high: float, tolerance: float
 ) -> tuple[float, float]:
-    """Ends at which `above` is false and true, adjacent floats or within a relative `tolerance`."""
+    """Halve [low, high] until its ends are adjacent floats or relatively `tolerance` apart.
+
+    `above` is taken to be false at `low` and true at `high`. This also holds for the ends returned.
+    """
     while high - low > tolerance * abs(high) and low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if above(middle) else (middle, high)
     return low, high

@@ -1,4 +1,4 @@
-"""The import of numba for this package. Logs the first compilation in each process."""
+"""Import numba for this package, and log the first compilation in each process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger("geomdp.compilation")
 
 
 class _Announcement(Listener):
-    """Logs one line before the first compilation, none if numba's cache has every function."""
+    """Logs one line before the first compilation. Functions in numba's cache are not compiled."""
 
     def __init__(self) -> None:
         self._said = False
@@ -20,7 +20,7 @@ class _Announcement(Listener):
         del event
         if not self._said:
             self._said = True
-            logger.info("compiling, once for this environment; later runs start without it")
+            logger.info("compiling, once in this environment: later runs use the compiled files")
 
     def on_end(self, event: Event) -> None:
         del event

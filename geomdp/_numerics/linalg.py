@@ -1,4 +1,4 @@
-"""Affine hulls of lower-dimensional bodies and noise, and vectors of symmetric matrices."""
+"""Affine hulls of points, ranks up to rounding, and symmetric matrices written as vectors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: Singular values below this share of the largest count as zero wherever a rank is decided: of the
-#: affine hull of points, of the matrix of a mapped body, of the axes of an ellipsoid. Rounding
-#: turns a true zero into a share of up to sqrt(N) 2^-53, which is 1e-13 for 2^20 points. The value
-#: equals `MEMBERSHIP_TOLERANCE`, so a body thinner than the slack of `contains` counts as flat.
+#: Singular values below this share of the largest count as zero. This decides the dimension of the
+#: affine hull of points, and the ranks of the matrix of a mapped body and of the axes of an
+#: ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N) 2^-53, which is
+#: 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as flat if it is
+#: thinner than the tolerance of `contains`.
 RANK_TOLERANCE = 1e-9
 #: Smallest number of points that are factored at a time to find an affine hull.
 HULL_ROWS = 4096
@@ -21,7 +22,8 @@ HULL_ROWS = 4096
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
-    If the values were computed from larger numbers, `scale` is the size of these numbers.
+    If the values were computed from larger numbers, `scale` is the largest modulus of these
+    numbers, because the rounding errors of the values are proportional to it.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
@@ -54,8 +56,9 @@ class AffineHull:
         offset = points.mean(axis=0)
         n_points, ambient = points.shape
         centred = points[:0]
-        # The right singular vectors are those of the triangular factor, which is updated by blocks
-        # of at least twice as many rows as it has: O(N m^2) without a second copy of the points.
+        # A matrix and the triangular factor R of its QR decomposition have the same right singular
+        # vectors. R is updated with one block of points at a time, so the points are not copied. A
+        # block has at least twice as many rows as R, so all updates together take O(N m^2).
         rows = max(HULL_ROWS, 2 * ambient)
         for start in range(0, n_points, rows):
             centred = np.vstack([centred, points[start : start + rows] - offset])
@@ -68,7 +71,7 @@ class AffineHull:
         return cls(offset, np.ascontiguousarray(rows[:rank].T))
 
     def coordinates(self, points: FloatArray) -> FloatArray:
-        """Coordinates (b, r) of the nearest points of the subspace to `points` (b, m)."""
+        """Coordinates (b, r) of the orthogonal projections of `points` (b, m) on the subspace."""
         return (points - self.offset) @ self.basis
 
     def embed(self, coordinates: FloatArray) -> FloatArray:
@@ -83,8 +86,8 @@ class AffineHull:
 def svec(matrices: FloatArray) -> FloatArray:
     """Isometric half-vectorisation of symmetric matrices: (..., d, d) to (..., d (d + 1) / 2).
 
-    It lists the upper triangle row by row, with off-diagonal entries times sqrt(2). So
-    <svec(A), svec(B)> = tr(A B). The lower triangle is not read.
+    A vector lists the upper triangle of its matrix row by row, and off-diagonal entries are
+    multiplied by sqrt(2). So <svec(A), svec(B)> = tr(A B). The lower triangle is not read.
     """
     rows, columns = np.triu_indices(matrices.shape[-1])
     return matrices[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

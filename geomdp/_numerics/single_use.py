@@ -1,4 +1,4 @@
-"""Base class of objects that hold noise and must not be copied."""
+"""Base class of objects that hold noise or a privacy budget and must not be copied."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NoReturn, Self, SupportsIndex
 
 
 class NotCopied:
-    """Base class of objects that hold noise or a privacy budget, which may be used only once.
+    """Base class of objects whose noise or privacy budget may be used only once.
 
     A copy would hold the same noise. If two answers contain the same noise, their difference is the
-    exact difference of the true answers. Copying and pickling therefore raise ``TypeError``. A
-    forked child process also holds a copy of the object. `_require_own_process` raises
-    ``RuntimeError`` in such a process.
+    exact difference of the true answers. A copy would also spend the same budget again. Copying and
+    pickling therefore raise ``TypeError``. A forked child process also holds a copy of the object,
+    and `_require_own_process` raises ``RuntimeError`` in the child process.
     """
 
     _process: int

@@ -1,8 +1,9 @@
 """Exact sums of reals and of products of two reals, as whole numbers that may exceed 2^53.
 
-Reals in [-1, 1] are rounded towards zero to multiples of 2^-40. Sums of n such numbers are whole
-multiples of 2^-40, and sums of products of two of them whole multiples of 2^-80. Both are stored
-in units of 2^-80 as digits in base 2^20. Every digit is small enough to be exact in float64.
+Reals in [-1, 1] are rounded towards zero to multiples of 2^-40. A sum of rounded reals is a whole
+multiple of 2^-40, and a sum of products of two rounded reals is a whole multiple of 2^-80. Both
+kinds of sum are stored in units of 2^-80 as digits in base 2^20. Every digit is small enough to be
+exact in float64.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12, which
-#: is below the noise in a mean of fewer than 10^11 records.
+#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. The
+#: noise in a mean of fewer than 10^11 records is larger.
 REAL_BITS = 40
-#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits: it
-#: holds the rest of the sum, which is at most about n.
+#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. It
+#: holds the rest of the sum, at most about n for n records.
 DIGIT_BITS, DIGITS = 20, 5
-#: Rows added up at a time in float64. Products of two digits are at most 2^40, so a sum of 2^12 of
-#: them is a whole number of at most 2^52, which is exact in any order of summation.
+#: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40.
+#: So a sum of 2^12 products is a whole number of at most 2^52, which is exact in any order of
+#: summation.
 EXACT_ROWS = 1 << 12
 
 _BASE = 1 << DIGIT_BITS
@@ -43,8 +45,8 @@ class WideSums:
         """
         digits = self._digits
         digits[place] += numbers.astype(np.int64)
-        # Shifts round down, also for negative numbers. So every digit except the last ends in
-        # [0, 2^20).
+        # Shifts round down, also for negative numbers. So the loop leaves every digit except the
+        # last in [0, 2^20).
         for i in range(place, DIGITS - 1):
             digits[i + 1] += digits[i] >> DIGIT_BITS
             digits[i] &= _BASE - 1
@@ -64,23 +66,27 @@ def whole_numbers(digits: FloatArray) -> list[int]:
 
 
 def fixed_point(reals: FloatArray) -> FloatArray:
-    """Reals of modulus at most 1 in units of 2^-40, rounded towards zero to whole numbers.
+    """Convert reals of modulus at most 1 to units of 2^-40, and round them towards zero.
 
-    No modulus grows, so rows in a ball or a cube around 0 stay in it.
+    Rounding increases no modulus, so rows in a ball or a cube around 0 stay in it.
     """
     return np.trunc(reals * 2.0**REAL_BITS)
 
 
 def add_numbers(sums: WideSums, rows: FloatArray) -> None:
-    """Add rows (n, count) of `fixed_point` to `sums`, which counts in units of 2^-80."""
+    """Add the column sums of `rows` (n, count) to `sums`, in units of 2^-80.
+
+    `rows` is an output of `fixed_point`.
+    """
     for start in range(0, len(rows), EXACT_ROWS):
         sums.add(rows[start : start + EXACT_ROWS].sum(axis=0), REAL_BITS // DIGIT_BITS)
 
 
 def add_products(sums: WideSums, rows: FloatArray) -> None:
-    """Add the products x_i x_j, i <= j, of rows x (n, d) of `fixed_point`, in units of 2^-80.
+    """Add the products x_i x_j, i <= j, of every row x of `rows` to `sums`, in units of 2^-80.
 
-    Each entry is split into two digits, high 2^20 + low, both of modulus at most 2^20.
+    `rows` (n, d) is an output of `fixed_point`. Each entry is split into two digits of modulus at
+    most 2^20: the entry equals 2^20 `high` + `low`.
     """
     above = np.triu_indices(rows.shape[1])
     for start in range(0, len(rows), EXACT_ROWS):

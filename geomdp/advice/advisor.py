@@ -38,7 +38,7 @@ class Advice:
     rows : tuple of tuples
         The rows of `table`.
     reasons : list of str
-        The reasons for the choice, in sentences.
+        Sentences that give the reasons for the choice.
     flag : str
         Name of the best mechanism on the command line.
 
@@ -63,9 +63,9 @@ class Advice:
     def table(self) -> pd.DataFrame:
         """One row per candidate, best first.
 
-        Columns: mechanism, predicted_rmse (NaN if no prediction was made), kind of prediction,
-        sampler, set-up seconds, and why: the source of the prediction, or the reason why there is
-        none.
+        Columns: mechanism; predicted_rmse (NaN if no prediction was made); kind (of prediction);
+        sampler; set-up seconds; why (the source of the prediction, or the reason why no prediction
+        was made).
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
@@ -93,26 +93,32 @@ def advise(
 ) -> Advice:
     """Build every mechanism that applies and choose the one with the least predicted error.
 
-    Candidates for pure differential privacy are Laplace, ball, cone, spectral, ellipsoid, K-norm,
-    recursive and hierarchical noise and the matrix mechanism, each alone and followed by a
-    projection; the best of these noises, shrunk; JL with the best number of rows; noise on a net of
-    the answers; and, for second moments and 2-way conjunctions, the mechanisms made for them. For
-    other privacy the candidates are Gaussian noise, isotropic or on the optimal strategy (matrix),
-    with the same steps after it.
+    The candidates for pure differential privacy are:
 
-    The least prediction wins. Predictions within a relative 1e-5 plus three standard errors of it
-    tie. Among those, mechanisms with an exact sampler win, then those with correctly rounded
-    releases, then the simplest. If the winner is noise alone, and one projection fits the effort,
-    the advice is to project it onto the attainable answers. A projection never increases the error,
-    even if the prediction, which is an upper bound for every data set, is no smaller. Shrinking is
-    advised only if it lowers the prediction by 1%.
+    * Laplace, ball, cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise and the
+      matrix mechanism, each alone and followed by a projection onto the attainable answers;
+    * the noise with the least prediction, followed by shrinking (`Shrunk`);
+    * `JL` with the best number of rows;
+    * noise on answers that are rounded to a few points (`Coarse`);
+    * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
+
+    For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic or
+    added to the optimal strategy (`Matrix`). There is no `JL` candidate.
+
+    The candidate with the least prediction wins. Others tie with it if their predictions are larger
+    by at most a relative 1e-5 plus three standard errors. Among tied candidates, those with an
+    exact sampler win, then those with correctly rounded releases, then the simplest one. If the
+    winner is noise alone and one projection takes at most `effort`, the same noise with a
+    projection is advised instead. A projection never increases the error. Its prediction may be no
+    smaller, because it is an upper bound over all data sets. Shrinking is advised only if it lowers
+    the prediction by 1%.
 
     The table has a row for every candidate. If no prediction was made, the row says why: the
-    candidate does not apply, it could not release, a lower bound on its prediction shows that it
-    cannot be the best, or it would cost more than a gibibyte or the effort. Costs are computed from
-    the sizes of the workload, so the advice is the same on every machine.
+    candidate does not apply, it cannot make a release, a lower bound on its prediction shows that
+    it cannot be the best, or it would take more than 1 GiB of memory or more than `effort`. Costs
+    are computed from the sizes of the workload, so the advice is the same on every machine.
 
-    Set-ups of noise are kept on disk (`geomdp.cache`), and another n or epsilon reuses them.
+    The set-up of noise is kept on disk (`geomdp.cache`) and used again for another n or epsilon.
 
     Parameters
     ----------
@@ -138,8 +144,8 @@ def advise(
     Raises
     ------
     ValueError
-        For a bad n, privacy, adjacency or effort, for a constant workload, or for a workload to
-        which no mechanism applies.
+        If n, privacy, adjacency or effort is invalid, if the answers are the same for all records,
+        or if no mechanism applies to the workload.
 
     Examples
     --------
@@ -159,7 +165,7 @@ def advise(
 
 def advise_on(setting: Setting) -> Advice:
     """`advise` for a setting whose parameters were checked before."""
-    # Raise for a constant workload here, instead of in every candidate in turn.
+    # This raises an error for a constant workload, which every candidate would raise otherwise.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)
     ranked = ready_to_release(trials)

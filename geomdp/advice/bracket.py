@@ -32,11 +32,12 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate is a chain of packings and lines, which excludes
-        every number of records up to the bound; None if only n >= 1 is known.
+        The largest lower bound. Its certificate is a list of packings and orthogonal lines, which
+        together exclude every number of records up to the bound. The certificate is None if no
+        argument proves more than n >= 1.
     upper : Bound
-        The smallest upper bound. Its certificate is a mechanism built for that number of records;
-        None if a constant answer is accurate enough.
+        The smallest upper bound. Its certificate is a mechanism that is built for this number of
+        records. The certificate is None if a constant answer is accurate enough.
     question : Problem
         Privacy loss, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
@@ -72,8 +73,8 @@ class Bracket:
     def table(self) -> pd.DataFrame:
         """One row per argument: side, records, statement, assumptions.
 
-        Lower bounds come first, then upper bounds, each best first, then the arguments that prove
-        nothing, with side "none".
+        Lower bounds come first, then upper bounds, both from best to worst. The last rows are the
+        arguments that prove nothing; their side is "none".
         """
         from geomdp.advice.printed_table import PrintedTable
 
@@ -85,11 +86,11 @@ class Bracket:
         return PrintedTable(rows, columns=["side", "records", "statement", "assumptions"])
 
     def __repr__(self) -> str:
-        """Both sides in one line."""
+        """Both bounds in one line."""
         return f"Bracket({self})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: both sides, and every argument that proves something."""
+        """HTML for a notebook: both bounds, and a table of all bounds that were proved."""
         proved = self.table[self.table["side"] != "none"]
         shown = proved[["side", "records", "statement"]]
         return f"<p>{html.escape(str(self))}</p>" + shown.to_html(
@@ -111,11 +112,11 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
 
-    The lower bound comes from packings of data sets (JL-L6, JL-L7), which are found by all known
-    constructions and by a search, together with data sets on orthogonal lines
-    (`geomdp.bounds.orthogonal_lines_bound`). The upper bound comes from the mechanisms of this
-    library that have an exact sampler and a proved error. Both sides measure the error of a
-    mechanism by the largest error over all data sets of n records.
+    The lower bound comes from packings of data sets (JL-L6, JL-L7) and from data sets on orthogonal
+    lines (`geomdp.bounds.orthogonal_lines_bound`). Packings come from a search and, for
+    `Marginals`, also from known constructions. The upper bound comes from the mechanisms of this
+    library that have an exact sampler and a proved error. Both bounds are about the largest error
+    of a mechanism over all data sets of n records.
 
     Parameters
     ----------
@@ -137,13 +138,13 @@ def sample_complexity_bracket(
     Returns
     -------
     Bracket
-        Both bounds with their certificates, their ratio, and all bounds that were tried.
+        Both bounds with their certificates, their ratio, and all other bounds that were proved.
 
     Raises
     ------
     ValueError
-        For parameters out of range, for a workload whose answers are the same for all records, and
-        for an alpha so small that every mechanism needs more than 2^53 records.
+        If a parameter is out of range, if the answers are the same for all records, or if alpha is
+        so small that every mechanism needs more than 2^53 records.
 
     Notes
     -----
@@ -168,7 +169,7 @@ def sample_complexity_bracket(
     True
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
-    # Raise the error for a constant workload here, because otherwise every argument would raise it.
+    # This raises an error for a constant workload, which every argument would raise otherwise.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

@@ -1,7 +1,7 @@
 """Builders of the candidates: each builds a mechanism, or raises an error that says why not.
 
 `InapplicableError` means that the mechanism does not apply to the setting. `UntriedError` means
-that its set-up would cost more than the budget.
+that the set-up of the mechanism would cost more than the budget.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
 
-#: Outer slab bodies are refined up to this effective dimension, and up to this product of universe
-#: size and effective dimension. Measured on one core: 7 s for 1024 elements in dimension 55, 21 s
-#: for 1440 in dimension 94, and 60 s for 1600 in dimension 132. The last is too long for a release.
+#: Outer slab bodies (intersections of slabs around a body) are refined up to this effective
+#: dimension, and up to this product of universe size and effective dimension. Measured on one core:
+#: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for 1600
+#: elements in dimension 132. A minute is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Number of operations of a set-up, divided by m r^2 (`axes_work`): for a ball or an ellipsoid, for
-#: the bodies of `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary
-#: columns, where m r^2 is 2 * 10^9, the set-ups took 1.4 s, 2.8 s and 7 s.
+#: Number of operations of a set-up, divided by `axes_work`: for a ball or an ellipsoid, for the
+#: bodies of `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary
+#: columns, `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
@@ -92,14 +93,15 @@ def tight_cone_differs(setting: Setting) -> None:
     """Raise `InapplicableError` for one-way tables, whose answers are a product of simplices.
 
     For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
-    that of `KNorm(exact=True)`. The noise of the latter has the shape of all changes. The body of
-    `TightCone` has additional dimensions for pairs of columns, about which nothing is asked.
+    the error of `KNorm(exact=True)`. The body of `TightCone` has additional dimensions for pairs of
+    columns, and one-way tables do not need them. The noise of `KNorm(exact=True)` has only the
+    dimensions of the answers.
     """
     match setting.workload:
         case MarginalTables(k=1):
             raise InapplicableError(
                 "its body has dimensions for pairs of columns, which one-way tables do not need: "
-                "noise of KNorm(exact=True) has the shape of what a record changes, and is smaller"
+                "the noise of KNorm(exact=True) has only the dimensions of the answers"
             )
 
 
@@ -142,23 +144,24 @@ def knorm(setting: Setting) -> Mechanism:
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if `knorm` is the same as `knorm_exact`, or not allowed.
+    """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` excludes it.
 
     If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism.
-    Otherwise the sampler of `knorm` is not exact, which `exact_only` rules out.
+    Otherwise the sampler of `knorm` is not exact.
     """
     if setting.exact_only:
         raise InapplicableError(
-            "if its sampler is exact it is KNorm(exact=True), and exact_only rules out all others"
+            "exact_only excludes it if its sampler is not exact; otherwise it is KNorm(exact=True)"
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
 
 
 def ellipsoid(setting: Setting) -> Mechanism:
-    """K-norm noise of the best ellipsoid, if that has a closed form or is cheap to compute.
+    """K-norm noise of the best ellipsoid, if the ellipsoid has a closed form or is cheap to find.
 
-    `UntriedError` if it has no closed form and the dimension is above `MAX_ELLIPSOID_DIMENSION`.
+    Raises `UntriedError` if there is no closed form and the effective dimension is above
+    `MAX_ELLIPSOID_DIMENSION`.
     """
     dimension = setting.workload.affine_hull().dimension
     # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
@@ -166,7 +169,7 @@ def ellipsoid(setting: Setting) -> Mechanism:
     if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
         raise UntriedError(
             "the best ellipsoid would take too long to find: the answers have dimension "
-            f"{dimension}, at most {MAX_ELLIPSOID_DIMENSION} is tried"
+            f"{dimension}, and the limit is {MAX_ELLIPSOID_DIMENSION}"
         )
     setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
     return plain(Ellipsoid)(setting)
@@ -180,7 +183,7 @@ def recursive(setting: Setting) -> Mechanism:
     )
     if recursive_levels(mechanism) == 1:
         raise InapplicableError(
-            "its recursion would stop at once, with one level, which is KNorm(exact=True)"
+            "its recursion would have only one level, and then it is KNorm(exact=True)"
         )
     return mechanism
 

@@ -48,28 +48,28 @@ class Candidate:
     summary : str
         A few words on the mechanism, for lists.
     suits : str
-        A sentence that explains why the mechanism suits a workload. It is shown if the mechanism
-        wins, after its name, so it begins with "It" or "Its".
+        A sentence that explains why the mechanism suits a workload. It begins with "It" or "Its",
+        because the advisor shows the sentence after one that begins with the name of the mechanism.
     build : callable
         A function from a setting to the mechanism. It raises `InapplicableError` if the mechanism
         does not apply. If the set-up would cost more than the budget, it raises `UntriedError`
         before anything is computed.
     steps : tuple of Step
-        The post-processing steps that are also tried; only for additive mechanisms.
+        The post-processing steps that can follow the noise; empty if the mechanism is not additive.
     name : str
-        Name of the mechanism in tables; by default that of the class.
+        Name of the mechanism in tables; by default the name of the class.
     useful : callable
         A function of a setting that raises `InapplicableError` if the mechanism need not be
         compared with the others.
     depends_on_n : bool
-        Whether the geometry of the mechanism depends on the number of records. Such a candidate is
-        built after the others, and is left out if its error is provably not below their least
-        error.
+        Whether the geometry of the mechanism depends on the number of records. If it does, the
+        candidate is built after the others, and is left out if its error is provably not below the
+        least error of the others.
     log_concave : bool
-        Whether the noise is symmetric and log-concave, for which the advisor knows a lower bound on
-        the error that a projection leaves (`projection_floor`). This is so for K-norm noise, noise
-        from cones over convex bodies, Laplace and Gaussian noise, and sums and linear images of
-        these.
+        Whether the noise is symmetric and log-concave. `projection_floor` needs this for its lower
+        bound on the predicted error after a projection. K-norm noise, noise from cones over convex
+        bodies, Laplace noise, Gaussian noise, and sums and linear images of such noise are
+        symmetric and log-concave.
     """
 
     kind: type[Mechanism]

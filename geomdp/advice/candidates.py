@@ -1,4 +1,4 @@
-"""The table of candidates. A row has all that the advisor and the command need of a mechanism."""
+"""The table of candidates: for each mechanism, what the advisor and the command line need."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ from geomdp.mechanisms import (
 
 #: Names of exact K-norm noise, and of the same noise after a random map to fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: All candidates, the simplest first. Of candidates with equal predictions the first one wins.
+#: All candidates, the simplest first. If candidates are equal by all other rules of `rank`, the
+#: first one wins.
 CANDIDATES = (
     Candidate(
         kind=Laplace,
         flag="laplace",
         guarantees=Guarantees.PURE,
         summary="independent Laplace noise on every query",
-        suits="It adds independent noise to every query: best where a record changes few answers.",
+        suits="It adds independent noise to every query, best if one record changes few answers.",
         build=plain(Laplace),
         steps=STEPS,
     ),
@@ -73,7 +74,7 @@ CANDIDATES = (
         kind=Cone,
         flag="cone",
         guarantees=Guarantees.PURE,
-        summary="noise from the cone over a body around the answers, where one is known",
+        summary="noise from the cone over a body around the answers, if such a body is known",
         suits="Its noise has the shape of a body around all answers, so answers that change "
         "together share their noise.",
         build=cone,
@@ -83,7 +84,7 @@ CANDIDATES = (
         kind=TightCone,
         flag="tight-cone",
         guarantees=Guarantees.PURE,
-        summary="as cone, for tables of two columns, with a body that is closer to the answers",
+        summary="like cone, for tables of two columns, with a body that is closer to the answers",
         suits="Its noise has the shape of a body around all answers, which is cut close to them "
         "by inequalities that counts satisfy.",
         build=tight_cone,
@@ -94,10 +95,10 @@ CANDIDATES = (
         kind=Spectral,
         flag="spectral",
         guarantees=Guarantees.PURE,
-        summary="K-norm noise on moment matrices of signs; ahead of cone for 20 binary columns or "
-        "more",
-        suits="Its noise is added to the matrix of all pairwise products, of which every answer "
-        "is a sum. Only a small part of the noise is in each entry.",
+        summary="K-norm noise on moment matrices of signs; better than cone for 20 binary columns "
+        "or more",
+        suits="Its noise is added to the matrix of all pairwise products, and only a small part of "
+        "the noise is in each entry. Every answer is a sum of a few entries.",
         build=spectral,
         steps=STEPS,
     ),
@@ -117,7 +118,7 @@ CANDIDATES = (
         flag="ellipsoid",
         guarantees=Guarantees.PURE,
         summary="K-norm noise of the best ellipsoid around all changes",
-        suits="Its noise is longer in directions in which one record changes answers more.",
+        suits="Its noise is larger in directions in which one record changes answers more.",
         build=ellipsoid,
         steps=STEPS,
     ),

@@ -46,8 +46,8 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
         best = noisy is noises[0]
-        # Always project the best noise. That lowers its error even if it does not lower the bound
-        # on its error, which is what is predicted.
+        # Always project the best noise. A projection lowers the error even if it does not lower the
+        # prediction, which is an upper bound on the error.
         least = trials.least if use_least and not best else math.inf
         known = replace(setting, least=least)
         build = partial(projected, noisy, known, wanted=best or not only_best)

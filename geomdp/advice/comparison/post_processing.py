@@ -24,8 +24,8 @@ from geomdp.workloads import Workload
 #: Largest universe for which a projection is tried after every additive mechanism. For a larger
 #: universe support functions are slow, and only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: Limit on the seconds that public draws of noise take. They estimate the bound on the error of
-#: projected noise.
+#: The bound on the error of projected noise is a mean over public draws of the noise. Limit on the
+#: number of seconds that these draws take.
 MAX_DRAWING_SECONDS = 2.5
 #: A bound that takes at most this many operations (about a second) is computed even if the
 #: projection provably cannot be the best, so that the table can show the bound.
@@ -39,19 +39,19 @@ def is_slow_to_bound(workload: Workload) -> bool:
 
 
 def shrunk(noisy: Built, setting: Setting) -> Mechanism:
-    """Build shrunk noise. Raises as `_check_projection` does."""
+    """Build shrunk noise. Raises the same errors as `_check_projection`."""
     assert isinstance(noisy.mechanism, AdditiveMechanism)
     _check_projection(noisy, setting)
     return SHRUNK.kind(noisy.mechanism)
 
 
 def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
-    """Build projected noise. `wanted` is False if this noise is not to be projected.
+    """Build projected noise. If `wanted` is False, raise `UntriedError` instead.
 
     Raises
     ------
     UntriedError
-        If the bound on the error, or the projection in a release, would take long.
+        If the bound on the error, or the projection in a release, would take too long.
     InapplicableError
         If projected noise cannot be the best, or all data sets have the same answers.
     """
@@ -77,16 +77,17 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
         setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
     if affordable < draws and isinstance(inner.noise, GaussianNoise):
-        affordable = 0  # a Gaussian width takes a fixed number of directions
+        # The bound for Gaussian noise is a Gaussian width. Its number of directions is fixed.
+        affordable = 0
     setting.check_cost("bound", work=max(MIN_DRAWS, min(draws, affordable)) * per_draw)
     return Projected(inner, draws=max(MIN_DRAWS, min(MAX_DRAWS, affordable)))
 
 
 def _check_projection(noisy: Built, setting: Setting) -> None:
-    """Raise `UntriedError` if the projection of one release would take long.
+    """Raise `UntriedError` if the projection in a release would take too long.
 
-    `InapplicableError` if all data sets have the same answers. ``WorkloadSizeError`` if the
-    universe is too large for the oracle of the workload, so that nothing can be projected.
+    Raises `InapplicableError` if all data sets have the same answers. Raises ``WorkloadSizeError``
+    if nothing can be projected because the universe is too large for the oracle of the workload.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:

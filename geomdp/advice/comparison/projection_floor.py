@@ -1,4 +1,4 @@
-"""A quick lower bound on the predicted error of projected noise that is log-concave."""
+"""A quick lower bound on the predicted error of `Projected`, for log-concave noise."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from geomdp.mechanisms.post_processed.projected import squared_noise_limit
 
 #: Number of random elements whose answers are compared in pairs.
 ELEMENTS = 64
-#: Largest number m of queries for which the covariance (m, m) is computed: it takes at most 32 MB
-#: and a few seconds.
+#: Largest number m of queries for which the covariance (m, m) of the noise is computed. This takes
+#: at most 32 MB and a few seconds.
 MAX_QUERIES = 1 << 11
-#: Factor on variances in single directions. Some are estimated from 1024 draws, to within a few
-#: percent, and the factor allows for that.
+#: Variances are multiplied by this factor. Some of them are estimated from 1024 draws, with errors
+#: of a few percent, and the result must still be a lower bound.
 KNOWN = 0.9
 
 
 def projection_floor(noisy: AdditiveMechanism) -> float:
     r"""A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
 
-    The prediction is (s / m)^{1/2}, where s is the least of E||Z||^2 / n^2, E h_K(Z) / n and the
-    squared diameter of K. For symmetric Z and any two answers q, q' in K,
+    Let Z be the noise on the sums of n records, and K the hull of the m answers of one record, with
+    support function h_K. The prediction is (s / m)^{1/2}, where s is the least of E||Z||^2 / n^2,
+    E h_K(Z) / n and the squared diameter of K. For symmetric Z and any two answers q, q' in K,
 
     .. math:: E h_K(Z) \ge E |<Z, q - q'>| / 2 \ge (Var <Z, q - q'> / 8)^{1/2}.
 
-    The second inequality needs a log-concave Z: then E|X| is at least the standard deviation of
-    X = <Z, q - q'> over the square root of 2, with equality for the Laplace distribution. The
-    largest right-hand side over all pairs of 64 random elements is used.
+    The second inequality needs a log-concave Z. Then E|X| for X = <Z, q - q'> is at least the
+    standard deviation of X divided by the square root of 2, with equality for the Laplace
+    distribution. The bound uses the largest right-hand side over all pairs of 64 random elements.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ from geomdp.mechanisms import Mechanism, Prediction
 from geomdp.workloads import WorkloadSizeError
 
 #: Two predictions tie if they differ by at most the share `TIE` of the smaller one plus
-#: `TIE_STANDARD_ERRORS` standard errors of the difference. `TIE` covers the duality gap that
-#: predictions of projections include, a millionth of the squared error.
+#: `TIE_STANDARD_ERRORS` standard errors of the difference. Predictions of projections include a
+#: duality gap of a millionth of the squared error, which `TIE` covers.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
 #: Shrinking is advised only if it lowers the prediction by this share. Shrinking has a bias, so its
 #: error is near the predicted bound for many data sets. The error of a projection is below its
@@ -22,9 +22,9 @@ WORTHWHILE = 0.01
 
 
 def ready_to_release(trials: Trials) -> list[Built]:
-    """The ranked candidates. The first is set up: to release, it needs nothing but the records.
+    """Rank the candidates and set up the first one, so that it can release records at once.
 
-    A first candidate that cannot be set up is moved to those left out, and the next one is tried.
+    If the first candidate cannot be set up, it is left out and the others are ranked again.
     """
     while ranked := rank(trials.built):
         leader = ranked[0]
@@ -57,11 +57,12 @@ def rank(built: list[Built]) -> list[Built]:
         return []
     first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
     tied = [trial for trial in built if _ties(trial.prediction, first)]
-    # `min` returns the first of equals, the simplest: `built` is in order of simplicity.
+    # Of several equal candidates, `min` returns the first. It is the simplest one, because `built`
+    # lists the simplest mechanisms first.
     leader = min(tied, key=lambda trial: not trial.exact)
     rivals = [trial for trial in tied if trial.exact == leader.exact]
     if len(rivals) > 1:
-        # If some of them also round their noise correctly, only these stay.
+        # If some rivals also round their noise correctly, drop the others.
         rounded = [trial for trial in rivals if _is_rounded(trial.mechanism)]
         rivals = rounded or rivals
         leader = rivals[0]

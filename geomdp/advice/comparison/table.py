@@ -1,4 +1,4 @@
-"""The table of a comparison: every candidate with its prediction, or the reason against it."""
+"""The table of a comparison: every candidate, with its prediction or why it was left out."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Built:
     prediction : Prediction
         Its predicted error.
     sampler : Exact, Approximate or Heuristic
-        Status of its sampler.
+        Status of the sampler of the mechanism.
     seconds : float
         Time that the prediction took.
     """
@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism on the same queries: this one, or the one inside it, or None."""
+        """The mechanism, or the one inside it, that adds noise to the same queries; or None."""
         return additive_within(self.mechanism)
 
 
@@ -80,7 +80,7 @@ class Trials:
     Parameters
     ----------
     setting : Setting
-        What is asked for.
+        The workload, the guarantee and the limits of the comparison.
     built : list of Built
         Candidates that apply, in the order in which they were tried. The order breaks ties.
     refused : dict of str to str
@@ -104,14 +104,14 @@ class Trials:
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
     def attempt(self, candidate: Candidate) -> None:
-        """Build a candidate without any step after it."""
+        """Build a candidate without post-processing."""
         setting = (
             replace(self.setting, least=self.least) if candidate.depends_on_n else self.setting
         )
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build `step` after the noise of `noisy`, and set it up to be sure that it works."""
+        """Build the noise of `noisy` followed by `step`, and set it up to be sure that it works."""
 
         def ready() -> Mechanism:
             mechanism = build()
@@ -136,7 +136,8 @@ class Trials:
                 self.untried.add(name)
             return
         except MemoryError:
-            # Estimates of cost do not cover everything, and advice must not end in a crash.
+            # The estimates of cost do not cover all memory. If one candidate runs out of memory,
+            # the others must still be compared.
             self.refused[name] = TOO_LARGE
             self.untried.add(name)
             return
