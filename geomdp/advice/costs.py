@@ -16,9 +16,9 @@ from geomdp.noise.base import Noise
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 
-#: Number of operations of a matrix product that take as long as one of a fast transform.
+#: Number of operations of a matrix product that take as long as one operation of a fast transform.
 PRODUCT_SPEED = 8
-#: Number of directions of which `gaussian_width` takes the mean.
+#: Number of random directions over which `gaussian_width` averages.
 WIDTH_DIRECTIONS = 4096
 #: Operations of one support value of the elliptope, divided by the cube of its order. A value takes
 #: 0.1 s at order 101.
@@ -27,24 +27,27 @@ ELLIPTOPE_OPERATIONS = 60
 LISTED_ENTRY = 64
 #: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024
-#: Operations of a draw from a cut moment body, divided by L^2 P for L events and P contrasts. A
-#: draw takes 1.5 ms for 40 events of 10 columns.
+#: Operations of a draw from the body of `TightCone`, divided by L^2 P. L is the number of levels of
+#: all columns, and P is L minus the number of columns. A draw takes 1.5 ms for 40 levels of 10
+#: columns.
 TRY_OPERATIONS = 34
-#: Number of products with all answers, and number of exchanges per dimension, of a projection over
-#: listed answers.
+#: A projection on the convex hull of listed answers takes this many products with all answers, and
+#: exchanges this many answers per dimension in its current combination.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: If the noise divided by the diameter of the answers is below this, the number of exchanges of a
-#: projection by an oracle is inversely proportional to this ratio. For 45 pair tables of 10 columns
-#: with 241,920 kinds of records, a projection took 2 s at 0.06, 5 s at 0.03 and 0.01, and 20 s at
-#: 0.006.
+#: A projection by an oracle is slower if the noise is small. Let t be the length of the noise
+#: divided by the diameter of the answers. If t is below this constant, the number of exchanges is
+#: proportional to 1 / t. For 45 pair tables of 10 columns with 241,920 kinds of records, a
+#: projection took 2 s for t = 0.06, 5 s for t = 0.03 and t = 0.01, and 20 s for t = 0.006.
 SMALL_NOISE = 0.05
 
 
 def breadth_work(workload: Workload) -> float:
-    """Operations of one breadth of the sensitivity polytope, or of the relaxation in its place.
+    """Operations of computing the breadth of the reachable body in one direction u: h(u) + h(-u).
 
-    It is 2 N log2 N if all N elements are scored by a transform, and N m / 8 for listed answers. It
-    is 0 if there is a closed form, or if N is so large that the oracle raises an error at once.
+    For a universe of N elements with m answers each, the number is 2 N log2 N if a transform scores
+    all elements, and N m / 8 if the answers are listed. For tables whose body is an elliptope, it
+    is the cost of two support values of the elliptope. It is 0 if there is a closed form, or if N
+    is so large that the oracle raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -89,14 +92,16 @@ def axes_work(workload: Workload) -> float:
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws whose breadths give the bound on the error of a projection."""
+    """Number of draws of noise over which the bound on the error of a projection averages."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
 
 
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
-    """Levels of the columns of a workload that is linear in tables of two columns, else None.
+    """Number of levels of each column, if the workload is linear in tables of two columns.
+
+    The result is None for other workloads.
 
     These are the workloads that `table_contrasts` accepts. No contrasts are computed here.
     """
@@ -113,7 +118,7 @@ def table_levels(workload: Workload) -> tuple[int, ...] | None:
 
 
 def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes of a basis of the contrasts of columns, and of its map to the pair tables."""
+    """Bytes of a basis of the contrasts of columns, and of the map from it to the pair tables."""
     own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
     # A cell of a table depends on all contrasts of the table.
@@ -124,7 +129,8 @@ def contrast_memory(levels: tuple[int, ...]) -> float:
 def tight_draws_work(levels: tuple[int, ...]) -> float:
     """Operations of the draws for the second moment of `TightCone`; 0 if its body is not cut."""
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    # Of a column with two levels, one event is the complement of the other.
+    # An event says that a column has a certain level. The two events of a column with two levels
+    # are complements, so one of them is counted.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES

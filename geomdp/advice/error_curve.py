@@ -50,20 +50,21 @@ class Quantity(enum.StrEnum):
     PREDICTED = "predicted"
     #: An error that no mechanism with the same guarantee stays below on all data sets.
     EXCLUDED = "excluded"
-    #: The error of a mechanism on data sets drawn from the records, on which it depends.
+    #: The error of a mechanism on data sets drawn from the records. It depends on the records.
     MEASURED = "measured, not private"
 
 
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Number of errors at which lower bounds are searched, from the diameter of the answers downwards,
-#: and number of them per decade. Bounds at smaller errors follow by padding.
+#: Number of errors for which lower bounds are searched, from the diameter of the answers downwards,
+#: and number of these errors per decade. Bounds for smaller errors follow by padding.
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at this many numbers of records per decade, and at all `ns`.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Errors are measured at no more than this many of the `ns`, by this many releases each.
+#: Errors are measured at `MEASURED_POINTS` of the `ns` or fewer, by `MEASURED_RELEASES` releases
+#: at each.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -79,31 +80,32 @@ def error_table(
 ) -> pd.DataFrame:
     """Errors of mechanisms against n, and errors that no mechanism can stay below.
 
-    All are root mean squared errors per query.
-
-    The parameters are those of `geomdp.plotting.error_curve`, which draws the table. If `records`
-    are given, errors of mechanisms with an exact sampler are measured as well, at up to five of the
-    `ns`. Each measurement is 20 releases on one data set of n records that are drawn from `records`
-    with replacement.
+    All errors are root mean squared errors per query. The parameters are those of
+    `geomdp.plotting.error_curve`, which draws the table. If `records` are given, errors of
+    mechanisms with an exact sampler are measured as well, at up to five of the `ns`. Each
+    measurement uses 20 releases on one data set of n records, drawn from `records` with
+    replacement.
 
     Returns
     -------
     DataFrame
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated at
-        more numbers of records than `ns`. Each holds for all smaller n, too.
+        answers, which are means), stderr, kind (of a prediction), sampler. Excluded errors are
+        stated at more numbers of records than `ns`. An error that is excluded at n is also excluded
+        at all smaller n.
 
     Raises
     ------
     ValueError
-        For bad `ns`, privacy, adjacency or records, or a constant workload.
+        If `ns`, privacy, adjacency or records are invalid, or if the answers are the same for all
+        records.
 
     Notes
     -----
-    Privacy: predicted and excluded errors depend on public arguments only. Measured ones depend on
-    the records, and no noise protects them. They spend no budget and must not be released: measure
-    on synthetic or public data.
+    Privacy: predicted and excluded errors depend on public arguments only. Measured errors depend
+    on the records, and no noise protects them. They spend no budget and must not be released:
+    measure on synthetic or public data.
 
     The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
     changes with n. Excluded errors come from the arguments of `lower_bounds`, such as packings
@@ -129,7 +131,7 @@ def error_table(
     setting = Setting(
         workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only, THOROUGH
     )
-    l1_sensitivity(workload, adjacency)  # refuses a constant workload
+    l1_sensitivity(workload, adjacency)  # raises an error for a constant workload
     generator = np.random.default_rng(rng)
     trials = try_for_every_n(setting).built
     rows = [_predicted(line) for line in _lines(trials, setting, numbers)]
@@ -159,7 +161,7 @@ def _spread(size: int, most: int) -> list[int]:
 
 
 class _Line(NamedTuple):
-    """A mechanism at one n, with its name and that of its noise."""
+    """A mechanism at one n, with its name and the name of its noise."""
 
     name: str
     noise: str
@@ -196,15 +198,16 @@ def _predicted(line: _Line) -> _Row:
 
 
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
-    """The largest error known to be excluded for each n.
+    """The largest error that is proved to be excluded, for each n.
 
-    Let the error a be excluded with v records. Then it is excluded with fewer records. With n > v
-    records, the error a v / n is excluded, by padding: otherwise, add n - v copies of a fixed
-    record to v records, release, subtract the known part of the copies, and multiply by n / v. This
-    has an error below a on v records, which is excluded.
+    Suppose that the error a is excluded with v records. Then it is also excluded with fewer
+    records. With n > v records, padding shows that the error a v / n is excluded. If a mechanism
+    had this error with n records, one could add n - v copies of a fixed record to v records,
+    release, subtract the known part of the copies, and multiply by n / v. The result would have the
+    error a with v records, which is a contradiction.
     """
     workload, corners = setting.workload, []
-    # The error of an answer in the hull of the attainable ones is at most their diameter.
+    # No error above the diameter is excluded: any attainable constant answer stays below it.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)

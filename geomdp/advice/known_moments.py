@@ -17,7 +17,7 @@ from geomdp.workloads import Workload, explicit_answers
 #: Largest number of answers that are hashed to tell workloads apart. Workloads with at most this
 #: many answers of all elements are hashed completely.
 HASHED = 1 << 22
-#: Largest number of elements of a larger workload whose answers are hashed.
+#: For larger workloads, the answers of at most this many elements are hashed.
 ELEMENTS = 64
 
 
@@ -60,7 +60,10 @@ def recursive_levels(mechanism: Recursive) -> int:
 
 @functools.lru_cache(maxsize=2)
 def workload_hash(workload: Workload) -> str:
-    """Hash of the answers of all elements; for large workloads, of those of 64 public elements."""
+    """Hash of the answers of all elements. For large workloads, at most 64 elements are hashed.
+
+    These elements are drawn with a fixed public seed.
+    """
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
     if universe.size is not None and universe.size * m <= HASHED:

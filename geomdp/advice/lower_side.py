@@ -25,14 +25,15 @@ from geomdp.bounds.lines.bounds import line_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
-#: A lower-bound argument: from a workload, forms of a question (see `_forms`) and a generator to a
-#: bound. It raises `SideConditionError` if it does not apply.
+#: A lower-bound argument. It takes a workload, copies of the question (see `_forms`) and a random
+#: generator, and returns a bound. It raises `SideConditionError` if it does not apply.
 Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
-#: Separation factors c tried besides that of the metric. Every factor gives a valid bound on the
-#: same sample complexity. A bound from M data sets is proportional to
-#: (ln(M - 1) + log odds(c)) / c. It is largest near c = 4 (2 sqrt(2) for `RMS`) for few data sets,
-#: and at a smaller c, down to 2, for many.
+#: Separation factors c that are tried besides the factor of the metric. The answers of packed data
+#: sets are c alpha apart for the target error alpha. Every factor gives a valid bound on the same
+#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c. For
+#: few data sets it is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller
+#: c above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: Effort of a search among single elements, without multisets: the smallest pool and no exchanges.
@@ -89,10 +90,11 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 
 
 def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
-    """The best bound from combining the packings of several bounds with lines.
+    """The best bound from combining the packings of several bounds with orthogonal lines.
 
-    A packing or a line excludes a range of n; together they exclude more. Packings are combined
-    only if they have the same separation factor. Lines have none, so they join every combination.
+    A packing or a line excludes a range of n, and together they exclude more. Packings are combined
+    only if they have the same separation factor. Lines have no separation factor, so they are in
+    every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -106,7 +108,7 @@ def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
 def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
     """Search packings of single elements for every separation factor, then of multisets.
 
-    Multisets are searched for the best factor and for that of the question.
+    Multisets are searched for the best factor and for the factor of the question.
     """
 
     def search(question: Problem, effort: Effort) -> Bound:
@@ -129,7 +131,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
     assert isinstance(first.certificate, Certificate)
     best = first.certificate.problem
     try:
-        # The best form and that of the question are often the same.
+        # The best factor and the factor of the question are often the same.
         again = tuple(dict.fromkeys((best, questions[0])))
         further = _best(again, lambda question: search(question, full))
     except SideConditionError:
@@ -138,7 +140,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` with at most as many elements as have `answers` answers together."""
+    """`effort` with so few elements that they have at most `answers` answers, if possible."""
     most = max(LEAST_ELEMENTS, answers // workload.n_queries)
     return replace(effort, elements=min(effort.elements, most))
 

@@ -39,8 +39,8 @@ class Plan:
     adjacency : str
         Neighbour relation.
     n : int
-        Number of records for which the mechanism was chosen. It can be built for another number:
-        there may be a better mechanism then, but its guarantee and prediction hold.
+        Number of records for which the mechanism was chosen. The mechanism can be built for another
+        number. Its guarantee and prediction hold there too, but another mechanism may be better.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Plan:
         row = next((row for row in CANDIDATES if row.flag == flag), None)
         if row is None or (step is not None and step not in row.steps):
             raise ValueError(f"plan must name a mechanism, got {self.mechanism!r}")
-        # No limit on the cost of the set-up: a mechanism that was chosen is always built.
+        # The cost of the set-up has no limit, because the mechanism was already chosen.
         setting = Setting(workload, whole(n, "n"), privacy, adjacency, False, UNLIMITED)
         try:
             mechanism = row.built(setting)

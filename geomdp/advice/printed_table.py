@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-#: Texts in cells are printed up to this many characters. Names of mechanisms are shorter than that,
-#: reasons are longer.
+#: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
+#: are printed in full. Reasons are longer and are cut.
 CELL = 40
 
 
@@ -13,8 +13,8 @@ class PrintedTable(pd.DataFrame):
     """A table of results that prints all rows, all columns and four digits of every number.
 
     If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
-    the tables of this package these columns hold the errors. Long texts are cut in print only: the
-    table holds the full texts and numbers.
+    the tables of this package, the columns in the middle hold the errors. Long texts are cut in
+    print only: the table holds the full texts and numbers.
     """
 
     @property

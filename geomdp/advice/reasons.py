@@ -43,7 +43,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     if noise is not None:
         said.append(_regime(best, noise, trials))
     said += _comparison(ranked)
-    said.append(f"Its record will read: {best.mechanism.guarantee}.")
+    said.append(f"Every release will state this guarantee: {best.mechanism.guarantee}.")
     if not best.exact:
         exact = next((trial for trial in ranked if trial.exact), None)
         if exact is not None:
@@ -92,12 +92,12 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
         f"data sets ({widest:.4g} per query)"
     )
     if noise is best.mechanism:
-        why = trials.refused.get(f"{PROJECTED.name}({best.name})", "its noise fills no body")
+        why = trials.refused.get(f"{PROJECTED.name}({best.name})", "no projection was tried")
         return (
             f"{sizes}. Moving answers to the nearest attainable ones never adds error on "
             f"{setting.n} records, but {PROJECTED.name}({best.name}) is left out: {why}."
         )
-    # A mechanism that itself projects has no `step`; it is described like `PROJECTED`.
+    # A mechanism without a `step` that is not noise alone projects by itself.
     does = (best.step or PROJECTED).does
     does = does[0].upper() + does[1:]
     gain = 1 - best.prediction.value / alone
@@ -113,11 +113,11 @@ def _dimensions(setting: Setting) -> str:
         dimension = setting.workload.affine_hull().dimension
     except WorkloadSizeError:
         return ""
-    return f"The {setting.workload.n_queries} answers move in {dimension} dimensions. "
+    return f"The {setting.workload.n_queries} answers vary in {dimension} dimensions. "
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
-    """Sentence on the next candidate, and how its prediction compares with the best one."""
+    """Sentence that compares the prediction of the next candidate with the best prediction."""
     best = ranked[0]
     others = [
         trial
@@ -134,4 +134,4 @@ def _comparison(ranked: list[Built]) -> list[str]:
         more = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}"
     else:
         more = f"{ratio:.2g} times as much"
-    return [f"Next is {second.name}: {second.prediction.value:.4g}, {more}."]
+    return [f"Next is {second.name}, predicted {second.prediction.value:.4g} ({more})."]

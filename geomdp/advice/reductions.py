@@ -1,7 +1,7 @@
 """Candidates that first reduce the answers, to fewer dimensions or to the points of a net.
 
-The error of the reduction is known before anything else is set up. If it alone is not below the
-least prediction so far, the candidate cannot be the best. The best reduction depends on n.
+The error of the reduction is known before anything else is set up. If this error alone is not below
+the least prediction so far, the candidate cannot be the best. The best reduction depends on n.
 """
 
 from __future__ import annotations
@@ -24,37 +24,42 @@ from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import PureDP
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest number of points of a net. For more points, noise is hardly less than for all answers.
+#: Largest number of points of a net. With more points, the noise would hardly be smaller than for
+#: all answers.
 MAX_NET = 32
-#: Number of random elements whose answers show how coarse any net is, before all answers are
-#: listed. For many queries there are fewer elements, so that their answers take at most 32 MB.
+#: Number of random elements whose answers give a lower bound on the rounding error of any net,
+#: before all answers are listed. If there are many queries, fewer elements are drawn, so that the
+#: number of their answers is at most `SAMPLED_ANSWERS` (32 MB).
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
 #: Largest effective dimension in which JL is tried. About ten maps are tried, and in this dimension
-#: the noise for each takes tenths of a second.
+#: the set-up of the noise for one map takes tenths of a second.
 MAX_JL_DIMENSION = 512
 
 
 def jl(setting: Setting) -> Mechanism:
     """JL around exact K-norm noise, with the number of rows that has the least prediction.
 
-    The numbers of `AutoDimension` and ceil(epsilon n) (JL-T21) are tried. A number is left out if
-    its distortion alone, which grows as rows get fewer, is not below the least error known.
+    The numbers of rows that `AutoDimension` tries and ceil(epsilon n) (JL-T21) are tried. Maps with
+    fewer rows have more distortion. A number of rows is left out if the error by distortion alone
+    is not below the least prediction so far.
 
     Raises
     ------
     InapplicableError
-        If the answers move in one dimension, or no distortion is below the least error known.
+        If the answers lie on a line, or if the error by distortion alone is never below the least
+        prediction so far.
     """
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
-        raise InapplicableError("answers move in one dimension, which cannot be reduced")
+        raise InapplicableError("the answers have one dimension, which cannot be reduced")
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The width is at least 0. This gives a first bound, before the width is estimated.
+    # The width is at least 0. With 0 in its place, check a first lower bound on the distortion
+    # before the width is estimated.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
-        raise UntriedError(f"its maps would take long in dimension {effective}")
+        raise UntriedError(f"its maps would take too long in dimension {effective}")
     supports = WIDTH_DIRECTIONS + MAX_DRAWS * len(sizes)
     setting.check_cost("distortion", work=supports * breadth_work(workload))
     width = width_limit(sensitivity_polytope(workload))
@@ -69,15 +74,15 @@ def jl(setting: Setting) -> Mechanism:
 
 
 def coarse(setting: Setting) -> Mechanism:
-    """Answers rounded to a net of up to `MAX_NET` points, then projected noise.
+    """Projected noise for answers that are rounded to a net of at most `MAX_NET` points.
 
     Nets of about 2, 4, 8, ... points are tried, and the one with the least prediction is returned.
 
     Raises
     ------
     InapplicableError
-        If the error of rounding alone is never below the least error known, or no net is smaller
-        than the set of answers.
+        If the error of rounding alone is never below the least prediction so far, or if no net of
+        at most `MAX_NET` points is smaller than the set of answers.
     """
     workload = setting.workload
     size, root = workload.universe.size, math.sqrt(workload.n_queries)
@@ -87,8 +92,9 @@ def coarse(setting: Setting) -> Mechanism:
         work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
-    # There is a net of s points if the s-th distance is above the next one: its separation can be
-    # any number between the two. For each power of 2, take the largest such s up to it.
+    # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of one
+    # of them. If radii[s] is smaller, the s points are a net for any separation between the two
+    # numbers. For each power of 2, take the largest such s that is not above the power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
@@ -109,8 +115,8 @@ def _rounding_floor(workload: Workload) -> float:
     """A lower bound on the largest distance of an answer from a net of `MAX_NET` points, or 0.
 
     Among the answers of random elements, 33 are found that are pairwise at least t apart. In a net
-    of at most 32 points, two of them have the same nearest point. Its distance from one of the two
-    is at least t / 2.
+    of at most 32 points, two of these answers have the same nearest point. The distance of this
+    point from one of the two answers is at least t / 2.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:

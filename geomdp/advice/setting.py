@@ -33,8 +33,8 @@ class Budget:
     memory : float
         Bytes.
     work : float
-        Operations of a fast transform. A core does 10^9 to 2 * 10^9 of them in a second. An
-        operation of a matrix product counts as an eighth of one.
+        Operations of a fast transform. A core does 10^9 to 2 * 10^9 of them in a second. Each
+        operation of a matrix product is faster and counts as an eighth of an operation.
     """
 
     memory: float
@@ -74,8 +74,8 @@ class Setting:
     budget : Budget
         The limit on the cost of one candidate.
     least : float
-        The least prediction so far, in the units of the answers. A candidate whose prediction is
-        provably not below it cannot be the best, and is not set up.
+        The least prediction so far, in the units of the answers. A candidate is not set up if its
+        prediction is provably not below `least`, because it cannot be the best.
     """
 
     workload: Workload
@@ -121,11 +121,11 @@ class Setting:
         """
         if memory > self.budget.memory:
             raise UntriedError(
-                f"its {what} would take too much memory: {memory / 2**30:.3g} GiB, of at most "
+                f"its {what} would take too much memory: {memory / 2**30:.3g} GiB, the limit is "
                 f"{self.budget.memory / 2**30:.3g}"
             )
         if work > self.budget.work:
             raise UntriedError(
-                f"its {what} would take too long: {work:.2g} operations, of at most "
+                f"its {what} would take too long: {work:.2g} operations, the limit is "
                 f"{self.budget.work:.2g}"
             )

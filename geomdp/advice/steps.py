@@ -39,8 +39,8 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: The advisor never tries this step. Its error is mostly below that of `PROJECTED`, but its proved
-#: bound is twice the bound of `PROJECTED`, so it could never have the least prediction.
+#: The advisor never tries this step. Its error is mostly below the error of `PROJECTED`, but its
+#: proved bound is twice the bound of `PROJECTED`. So it could never have the least prediction.
 FITTED = Step(
     Fitted,
     "Fitted",

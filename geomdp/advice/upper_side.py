@@ -32,7 +32,8 @@ from geomdp.workloads import Workload
 #: to this one exactly.
 MOST_RECORDS = 1 << 53
 #: If a prediction is below all bounds in closed form by more than this share, it comes from a
-#: simulated bound. Predictions of projections also include a duality gap, which is a smaller share.
+#: simulated bound. Smaller differences can come from the duality gap that predictions of
+#: projections include.
 TELLS_APART = 1e-5
 #: Largest number k of queries for which the range of each query is computed, to find the best
 #: constant answer. This takes k breadths of the sensitivity polytope.
@@ -67,8 +68,8 @@ def upper_bounds(
     and projected on the sensitivity polytope; and `SecondMoment` for its workload. It leaves out JL
     mechanisms, because their proved error is an average over the random map and their geometry
     depends on n. The geometry of each mechanism is computed once and used for all n. The error of
-    additive noise is proportional to 1/n, which gives the least n at once; for other mechanisms the
-    least n is found by bisection.
+    additive noise is proportional to 1/n, so one division gives the least n. For other mechanisms,
+    bisection finds the least n.
 
     Parameters
     ----------
@@ -86,11 +87,11 @@ def upper_bounds(
     Returns
     -------
     list of Bound
-        One bound per mechanism. The statement names the mechanism; the certificate is the
-        mechanism itself, built for that number of records. A constant answer has no certificate.
+        One bound per mechanism. The statement names the mechanism. The certificate is the mechanism
+        itself, built for the number of records of the bound. A constant answer has no certificate.
         The list is empty if no mechanism reaches `alpha`.
     dict of str to str
-        For each other mechanism that was tried, why it gives no bound.
+        For each other mechanism that was tried, the reason why it gives no bound.
 
     Raises
     ------
@@ -162,8 +163,8 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is that for 1 record, divided by n. Because of rounding, one more
-        # record may be needed.
+        # The error for n records is the error for 1 record divided by n. Because of rounding, one
+        # more record may be needed.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
@@ -220,8 +221,8 @@ def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
 def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
     """Bound on the mean l2 error Y, from the bound on its root mean square: E Y <= (E Y^2)^(1/2).
 
-    K-norm noise in dimension r is R U with independent radius R and point U of K. There
-    (E R)^2 = (r + 1) / (r + 2) E R^2, so the bound is multiplied by ((r + 1) / (r + 2))^(1/2).
+    K-norm noise in dimension r is R U with an independent radius R and a random point U of K. Since
+    (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by ((r + 1) / (r + 2))^(1/2).
     """
     del metric
     limit = error_limit(RMS(), mechanism)
@@ -242,8 +243,8 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
 def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
     """The smaller of two bounds on the expected largest error of a query.
 
-    One is the root mean squared l2 norm of the error. The other, for additive noise only, is a
-    bound on the expected largest coordinate of the noise.
+    The first bound is the root mean squared l2 norm of the error. The second bound, for additive
+    noise only, is a bound on the expected largest coordinate of the noise.
     """
     del metric
     root = error_limit(RMS(), mechanism)
@@ -260,8 +261,8 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _simulated(mechanism: Mechanism) -> bool:
     """Whether the prediction of a projection uses a simulated mean of a support function.
 
-    The prediction is the least of a simulated bound and the bounds in closed form. So it is
-    simulated if it is below all of the latter.
+    The prediction is the least of a simulated bound and the bounds in closed form. So it uses the
+    simulated bound if it is below all bounds in closed form.
     """
     if not isinstance(mechanism, Projected):
         return False
@@ -290,5 +291,5 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())
         if listed < radius:
-            radius, reason = listed, "all answers are as close to the middle of their ranges"
+            radius, reason = listed, "largest distance of an answer from the middle of all ranges"
     return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)

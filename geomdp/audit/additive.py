@@ -1,4 +1,4 @@
-"""Audits of additive noise: the outputs are exact sums plus noise that does not depend on them."""
+"""Audits of additive noise: outputs are exact sums plus noise that is independent of the sums."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from geomdp.privacy import Guarantee
 
 #: Number of changes between neighbours that are compared on the training half of the draws.
 CHANGES = 6
-#: Largest number of draws per input that the search for neighbours uses. They give the variances
-#: of the noise to about one percent.
+#: Largest number of draws per input that the search for neighbours uses. The variances of the noise
+#: are then known with an error of about one percent.
 SEARCH_DRAWS = 20_000
 #: Largest number m of queries. The principal axes of the noise take time O(m^3) and memory O(m^2):
 #: seconds and 64 MB at this number.
 MOST_QUERIES = 2048
-#: Log-density ratios are rounded to this many decimals. The ratio is constant on whole regions, but
-#: its last bits differ between the two inputs. An event chosen by them would refute the float64
-#: simulation, whose caveat is known (SAM-6), and not the law of the noise.
+#: Log-density ratios are rounded to this many decimals. The exact ratio is constant on whole
+#: regions, but the last bits of the computed ratio depend on the input. An event chosen by these
+#: bits would refute the float64 simulation, whose caveat is known (SAM-6), and not the law of the
+#: noise.
 DECIMALS = 9
 
 #: log f(z) - log f(z - s) for rows z and s, both (b, m): (b,).
@@ -56,9 +57,9 @@ class KnownDensity(Protocol):
 class DensityScore:
     """The log-density ratio of an output on two inputs that differ by `change`.
 
-    The score is ln(p_a(y) / p_b(y)), where p_a is the density of the noise and p_b the same density
-    shifted by `change` (m,). If the noise has the density that it states, no other score gives more
-    powerful events (Neyman-Pearson).
+    The score of an output y is ln(p_a(y) / p_b(y)), where p_a is the density of the noise and p_b
+    the same density shifted by `change` (m,). If the noise has the density that it states, no other
+    score gives more powerful events (Neyman-Pearson).
     """
 
     ratio: LogDensityRatio
@@ -93,23 +94,23 @@ def audit_noise(
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
-    the sums between neighbours. Half of the draws are for training. At most 20,000 of them choose v
-    among the vertices of the neighbour body (`worst_changes`). All of them choose the threshold and
-    the score, which is one of `learners` or the log-density ratio. The other half of the draws
-    tests the resulting event as `audit` does.
+    the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
+    draws choose v among the vertices of the neighbour body (`worst_changes`). All training draws
+    choose the threshold and the score. The score comes from one of `learners` or is the log-density
+    ratio. The other half of the draws tests the resulting event as `audit` does.
 
     Parameters
     ----------
     noise : AdditiveNoise
         The noise, in units of sums of answers.
     workload : Answers
-        The queries whose sums it is added to, at most 2048.
+        At most 2048 queries, to whose sums the noise is added.
     guarantee : Guarantee
         The claim, with the neighbour relation.
     trials : int
         Draws of the noise per input, at least 16; half of them test the event.
     learners : sequence of Learner
-        Scores that compete.
+        Learners of scores. The score that refutes the claim best on the training draws is used.
     density : callable (points, shifts) -> (b,), optional
         log f(z) - log f(z - s) for the density f that the noise should have; rows z of `points`
         and s of `shifts`, both (b, m).

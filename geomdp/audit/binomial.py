@@ -13,8 +13,9 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     """Lower confidence bounds (...) on a probability p, from counts.
 
     A bound is above p with probability at most `level`, 0 < level < 1. For a count k in `successes`
-    (...), among n = `trials` independent trials, it is the p at which Binomial(n, p) is k or more
-    with probability `level`. This is the `level` quantile of Beta(k, n - k + 1), and 0 for k = 0.
+    (...), among n = `trials` independent trials, the bound is the q at which Binomial(n, q) is k or
+    more with probability `level`. This q is the `level` quantile of Beta(k, n - k + 1). For k = 0,
+    the bound is 0.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     """Upper confidence bounds (...) on a probability p, from counts.
 
     A bound is below p with probability at most `level`, 0 < level < 1. For a count k in `successes`
-    (...), among n = `trials` independent trials, it is the 1 - `level` quantile of
+    (...), among n = `trials` independent trials, the bound is the 1 - `level` quantile of
     Beta(k + 1, n - k), and 1 for k = n.
 
     Examples

@@ -19,9 +19,9 @@ from geomdp.privacy import (
 from geomdp.privacy.definitions import check_privacy
 
 #: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
-#: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
-#: do not occur in any affordable number of trials. There are four deltas in each decade, because
-#: with one in each decade audits missed noise that is only a little too small.
+#: once, with an epsilon for each delta. Smaller deltas would not help, because events of
+#: probability below 10^-7 do not occur in any affordable number of trials. There are four deltas in
+#: each decade. With one in each decade, audits missed noise that is only a little too small.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
@@ -33,10 +33,10 @@ class Claim(NamedTuple):
 
 
 def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
-    """The (epsilon, delta) to test: the claim itself, or for zCDP one for each of `ZCDP_DELTAS`.
+    """The pairs (epsilon, delta) to test: one pair, or for zCDP a pair for each of `ZCDP_DELTAS`.
 
-    Of a `Guarantee` the proved privacy is tested. If its sampler is heuristic, nothing is proved,
-    and the privacy that it aims at is tested.
+    For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic, nothing is proved,
+    and the target of the guarantee is tested instead.
     """
     match definition(guarantee):
         case PureDP(epsilon=epsilon):

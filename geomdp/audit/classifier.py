@@ -8,8 +8,8 @@ from geomdp._typing import FloatArray
 from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import as_matrix, quantum, snapped
 
-#: Largest number of outputs per input that the classifier learns from. More of them take longer
-#: and change little.
+#: Largest number of outputs per input that the classifier learns from. More outputs take longer and
+#: change little.
 MOST_LEARNED = 50_000
 #: The smallest number of outputs in a leaf of a tree. The log-odds of a leaf are then known to
 #: about 2 / sqrt(200) = 0.14.
@@ -17,17 +17,17 @@ LEAF = 200
 
 
 def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
-    """Log-odds of the first input by gradient-boosted trees (scikit-learn).
+    """Log-odds that an output is on the first input, by gradient-boosted trees (scikit-learn).
 
-    Trained on equally many outputs of both inputs, a perfect classifier has log-odds equal to the
-    log-density ratio ln(p_a / p_b), which is the most powerful score. Outputs are first rounded to
-    multiples of 2^-30 times the largest output, so that the classifier cannot learn from the
-    rounding of float64.
+    The classifier is trained on equally many outputs on both inputs. The log-odds of a perfect
+    classifier equal the log-density ratio ln(p_a / p_b), which is the most powerful score. Outputs
+    are first rounded to multiples of 2^-30 times the largest output, so that the classifier cannot
+    learn from the rounding of float64.
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
+        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Raises
     ------
     ValueError
-        Outputs that are not finite numbers.
+        If an output is not a finite number.
     ImportError
         If scikit-learn is missing. The extra ``audit`` installs it.
 

@@ -1,4 +1,4 @@
-"""Events {score >= t}: the choice of one on training outputs, and what its counts prove."""
+"""Choose an event {score >= t} on training outputs, and bound epsilon from its counts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from geomdp.audit.result import AuditResult
 from geomdp.audit.samplers import Learner, Outputs, Score, scores_of
 
 #: Number of thresholds tried from each end of the N sorted scores. Their ranks, counted from that
-#: end, form a geometric progression from 1 to N, rounded. Small ranks next to each other differ by
-#: 1. Large ones differ by about a tenth of their value, for N from 10^5 to 10^6.
+#: end, form a geometric progression from 1 to N, rounded to whole numbers. Successive small ranks
+#: differ by 1. Successive large ranks differ by about a tenth of their value, for N from 10^5 to
+#: 10^6.
 RANKS = 128
 
 
@@ -60,7 +61,7 @@ def learn_event(
 
     Scores are learned on the first half of the outputs, and the event is chosen on the second
     half. So a score that has memorised its training outputs has no advantage. If no learner finds a
-    score, the event holds all outputs, which contradicts no claim.
+    score, the event contains all outputs, which contradicts no claim.
     """
     half = len(outputs_a) // 2
     events = []
@@ -83,7 +84,7 @@ def best_event(
     claims: Sequence[Claim],
     level: float,
 ) -> ScoreEvent:
-    """The threshold at which the lower bound on epsilon exceeds the claimed epsilon most."""
+    """The event {score >= t} whose lower bound on epsilon exceeds the claimed epsilon most."""
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
     hits_a, hits_b = (
@@ -106,12 +107,12 @@ def _thresholds(scores: FloatArray) -> FloatArray:
 def epsilon_bounds(
     hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[Claim]
 ) -> FloatArray:
-    """Lower bounds on epsilon (claims, events); each is the largest of four.
+    """Lower bounds on epsilon (claims, events); each is the largest of four bounds.
 
-    The four come from the event and its complement, in both orders of the inputs. They follow from
-    a lower and an upper bound on the probability of the event on each input. Each of these four
-    bounds on probabilities fails with probability at most `level` / 4, so all hold together with
-    probability at least 1 - `level`.
+    The four bounds on epsilon come from the event and its complement, in both orders of the inputs.
+    They follow from four bounds on probabilities: a lower and an upper bound on the probability of
+    the event, for each input. Each bound on a probability fails with probability at most
+    `level` / 4, so all of them hold together with probability at least 1 - `level`.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     best = np.full((len(claims), len(hits_a)), -np.inf)
@@ -135,11 +136,11 @@ def judge(
     event: str,
     pair: str = "",
 ) -> AuditResult:
-    """The result for one event and the claim it contradicts most.
+    """The result for one event and the claim that the event contradicts most.
 
-    Several claims arise only where one zCDP claim implies them all. If that claim is true, so are
-    all of them, and the same four bounds on probabilities test them all. So testing several needs
-    no correction of the level.
+    There are several claims only if one zCDP claim implies all of them. If the zCDP claim is true,
+    all of them are true, and the same four bounds on probabilities test all of them. So the level
+    needs no correction for several tests.
     """
     bounds = epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
     worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))

@@ -1,4 +1,4 @@
-"""Audits of a mechanism: find neighbouring records in its universe, compare outputs on both."""
+"""Audits of a mechanism: find neighbouring data sets and compare the outputs on them."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class Totals(Protocol):
 
 @runtime_checkable
 class PrivateSums(Protocol):
-    """A mechanism that needs no more of the records than the exact sums of some numbers."""
+    """A mechanism that uses nothing of the records but exact sums."""
 
     @property
     def workload(self) -> Workload:
-        """Its queries."""
+        """The queries of the mechanism."""
 
     @property
     def n(self) -> int:
-        """Number of records, or the public normaliser."""
+        """Number of records, or the public number by which sums are divided."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """Its privacy claim."""
+        """The privacy claim of the mechanism."""
 
     def totals(self, records: npt.NDArray[Any]) -> Totals:
         """The exact sums over `records`."""
@@ -98,21 +98,21 @@ def audit_mechanism(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism on the worst neighbours found.
 
-    Additive mechanisms are audited by the draws of their noise, see `audit_noise`, with the
-    log-density ratio where the noise states one. Any other mechanism is run, see `audit_runs`.
+    For an additive mechanism, draws of its noise are tested (`audit_noise`). The log-density ratio
+    is used if the noise has one. Any other mechanism is run on data sets (`audit_runs`).
 
     Parameters
     ----------
     mechanism : PrivateSums
-        Any offline mechanism of `geomdp.mechanisms`, or an object with the same few attributes.
+        Any offline mechanism of `geomdp.mechanisms`, or an object with these attributes.
     trials : int
         Outputs drawn per input, at least 64 (16 for additive mechanisms); half of them test the
         event.
     learners : sequence of Learner
-        Scores that compete.
+        Learners of scores. The score that refutes the claim best on the training outputs is used.
     without_density : sequence of Learner
-        Further scores that compete where no density is known. `CLASSIFIER` adds much power there;
-        it needs scikit-learn, which the extra ``audit`` installs.
+        Further learners, which are used if no density is known. `CLASSIFIER` makes such an audit
+        much more powerful. It needs scikit-learn, which the extra ``audit`` installs.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -166,9 +166,9 @@ def audit_runs(
 
     At most 4 pairs of data sets are compared. Each pair differs in one record, chosen to change the
     sums as much as possible; the other records are random. All steps from the sums to the answers
-    are audited, so this also detects faults of additive mechanisms outside their noise. It is much
-    slower than `audit_noise`. The runs are seeded, so the audit is of the float64 simulation.
-    Parameters, the result and errors are those of `audit_mechanism`; all `learners` compete.
+    are audited. So this audit also detects faults of additive mechanisms outside their noise, but
+    it is much slower than `audit_noise`. The runs use a seeded generator, so the audit tests the
+    simulation in float64. Parameters, the result and errors are those of `audit_mechanism`.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
 def neighbouring_pairs(
     mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of neighbouring data sets that differ in the records of a pool that are farthest apart.
+    """Pairs of neighbouring data sets whose sums differ most, if they differ in records of a pool.
 
     Raises
     ------

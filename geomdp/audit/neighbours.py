@@ -1,4 +1,4 @@
-"""Search for the neighbours whose change of the sums additive noise hides least."""
+"""Search for the changes of the sums between neighbours that additive noise hides least."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from geomdp._typing import FloatArray
 from geomdp.audit.scores import ROUNDING
 from geomdp.privacy import Adjacency
 
-#: Steps of the search from each start. Each step moves to a vertex at which the convex function is
-#: at least as large. In a few dozen dimensions the search stops moving after three or four steps.
+#: Number of steps of the search of `worst_changes` from each start. A step never decreases the
+#: convex function that is maximised. In a few dozen dimensions, three or four steps reach a local
+#: maximum.
 STEPS = 8
-#: Number of random starts, and of further ones in the directions without noise, if there are any.
-#: The search also starts from principal axes of the noise and from coordinate axes.
+#: Number of random starts. If there are directions without noise, as many further random starts lie
+#: in them. The search also starts from principal axes of the noise and from coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
 MOST_AXES = 64
@@ -22,21 +23,21 @@ MOST_AXES = 64
 
 @runtime_checkable
 class Answers(Protocol):
-    """A workload, as far as the search needs it: the extreme answers of one record."""
+    """The part of a workload that the search needs: the extreme answers of one record."""
 
     @property
     def n_queries(self) -> int:
         """Number of queries m."""
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of (b, m)."""
+        """Answers (b, m) of records x that maximise <u, answers of x> for each direction u."""
 
 
 def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
     """Changes v (b, m) of the sums between neighbours that maximise <u, v> for rows u (b, m).
 
-    They are extreme points of the neighbour body: differences Q(x) - Q(x') under replace-one, and
-    Q(x) or -Q(x) under add/remove.
+    They are extreme points of the neighbour body. If Q(x) are the answers of a record x, they are
+    differences Q(x) - Q(x') under replace-one, and Q(x) or -Q(x) under add/remove.
     """
     up, down = workload.extreme_answers(directions), workload.extreme_answers(-directions)
     if adjacency is Adjacency.REPLACE_ONE:
@@ -55,16 +56,16 @@ def worst_changes(
 ) -> FloatArray:
     """Up to `count` different changes of the sums between neighbours that noise hides least.
 
-    Let S be the covariance of the noise, estimated from `draws` (N, m). The search maximises the
-    convex function <v, S^+ v> over the neighbour body from many starts. A step goes to the vertex
-    that is farthest along the gradient. Changes that leave the span of the noise are ranked first,
-    because no noise hides them. To find such changes, directions in which the noise does not vary
-    are among the starts.
+    Let S be the covariance of the noise, estimated from `draws` (N, m), and S^+ its pseudo-inverse.
+    The search maximises the convex function <v, S^+ v> over changes v in the neighbour body from
+    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside of
+    the span of the noise are ranked first, because no noise hides them. To find them, the search
+    also starts from directions in which the noise does not vary.
 
     Returns
     -------
     array (c, m)
-        1 <= c <= `count` changes, none of them 0, the one that noise hides least first.
+        1 <= c <= `count` changes, none of them 0. The first is the one that noise hides least.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def worst_changes(
         [
             still[:MOST_AXES],
             rng.standard_normal((STARTS if len(still) else 0, len(still))) @ still,
-            # Axes come in decreasing order of noise.
+            # `_axes` lists the axes by decreasing noise, so start from the last ones.
             axes[varies][::-1][:MOST_AXES],
             np.eye(m)[rng.permutation(m)[:MOST_AXES]],
             (rng.standard_normal((STARTS, m)) * weights) @ axes,
@@ -93,7 +94,8 @@ def worst_changes(
         found.append(farthest_changes(workload, adjacency, gradients))
     changes = np.concatenate([found[0], found[1], found[-1]])
     changes = changes[np.abs(changes).max(axis=1) > 0]
-    # v and -v are the same two inputs in two orders. An audit tests both, so one is enough.
+    # v and -v belong to the same two inputs in two orders. An audit tests both orders, so only one
+    # of v and -v is kept.
     first = changes[np.arange(len(changes)), (changes != 0).argmax(axis=1)]
     changes = np.unique(changes * np.sign(first)[:, None], axis=0)
     if not len(changes):

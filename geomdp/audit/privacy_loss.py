@@ -1,4 +1,4 @@
-"""Privacy loss distributions of two discrete laws that are known exactly, without samples."""
+"""Privacy loss distributions of two discrete laws, computed from their exact probabilities."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from geomdp._validation import finite_array
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
 #: Orders at which a zCDP claim is tested; order - 1 grows by a tenth from each to the next. Because
-#: (order - 1) D_order is convex in the order, a claim that holds at two neighbouring orders is
+#: (order - 1) D_order is convex in the order, a claim that holds at two successive orders is
 #: exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
-#: Excess that may be a rounding error; only a larger one counts as a refutation. Probabilities are
-#: sums of a few thousand products of a few dozen factors, at most 2^17 roundings of 2^-53 each.
+#: An excess up to this size may be a rounding error; only a larger excess counts as a refutation.
+#: Probabilities are sums of a few thousand products of a few dozen factors. So they contain at most
+#: 2^17 rounding errors of 2^-53 each.
 SLACK = 2.0**-36
 
 
@@ -56,7 +57,8 @@ class PrivacyLoss:
         Raises
         ------
         ValueError
-            For laws of different sizes, negative numbers, or sums that are not 1 up to rounding.
+            If the laws have different sizes, negative entries, or a sum that is not 1 up to
+            rounding.
         """
         p, q = (finite_array(law, "law", ndim=1) for law in (first, second))
         if p.shape != q.shape:
@@ -95,10 +97,11 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """What p and q, in this order, need beyond the claim; at most 0 if they respect it.
+        """By how much p and q, in this order, exceed the claim; at most 0 if they respect it.
 
-        The least epsilon minus the claimed one for pure DP, the least delta minus the claimed one
-        for approximate DP, the largest D_order / order over `ORDERS` minus rho for zCDP.
+        For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
+        it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order
+        over `ORDERS`, minus rho.
         """
         match claim:
             case PureDP(epsilon=epsilon):

@@ -21,14 +21,14 @@ from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
-#: Smallest number of outputs per input with which an event is sought on a pair: scores are learned
-#: on one half of them, and the event is chosen on the other half.
+#: Smallest number of outputs per input from which an event is learned. Scores are learned on one
+#: half of them, and the event is chosen on the other half.
 FEWEST = 4
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring inputs, given by samplers of the outputs on each.
+    """Two neighbouring inputs, given by a sampler of the outputs on each input.
 
     Parameters
     ----------
@@ -86,8 +86,9 @@ def audit(
     tested through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
 
     Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
-    outputs, and these compete on the second quarter. The scores are: directions in which neither
-    sample varies, the frequencies of discrete outcomes, and the best linear score.
+    outputs. The scores are based on directions in which no output varies, on the frequencies of
+    discrete outcomes, and on the best linear function. The second quarter of the outputs chooses
+    one of the scores and the threshold.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def audit_pairs(
     Parameters
     ----------
     pairs : sequence of Pair
-        At least one.
+        At least one pair.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         The claim, as for `audit`.
     trials : int
@@ -188,7 +189,8 @@ def audit_pairs(
     Raises
     ------
     ValueError
-        As `audit`; also for no pairs, or too few trials for them.
+        In the same cases as `audit`, if `pairs` is empty, or if there are fewer than 16 trials for
+        each pair.
 
     Examples
     --------
@@ -283,7 +285,7 @@ def tested(
     level: float,
     rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> AuditResult:
-    """Test one event on new outputs, which have not been used to choose it."""
+    """Test one event on new outputs, which were not used to choose the event."""
     hits_a, hits_b = map(event.hits, pair.outputs(trials, rngs))
     return judge(claims, hits_a, hits_b, trials, level, str(event), pair.name)
 

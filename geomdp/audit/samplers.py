@@ -14,9 +14,9 @@ from geomdp._typing import BoolArray, FloatArray
 Outputs: TypeAlias = npt.NDArray[Any]
 #: Draws independent outputs (trials, ...) of a mechanism on one fixed input.
 Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
-#: Maps outputs (trials, ...) to numbers (trials,), large where the first input is likelier.
+#: Maps outputs (trials, ...) to numbers (trials,), which are large if the first input is likelier.
 Score: TypeAlias = Callable[[Outputs], FloatArray]
-#: Maps outputs (trials, ...) to whether the event holds, (trials,).
+#: Maps outputs (trials, ...) to booleans (trials,): whether each output is in the event.
 Event: TypeAlias = Callable[[Outputs], BoolArray]
 
 Data = TypeVar("Data")
@@ -31,8 +31,8 @@ class Learner:
     name : str
         The score in words, for the description of the event.
     learn : callable
-        Maps outputs (trials, ...) on the first and on the second input to a score, or to None if it
-        finds nothing that tells the inputs apart.
+        Maps outputs (trials, ...) on the first and on the second input to a score, or to None if
+        the outputs do not show how to tell the inputs apart.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
         Returns one output, of the same shape every time. For a `geomdp` mechanism M:
         ``lambda records, rng: M.release(records, rng).answers``.
     data : object
-        The input on which it is run.
+        The input on which the mechanism is run.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
 
 
 def draw(sample: Sampler, trials: int, rng: np.random.Generator) -> Outputs:
-    """`trials` outputs of a sampler; ``ValueError`` if it returns another number of them."""
+    """`trials` outputs of a sampler; ``ValueError`` if it returns another number of outputs."""
     outputs = np.asarray(sample(trials, rng))
     if outputs.ndim == 0 or len(outputs) != trials:
         raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")

@@ -9,20 +9,21 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.audit.samplers import Learner, Outputs, Score
 
-#: Standard deviations and gaps below this share of the largest output count as rounding. A sum of
-#: 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 = 2^-33; the factor 8 beyond
-#: that is for the linear maps that mechanisms apply to their sums. Without this threshold, rounding
-#: errors that depend on the sums would "refute" every correct mechanism whose noise lies in a
-#: subspace.
+#: Standard deviations, and differences of means, below this share of the largest output count as
+#: rounding errors. A sum of 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 =
+#: 2^-33. A further factor of 8 allows for the linear maps that mechanisms apply to their sums.
+#: Without this threshold, rounding errors that depend on the sums would "refute" every correct
+#: mechanism whose noise lies in a subspace.
 ROUNDING = 2.0**-30
 
 
 class _Spread(NamedTuple):
-    """How the outputs on two inputs differ, in the directions in which they vary and in the rest.
+    """The means of the outputs on two inputs, and the directions in which the outputs vary.
 
-    `gap` (m,) is the difference of the two means and `middle` (m,) their average. `axes` (r, m) are
-    orthonormal directions in which outputs vary by more than rounding errors, and `variances` (r,)
-    the sums of the two sample variances along them. Lengths up to `floor` may be rounding errors.
+    `gap` (m,) is the difference of the two means, and `middle` (m,) is their average. `axes` (r, m)
+    are orthonormal directions in which outputs vary by more than rounding errors. `variances` (r,)
+    are the sums of the two sample variances along these directions. Lengths up to `floor` may be
+    rounding errors.
     """
 
     gap: FloatArray
@@ -48,8 +49,9 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
         (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
         for sample, mean in zip((a, b), means, strict=True)
     ]
-    # Use the singular values of the residuals. The eigenvalues of a covariance matrix are their
-    # squares, so standard deviations below 1e-8 of the largest would be lost in rounding.
+    # Use the singular values of the residuals. The eigenvalues of a covariance matrix are the
+    # squares of the singular values. With them, rounding would hide standard deviations below 1e-8
+    # of the largest one.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
     floor = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
@@ -66,16 +68,17 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
 def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     """The linear score that separates two samples best relative to their spread.
 
-    score(y) = <w, y> with w = S^+ (mean_a - mean_b), where S is the sum of the two sample
-    covariances. For Gaussian noise it is the log-density ratio up to an affine map. For
-    one-dimensional outputs it is the output itself, up to sign and scale. It cannot see differences
-    between distributions of the same mean. It ignores directions in which S is 0 up to rounding:
-    those are left to `null_space_score`. Cost: O(trials m^2 + m^3).
+    The score is <w, y> for an output y, with w = S^+ (mean_a - mean_b). S is the sum of the two
+    sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score is the log-density
+    ratio up to an affine map. For one-dimensional outputs, it is the output itself, up to sign and
+    scale. It cannot see a difference between distributions with the same mean. It ignores
+    directions in which S is 0 up to rounding; `null_space_score` uses these directions. Cost:
+    O(trials m^2 + m^3).
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
+        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     Raises
     ------
     ValueError
-        Outputs that are not finite numbers.
+        If an output is not a finite number.
 
     References
     ----------
@@ -108,15 +111,16 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
 def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Tell the inputs apart in a direction in which the means differ but no output varies.
 
-    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input: the
-    event that an output is on the first input's side has probability 1 on that input and 0 on the
-    other. This detects missing noise, a dead coordinate, one draw shared by two coordinates, and
-    noise in a wrong subspace. The score is 1 on the first input's side and -1 on the other.
+    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. In
+    this direction, an output is nearer to the mean of its own input with probability 1. The score
+    is 1 for outputs nearer to the mean of the first input, and -1 for all others. It detects
+    missing noise, a dead coordinate, one draw shared by two coordinates, and noise in a wrong
+    subspace.
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
+        Numeric outputs on the two inputs. Trailing axes are flattened to m coordinates.
 
     Returns
     -------
@@ -127,7 +131,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Raises
     ------
     ValueError
-        Outputs that are not finite numbers.
+        If an output is not a finite number.
 
     Examples
     --------
@@ -145,7 +149,8 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     found = _spread(outputs_a, outputs_b)
     still = found.still
     length = float(np.linalg.norm(still))
-    # Residuals of N outputs about two means span at most N - 2 directions, whatever the noise.
+    # Residuals of N outputs about two means span at most N - 2 directions. For few outputs, a
+    # direction without variation therefore does not show that the noise is 0 in it.
     if length <= found.floor or len(outputs_a) + len(outputs_b) - 2 <= len(still):
         return None
     direction = still / length
@@ -158,12 +163,12 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
     score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and
     0 for all others. Entries are first rounded to multiples of `ROUNDING` times the largest finite
-    entry; two outcomes are equal if all their rounded entries are. NaN equals NaN.
+    entry. Two outcomes are equal if all their rounded entries are equal. NaN equals NaN.
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Outputs on the two inputs: numbers, NaN and infinity included.
+        Outputs on the two inputs: numbers, which may be NaN or infinite.
 
     Returns
     -------
@@ -173,7 +178,7 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Raises
     ------
     ValueError
-        Outputs that are not numbers.
+        If an output is not a number.
 
     Examples
     --------
@@ -203,7 +208,7 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
 
 def quantum(*samples: Outputs) -> float:
-    """`ROUNDING` times the largest finite modulus in the samples; 1 if there is none above 0."""
+    """`ROUNDING` times the largest finite modulus in the samples; 1 if no modulus is above 0."""
     sizes = [
         float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
         for sample in samples
@@ -218,12 +223,13 @@ def snapped(outputs: FloatArray, unit: float) -> FloatArray:
 
 
 def _keys(outputs: Outputs, unit: float) -> IntArray:
-    """One number for each outcome; two different outcomes share it with probability about 2^-64."""
+    """A number for each outcome. Two different outcomes have equal numbers with odds near 2^-64."""
     _require_numbers(outputs)
     rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
     rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
     words = rows.view(np.int64)
-    # A random odd multiplier for each column, and a mix of the bits between columns.
+    # Hash each row: every column has its own random odd multiplier, and the bits are mixed after
+    # each column.
     columns = words.shape[1]
     drawn = np.random.default_rng(columns).integers(0, 2**62, size=columns)
     factors = np.asarray(2 * drawn + 1, dtype=np.int64)
@@ -253,5 +259,5 @@ def _require_numbers(outputs: Outputs) -> None:
 NULL_SPACE = Learner("side of the first input where neither varies", null_space_score)
 OUTCOMES = Learner("log frequency ratio of the outcome", outcome_score)
 LINEAR = Learner("linear score", fisher_score)
-#: What an audit learns by default, from numeric outputs.
+#: The learners that an audit uses by default. They need numeric outputs.
 DEFAULT_LEARNERS = (NULL_SPACE, OUTCOMES, LINEAR)

@@ -1,4 +1,4 @@
-"""Exact laws of short sparse vector runs with Laplace noise, and a search for worst streams."""
+"""Exact laws of short sparse vector runs, and a search for streams with a large privacy loss."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from geomdp.privacy import Privacy
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Longest stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
-#: The integral over the threshold noise t is cut off this many scales of t beyond 0 and all true
-#: answers. Outside of these points the integrand is an exponential that falls at least as fast as
-#: the density of t, times at most 12 factors between 1/2 and 1. So the part that is cut off is at
-#: most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: The integral over the threshold noise t covers 0 and all true answers, and this many scales of t
+#: on both sides of them. Farther out, the integrand is an exponential that falls at least as fast
+#: as the density of t, times at most 12 factors between 1/2 and 1. So the part that is left out is
+#: at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
-#: Nodes of the Gauss-Legendre rule on each interval. An interval is at most four times the smaller
-#: scale and has no kink inside. The integrand on it is a sum of exponentials e^(a t), where |a|
-#: times that scale is at most `MOST_QUERIES` + 1.
+#: Nodes of the Gauss-Legendre rule on each interval. An interval is at most four times as long as
+#: the smaller scale, and the integrand has no kink inside. There the integrand is a sum of
+#: exponentials e^(a t), and |a| times the smaller scale is at most `MOST_QUERIES` + 1. With 32
+#: nodes, the rule integrates each exponential with a relative error of about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
@@ -61,8 +62,9 @@ class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
     Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
-    true answer and T the threshold. The run halts after `cutoff` queries found above. Its
-    transcript says of each of the k queries whether it was found above, below, or not asked.
+    true answer and T the threshold. The run halts after `cutoff` queries found above. The
+    transcript states for each of the k queries whether the query was found above, found below, or
+    not asked.
 
     Parameters
     ----------
@@ -127,11 +129,11 @@ class SparseVectorLaw:
         return found
 
     def _conditional(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Weights (nodes,) of the integral over the threshold noise, and probabilities given it.
+        """Weights of the integral over the threshold noise, and probabilities at its nodes.
 
-        The weights are those of the quadrature times the density of the threshold noise. The arrays
-        `below` and `above` (k, nodes) are the probabilities of the two outcomes of each comparison,
-        given the threshold noise at each node.
+        The weights (nodes,) are the weights of the quadrature times the density of the threshold
+        noise. The arrays `below` and `above` (k, nodes) are the probabilities of the two outcomes
+        of each comparison, given the threshold noise at each node.
         """
         first, second = self.scales.threshold, self.scales.query
         kinks = np.concatenate([[0.0], self.truths])
@@ -203,14 +205,14 @@ def _codes(transcripts: Outputs) -> IntArray:
 
 @dataclass(frozen=True)
 class WorstStream:
-    """Two streams of true answers, of neighbouring inputs, and the privacy loss of a run on them.
+    """The true answers on two neighbouring inputs, and the privacy loss of a run on them.
 
     Parameters
     ----------
     first, second : tuple of float
-        True answers minus the threshold; they differ by at most 1 each.
+        True answers minus the threshold, on the two inputs. Each answer differs by at most 1.
     excess : float
-        `PrivacyLoss.excess` over the claim, the larger one of the two orders of the streams.
+        `PrivacyLoss.excess` over the claim; the larger value for the two orders of the inputs.
     epsilon : float
         The least epsilon for which the pair is epsilon-DP.
     refuted : bool
@@ -252,7 +254,7 @@ def worst_stream(
     Each query has two choices: the distance of its true answer from the threshold (`DISTANCES`),
     and whether the answer moves by +1 or -1 between the two neighbours. The search is a coordinate
     ascent over these choices from random starts. All laws are exact, so the loss of the stream
-    found is no estimate and needs no confidence level. It need not be the largest of all streams.
+    found is not an estimate. Another stream may have a larger loss.
 
     Parameters
     ----------

@@ -404,7 +404,7 @@ def test_a_workload_of_equal_answers_is_advised_where_it_counts_records():
     result = advise(workload, n=100, privacy=PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
     words = " ".join(result.reasons)
     assert "all data sets of 100 records have the same answers" in words
-    assert "Next is KNorm(exact=True): 0.01118, the same up to rounding" in words
+    assert "Next is KNorm(exact=True), predicted 0.01118 (the same up to rounding)" in words
     assert result.best.release(np.zeros(100, dtype=int), rng=0).answers.shape == (2,)
 
 
@@ -448,7 +448,7 @@ class TestCosts:
 
     def test_budgets_are_counts_with_reasons(self):
         setting = Setting(Marginals(4, 2), 10, PureDP(1.0), Adjacency.REPLACE_ONE, True)
-        with pytest.raises(UntriedError, match="too much memory: 2 GiB, of at most 1"):
+        with pytest.raises(UntriedError, match="too much memory: 2 GiB, the limit is 1"):
             setting.check_cost("basis", memory=2.0**31)
         with pytest.raises(UntriedError, match="too long"):
             setting.check_cost("bound", work=1e11)
