@@ -189,8 +189,7 @@ def audit_pairs(
     Raises
     ------
     ValueError
-        In the same cases as `audit`, if `pairs` is empty, or if there are fewer than 16 trials for
-        each pair.
+        In the same cases as `audit`; also if `pairs` is empty or `trials` is below 16 per pair.
 
     Examples
     --------

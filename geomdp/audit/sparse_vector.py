@@ -26,10 +26,9 @@ MOST_QUERIES = 12
 #: as the density of t, times at most 12 factors between 1/2 and 1. So the part that is left out is
 #: at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
-#: Nodes of the Gauss-Legendre rule on each interval. An interval is at most four times as long as
-#: the smaller scale, and the integrand has no kink inside. There the integrand is a sum of
-#: exponentials e^(a t), and |a| times the smaller scale is at most `MOST_QUERIES` + 1. With 32
-#: nodes, the rule integrates each exponential with a relative error of about 1e-16.
+#: Nodes of the Gauss-Legendre rule on each interval, which is at most four times as long as the
+#: smaller scale. In it the integrand is a sum of exponentials e^(a t), and |a| times that scale is
+#: at most `MOST_QUERIES` + 1. The relative error of the rule for each is about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
@@ -62,9 +61,8 @@ class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
     Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
-    true answer and T the threshold. The run halts after `cutoff` queries found above. The
-    transcript states for each of the k queries whether the query was found above, found below, or
-    not asked.
+    true answer and T the threshold. The run halts after `cutoff` queries found above. For each of
+    the k queries, the transcript states whether it was found above, found below, or not asked.
 
     Parameters
     ----------

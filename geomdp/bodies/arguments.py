@@ -1,4 +1,4 @@
-"""Checks on the arguments of bodies: of their constructors and of their methods."""
+"""Checks on the arguments of the constructors and methods of bodies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Verb = Callable[..., Any]
 #: A function that maps directions (b, m) to values (b,) of a support function.
 SupportFunction = Callable[[FloatArray], FloatArray]
 
-#: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
+#: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1. It is
 #: thousands of units in the last place (2e-16).
 ROUNDING = 1e-12
 
@@ -42,11 +42,11 @@ def check_all_above_0(values: FloatArray, name: str) -> None:
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`: (b,).
+    """Whether each row of `vectors` (b, m) is outside the span of orthonormal columns `basis`.
 
     A row is outside if its distance from the span is more than 1e-9 times its norm. If the rows
-    were computed from larger numbers, `scale` is the size of these numbers. Distances up to
-    `ROUNDING` times `scale` then count as rounding errors.
+    were computed from larger numbers, `scale` is the largest modulus of these numbers. Distances up
+    to `ROUNDING` times `scale` then count as rounding errors.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -56,7 +56,7 @@ def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> Bool
 
 
 def off_hull(points: FloatArray, hull: AffineHull, slack: float) -> BoolArray:
-    """Whether rows of (b, m) are further than `slack` from the affine subspace `hull`."""
+    """Whether each row of `points` (b, m) is farther than `slack` from the affine subspace."""
     if hull.ambient == hull.dimension:
         return np.zeros(len(points), dtype=bool)
     return np.asarray(hull.residual(points) > slack)
@@ -71,9 +71,10 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
 def ratio_test(
     room: FloatArray, slopes: FloatArray, outside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi), (b,) each, of the interval {t : t slopes <= room}, for each row of (b, F).
+    """Ends (lo, hi), (b,) each, of the intervals {t : t slopes <= room}, one for each row.
 
-    `room` >= 0, so the interval contains 0. Rows marked in `outside` (b,) get the interval {0}.
+    `slopes` and `room` have shape (b, F). `room` >= 0, so the intervals contain 0. Rows marked in
+    `outside` (b,) get the interval {0}.
     """
     ends = []
     for way in (-slopes, slopes):
@@ -96,7 +97,7 @@ def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
     @functools.wraps(verb)
     def call(body: Any, *arguments: Any, **named: Any) -> Any:
         if named:
-            # In the order of the parameters, so that named arguments are checked as well.
+            # Put named arguments into the order of the parameters, so that they are checked too.
             arguments = signature.bind(body, *arguments, **named).args[1:]
         return verb(body, *check(body, *arguments))
 
@@ -121,7 +122,7 @@ def _points_within(body: Any, points: FloatArray, *tolerance: float) -> tuple[An
 def _points_of_gauge(body: Any, points: FloatArray) -> tuple[FloatArray]:
     points = batch(points, body.dimension, "points")
     if not body._has_gauge:
-        raise ValueError(f"{body!r} has no gauge, as 0 is not in its relative interior")
+        raise ValueError(f"{body!r} has no gauge, because 0 is not in its relative interior")
     return (points,)
 
 

@@ -1,8 +1,8 @@
-"""The convex body: its verbs (methods), what each means, and how a missing one is derived.
+"""The convex body: its methods, called verbs, and how a verb that a body lacks is derived.
 
-A body implements the verbs for which it has an efficient algorithm. `Body` derives the others.
-Where the table lists several sources, the first that the body has is used; without any, the verb
-raises `MissingOracle`:
+A body implements the verbs for which it has an efficient algorithm. `Body` derives the others. If
+the table lists several sources, `Body` uses the first that the body has. If the body has none, the
+verb raises `MissingOracle`:
 
 ================  =============================================================================
 verb              derived from
@@ -22,8 +22,8 @@ cvxpy_constraints `vertex_list`: convex weights
 ================  =============================================================================
 
 `difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
-are closed forms and return None where none is known. The remaining verbs, such as `project` and
-`volume`, are never derived.
+are closed forms and return None if no closed form is known. The remaining verbs, such as `project`
+and `volume`, are never derived.
 
 Points and directions are float64 arrays (b, m) and results have shape (b,) or (b, m): the first
 axis counts points.
@@ -44,9 +44,9 @@ from geomdp.bodies.arguments import SupportFunction, Verb, check_arguments
 from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.bodies.point_lists import half_diameter_of
 
-#: Default slack of `contains`, relative to the size of the body (in gauge or radius).
+#: Default tolerance of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
-#: Bisection for an end of a chord stops when the bracket is this share of a bound on the chord.
+#: Bisection for an end of a chord stops when its interval is this share of a bound on the length.
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
@@ -85,7 +85,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """Words for `repr`, before the dimension: numbers, counts, inner bodies, but no arrays."""
+        """Text for `repr`, before the dimension: numbers, counts, inner bodies, but no arrays."""
         return ""
 
     @property
@@ -111,8 +111,8 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether `verb`, a method of `Body`, is the body's own rather than derived or missing.
 
-        A body with extreme points counts as having a support function, a body with listed vertices
-        as having a conic form.
+        A body with extreme points counts as having a support function. A body with listed vertices
+        counts as having CVXPY constraints.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
@@ -124,7 +124,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Bodies for which that may fail override this."""
+        """Whether 0 is in the relative interior. Bodies with 0 elsewhere override this."""
         return True
 
     @property
@@ -161,7 +161,7 @@ class Body(abc.ABC):
         return result
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each row of (b, m) lies in K, up to `tolerance` relative to K's scale: (b,)."""
+        """Whether each row of (b, m) is in K, up to `tolerance` relative to the size of K: (b,)."""
         if self.implements(Body.gauge):
             return np.asarray(self.gauge(points) <= 1 + tolerance)
         if self.implements(Body.project):
@@ -214,7 +214,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "project", "a closed form (see geomdp.project)")
 
     def radius(self) -> float:
-        """An upper bound on max over x in K of ||x||_2; the maximum itself where it is cheap."""
+        """An upper bound on max over x in K of ||x||_2; the maximum itself if it is cheap."""
         return self._bounding_radius
 
     @cached_property
@@ -226,7 +226,7 @@ class Body(abc.ABC):
         return float(np.linalg.norm(np.maximum(corner, opposite)))
 
     def half_diameter(self) -> float:
-        """An upper bound on max over x, y in K of ||x - y||_2 / 2; exact where that is cheap."""
+        """An upper bound on max over x, y in K of ||x - y||_2 / 2; the maximum if it is cheap."""
         if self.symmetric:
             return self.radius()
         if self.implements(Body.vertex_list):
@@ -261,7 +261,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "volume", "a closed form (see geomdp.volume)")
 
     def vertex_list(self) -> FloatArray:
-        """Points (N, m) whose hull is K, where K stores or can write out such a list."""
+        """Points (N, m) whose hull is K, if K stores or can list such points."""
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -286,19 +286,19 @@ class Body(abc.ABC):
         return None
 
     def gaussian_width(self) -> float | None:
-        """E max over x in K of <g, x>, g ~ N(0, I_m), to 1e-13; None if no closed form is known."""
+        """E max over x in K of <g, x>, g ~ N(0, I_m), to 1e-13; None if there is no closed form."""
         factor, simpler = self.width_rule()
         width = None if simpler is self else simpler.gaussian_width()
         return None if width is None else factor * width
 
     def width_rule(self) -> tuple[float, Body]:
-        """(c, L) with w(K) = c w(L) for the Gaussian width w, L a simpler body; else (1, K)."""
+        """(c, L) with Gaussian width w(K) = c w(L) for a simpler L; (1, K) if none is known."""
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K over a symmetric set in the span of K, given its `support` function.
+        """Largest gauge of K over a symmetric set in the span of K with this `support` function.
 
-        Known exactly for a symmetric K bounded by listed hyperplanes. None for all other bodies.
+        Implemented for a symmetric K bounded by listed hyperplanes. None for all other bodies.
         """
         del support
         return None

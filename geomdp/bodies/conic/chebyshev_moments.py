@@ -31,10 +31,10 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     (M_1, ..., M_{t-1}) are the cosine moments of a distribution of angles if and only if the
     Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite (Caratheodory 1911,
     Toeplitz 1911: the truncated trigonometric moment problem). This matrix does not change if the
-    order of its rows and columns is reversed, which splits it into two blocks: the matrices
-    E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over
-    {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The constraints are that both blocks are positive
-    semidefinite.
+    order of its rows and columns is reversed. By this symmetry, it is positive semidefinite if and
+    only if two smaller blocks are: for the random angle a, the matrices E cos(i a) cos(j a) and
+    E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even
+    t, up to (t - 1) / 2. The constraints are that both blocks are positive semidefinite.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. They follow from
     2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # Twice the frequencies i. They are integers, even or odd as t - 1 is. The row of sin(0 a) would
-    # be 0, so it is left out.
+    # Twice the frequencies i. They are even integers if t - 1 is even, and odd integers otherwise.
+    # The row of sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -106,9 +106,9 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
 def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     """Moment vectors of distributions on a grid of equally spaced angles.
 
-    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body
-    of the moments of all distributions on the cube, and it is close to it. For every moment vector
-    of the larger body, this one has a vector whose moments differ by at most (h^2 / 8) sum_i m_i^2,
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body B
+    of the moments of all distributions on the cube. Every moment vector M in B is close to a vector
+    of the subset: their moments of degree m differ by at most (h^2 / 8) sum_i m_i^2, where
     h = pi / (G - 1). The proof is linear interpolation between grid angles.
 
     Parameters

@@ -10,8 +10,8 @@ from geomdp.bodies.linear_programs import SolverError
 
 #: Residuals at which the solver Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-#: Residuals at which the solver SCS stops, and its largest number of iterations. Its default
-#: residual is 1e-4.
+#: Residuals at which the solver SCS stops, and its largest number of iterations. By default, SCS
+#: stops at residuals of 1e-4, which is too early for the accuracy of `CvxBody`.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 
@@ -51,7 +51,7 @@ class KeptProblem:
         """Solve for these values of the parameters.
 
         Returns the status (optimal, infeasible or unbounded) and, if optimal, the value of
-        `wanted`. ``SolverError`` for any other outcome.
+        `wanted`. Raises ``SolverError`` for any other outcome.
         """
         import cvxpy as cp
 
@@ -59,7 +59,7 @@ class KeptProblem:
             parameter.value = value
         try:
             with warnings.catch_warnings():
-                # No need for the warning, because the status is checked below.
+                # The warning is not needed, because the status is checked below.
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 self._problem.solve(solver=self._solver, **self._settings)
         except cp.error.SolverError as error:

@@ -27,14 +27,14 @@ class CvxBody(Body):
     """The body {x in R^m : x satisfies the constraints build(x)}, written in CVXPY.
 
     Support, extreme points, projection and gauge solve one conic program for each row of their
-    argument, and chords solve two. A program is compiled once, with the row as a parameter.
+    argument. Chords solve two for each row. A program is compiled once, with the row as parameter.
     Separation uses the projection. Results are accurate to about 1e-6 relative to the size of the
     body.
 
     Parameters
     ----------
     dimension : int
-        m.
+        Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
         (auxiliary variables are allowed). It is called once for each kind of program.
@@ -100,7 +100,7 @@ class CvxBody(Body):
 
     @cached_property
     def _highest(self) -> KeptProblem:
-        """Maximise <u, x> over the body; parameter u."""
+        """The program that maximises <u, x> over the body, for a parameter u."""
         import cvxpy as cp
 
         point, direction = cp.Variable(self.m), cp.Parameter(self.m)
@@ -109,7 +109,7 @@ class CvxBody(Body):
 
     @cached_property
     def _nearest(self) -> KeptProblem:
-        """Minimise ||x - y||^2 over the body; parameter y."""
+        """The program that minimises ||x - y||^2 over x in the body, for a parameter y."""
         import cvxpy as cp
 
         point, target = cp.Variable(self.m), cp.Parameter(self.m)
@@ -118,7 +118,7 @@ class CvxBody(Body):
 
     @cached_property
     def _farthest(self) -> KeptProblem:
-        """Maximise t with x + t u in the body; parameters x and u."""
+        """The program that maximises t with x + t u in the body, for parameters x and u."""
         import cvxpy as cp
 
         point, time = cp.Variable(self.m), cp.Variable()
@@ -127,7 +127,7 @@ class CvxBody(Body):
         return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A maximiser of <u, x>, one conic program each."""
+        """A maximiser of <u, x> for each direction u, by one conic program for each."""
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
             # Scale the direction to length 1, because solvers stop at an absolute gap.
@@ -136,7 +136,7 @@ class CvxBody(Body):
         return points
 
     def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
-        """The solution; ``ValueError`` if there is none: the body is then empty or unbounded."""
+        """The solution; ``ValueError`` if there is none because the body is empty or unbounded."""
         status, solution = problem.solve(*values)
         if status != "optimal":
             what = "empty" if status == "infeasible" else "unbounded"
@@ -144,7 +144,7 @@ class CvxBody(Body):
         return np.asarray(solution)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Nearest points, one conic program each."""
+        """The nearest point of the body to each point, by one conic program for each."""
         return np.array([self._solved(self._nearest, point) for point in points]).reshape(
             points.shape
         )
@@ -162,9 +162,9 @@ class CvxBody(Body):
         return Halfspace(normal, float(self.support(normal[None])[0]))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """1 / max{t : t x in K}, one conic program each; inf if that maximum is 0.
+        """1 / max{t : t x in K} for each point x, by one conic program for each.
 
-        The body may have 0 on its boundary.
+        The body may have 0 on its boundary. If the maximum is 0, the gauge is inf.
         """
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
@@ -180,7 +180,7 @@ class CvxBody(Body):
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) by two conic programs each; both are 0 if the solver finds x outside."""
+        """Ends (lo, hi), by two conic programs for each row; 0 if the solver finds x outside."""
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [
@@ -201,8 +201,9 @@ class CvxBody(Body):
     def _hull(self) -> AffineHull:
         """The affine hull, found by extreme points in random directions.
 
-        Each direction is orthogonal to the span of the differences found so far. If the body has no
-        width in such a direction, this span is almost surely that of the whole affine hull.
+        Each direction is orthogonal to the differences of extreme points found so far. If the body
+        has no width in this direction, then almost surely these differences span all directions of
+        the affine hull.
         """
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))

@@ -25,8 +25,7 @@ class Elliptope(Body):
     """The correlation matrices {R psd, R_ii = 1} of order p, by their entries above the diagonal.
 
     The coordinates are the m = p (p - 1) / 2 entries R_ij with i < j, in row-major order. The point
-    0 stands for the identity matrix. The body contains (s_i s_j)_(i < j) for all signs
-    s in {-1, 1}^p.
+    0 is the identity matrix. The body contains (s_i s_j)_(i < j) for all signs s in {-1, 1}^p.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ class Elliptope(Body):
         return points
 
     def centroid(self) -> FloatArray:
-        """0: to flip the signs of row and column i maps the body to itself and negates R_ij."""
+        """0, because a flip of the signs of row and column i keeps the body and negates R_ij."""
         return np.zeros(self.dimension)
 
     def entry_variances(self) -> FloatArray:
@@ -151,7 +150,7 @@ class Elliptope(Body):
         return np.full(self.dimension, 1 / (self.order + 1))
 
     def second_moment(self) -> FloatArray:
-        """Diagonal, see `entry_variances`; the symmetry under sign flips makes covariances 0."""
+        """The diagonal matrix of `entry_variances`; sign flips show that covariances are 0."""
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:

@@ -1,7 +1,7 @@
 """Images of the elliptope under linear maps with orthogonal columns.
 
-If the columns have suitable lengths, the nearest point of the image is found from the psd matrix of
-given diagonal that is nearest to another matrix. `geomdp.bodies.conic.projection` finds it.
+If the columns have suitable lengths, projection on the image reduces to finding the nearest
+positive semidefinite (psd) matrix with a given diagonal (`geomdp.bodies.conic.projection`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class MappedElliptope(Body):
     r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries
     X_ij = (w_i w_j)^(1/2) R_ij is psd and has the diagonal w. The squared distance of two images is
     half the squared Frobenius distance of their matrices X. To project on the image therefore means
-    to find the nearest psd matrix with diagonal w. All two-way tables of d two-level columns have
-    such a T, with w proportional to (d - 1, 1, .., 1), because each single sign occurs in d - 1
-    tables and each product of two signs occurs in one table.
+    to find the nearest psd matrix with diagonal w. The answers to all two-way tables of d two-level
+    columns have this form, with w proportional to (d - 1, 1, .., 1), because each single sign
+    occurs in d - 1 tables and each product of two signs occurs in one table.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class MappedElliptope(Body):
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
     def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The v with T v nearest to u, for rows u of (b, m), and the distances (b,) of T v to u."""
+        """For each row u of (b, m): the v with T v nearest to u, and the distance of T v from u."""
         back = (self.matrix.T @ directions.T).T / self._stretch**2
         return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
 

@@ -25,8 +25,8 @@ from geomdp._typing import FloatArray
 DIAGONAL_ERROR = 1e-13
 #: Largest number of Newton steps; 5 to 10 are usual.
 MOST_STEPS = 200
-#: DECREASE: a step is accepted if theta falls by this share of the predicted decrease (Armijo's
-#: rule). REGULAR: the multiple of the identity that is added to the Hessian.
+#: `DECREASE`: a step is accepted if theta falls by this share of the predicted decrease (Armijo's
+#: rule). `REGULAR`: this multiple of the identity is added to the Hessian, which may be singular.
 DECREASE, REGULAR = 1e-4, 1e-10
 #: If a line search would need a step shorter than this share of the Newton step, it is limited by
 #: rounding, and Newton's method stops.
@@ -37,12 +37,11 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
     """The psd matrix X (p, p) with diagonal b > 0 that is nearest to a symmetric matrix G.
 
     The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
-    diagonal of the last iterate differs from b by rounding; multiplication by a diagonal matrix
-    from both sides corrects that. Cost: one eigendecomposition per Newton step and two matrix
-    products per conjugate gradient step, O(p^3) each.
+    diagonal of the last iterate differs from b by rounding errors, which multiplication by a
+    diagonal matrix from both sides corrects. Cost: one eigendecomposition per Newton step and two
+    matrix products per conjugate gradient step, O(p^3) each.
     """
-    # The diagonal of G may be replaced: that only shifts y, because theta depends on G + Diag y.
-    # Choose b.
+    # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
     shift = np.zeros(len(diagonal))
     value, gradient, parts = _dual(target, shift, diagonal)
@@ -94,6 +93,7 @@ def _newton_step(
     values, vectors = parts
     positive = np.maximum(values, 0.0)
     gaps = values[:, None] - values[None, :]
+    # Eigenvalues that differ only by rounding errors count as equal.
     same = np.abs(gaps) <= 1e-14 * float(np.abs(values).max())
     slopes = np.where(
         same,

@@ -54,15 +54,15 @@ class PsdBox(MatrixBody):
         return np.asarray((lowest >= -tolerance * self.d) & (largest <= 1 + tolerance))
 
     def radius(self) -> float:
-        """d, at the sign matrices s s^T."""
+        """d, attained at the matrices s s^T for signs s."""
         return float(self.d)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """S R S, exact: R is uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX).
+        """Exact draws of S R S, R uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX).
 
-        Write M = D^(1/2) R D^(1/2) with D the diagonal of M. The Jacobian of this map is
-        prod D_ii^((d - 1) / 2). So D_ii = S_ii^2 is distributed as U^(2 / (d + 1)) and is
-        independent of R.
+        S is diagonal, and the U_i are uniform on [0, 1]. Write M = D^(1/2) R D^(1/2), where D is
+        the diagonal of M. The Jacobian of this map is prod D_ii^((d - 1) / 2). So D_ii = S_ii^2 is
+        distributed as U^(2 / (d + 1)) and is independent of R.
         """
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
         rows, columns = np.triu_indices(self.d)

@@ -38,7 +38,7 @@ class HighestMoments(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """The variable S of a program, and its constraint on sums of entries, with multipliers z."""
+    """The variable S of a program, and the constraint on sums of its entries (multipliers z)."""
 
     variable: Any
     sums: Any
@@ -51,7 +51,7 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MomentMatrix:
-    """The matrix M(z)_ab = z_T with ones on the diagonal; T is A_a without A_b and vice versa."""
+    """The matrix M(z)_ab = z_T with T the symmetric difference of A_a and A_b; M(z)_aa = 1."""
 
     sets: Sequence[tuple[int, ...]]  # the distinct sets A_1..A_p of attribute numbers, 2 to 200
 
@@ -100,8 +100,8 @@ class MomentMatrix:
     def _program(self) -> KeptProblem:
         """Minimise tr S over psd S whose entries for each T add up to -w_T, for a parameter w.
 
-        For such S, <S, M(z)> = tr S - <w, z>. This is >= 0, so tr S is an upper bound on <w, z>.
-        The multipliers of the constraints on the sums are a maximiser z.
+        By the constraints, <S, M(z)> = tr S - <w, z>. Since <S, M(z)> >= 0 for psd M(z), tr S is an
+        upper bound on <w, z>. The multipliers of the constraints are a maximiser z.
         """
         import cvxpy as cp
 

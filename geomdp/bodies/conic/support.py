@@ -2,10 +2,10 @@
 
     max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
 
-is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by g_i / ||g_i|| with
-g_i = sum_j C_ij v_j, which is the best v_i for the other rows as they are. If V has more than
-sqrt(2 p) columns, then for almost all C no other points than global maxima are stable, and the
-steps converge linearly from almost every start. The dual value
+is solved in factored form R = V V^T with p unit rows v_i. One step replaces v_i by g_i / ||g_i||
+with g_i = sum_j C_ij v_j. This is the best v_i if the other rows are fixed. If V has more than
+sqrt(2 p) columns, then for almost all C only global maxima are stable, and the steps converge
+linearly from almost every start. The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
 
@@ -28,7 +28,7 @@ from geomdp._numerics.compilation import numba
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
-#: The steps stop when the dual value exceeds the value of V by at most this share of the former.
+#: The steps stop when the dual value exceeds the value of V by at most this share of itself.
 GAP = 1e-9
 #: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000

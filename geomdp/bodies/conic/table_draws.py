@@ -1,10 +1,11 @@
-"""Compiled draws of one- and two-way tables, with events represented by vectors.
+"""Compiled functions that draw one- and two-way tables, with events represented by vectors.
 
 An event is "column i has level a". A column of l levels is represented by l orthogonal vectors y_a
-in R^(1 + f) that add up to e_0, with |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The inner
-products of the vectors of two columns form their two-way table. Columns are drawn in turn. After
-each column, the violations of the inequalities between this column and earlier ones are added up.
-Most draws that are rejected are therefore rejected before all columns are drawn.
+in R^(1 + f) that add up to the first unit vector e_0. They satisfy |y_a|^2 = <y_a, e_0> = m_a, the
+share of level a. The number f is P + 1 for the P of `TableMoments`. The inner products of the
+vectors of two columns form their two-way table. Columns are drawn in turn. After each column, the
+violations of the inequalities between this column and earlier columns are added up. Most draws that
+are rejected are therefore rejected before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
-    """Fill `vectors` (l, 1 + f): shares from a symmetric Dirichlet, then a random frame.
+    """Fill `vectors` (l, 1 + f) with shares from a symmetric Dirichlet law and a random frame.
 
     Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
     uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
@@ -93,8 +94,8 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
     """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
-    Numbers are those of tested events. `first` holds the shares of records with both a and c,
-    `second` those with both b and c. For the inequalities see `TableMoments`.
+    a, b and c are numbers of tested events. `first` holds the shares of records with both a and c,
+    and `second` the shares with both b and c. For the inequalities see `TableMoments`.
     """
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
@@ -111,9 +112,10 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
     """`total` plus the violations between column i and the columns before it.
 
-    It returns early as soon as the sum is above `limit`. `tested` is the result of `_prepared`: the
-    result of `_tested`, and two arrays (t, t) and (t,) for the entries of `cells` between tested
-    events and on the diagonal. The rows of column i are filled here.
+    The function returns as soon as the sum is above `limit`. `tested` is the result of `_prepared`.
+    It consists of the result of `_tested` and of two arrays for t tested events: an array (t, t) of
+    the entries of `cells` between tested events, and an array (t,) of those on the diagonal. The
+    rows of column i of these arrays are filled here.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
@@ -159,7 +161,7 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
     """Fill `tables` (n, L, L) with draws whose total violation is at most `limit`.
 
     Entry (a, b) is the inner product of the vectors of events a and b. The blocks off the diagonal
-    are the two-way tables. The diagonal holds the shares; the rest of its blocks is 0.
+    are the two-way tables. The blocks on the diagonal are the diagonal matrices of the shares.
     """
     size, columns = tables.shape[1], len(starts) - 1
     order = size - columns

@@ -29,9 +29,9 @@ class TableMoments(Body):
 
     Let e_i(x) be the unit vector of the level that record x has in column i. The body contains the
     tables (e_i(x), e_i(x) e_j(x)^T) of every record x. It consists of all shares m_i (non-negative,
-    sum 1) and tables M_ij with row sums m_i and column sums m_j for which the matrix of order
-    L = sum l_i with blocks M_ij, and M_ii = diag(m_i), is positive semidefinite (psd). For d
-    columns of two levels the body is the elliptope of order d + 1, up to a linear map.
+    sum 1) and tables M_ij with row sums m_i and column sums m_j that satisfy one condition: the
+    matrix of order L = sum l_i with blocks M_ij, and M_ii = diag(m_i), is positive semidefinite
+    (psd). For d columns of two levels this is the elliptope of order d + 1, up to a linear map.
 
     A finite `violation` cuts the body. The inequalities are M_ij(a, b) >= 0, and for events a, b, c
     of three columns the triangle inequalities
@@ -40,9 +40,9 @@ class TableMoments(Body):
 
     where the second one also holds with b and with c in the role of a. The amounts by which a point
     violates them must add up to at most `violation`. The tables of a record violate none. The cut
-    body is convex: let l_k be the affine functions on the left of the inequalities. The total
-    violation is the sum of max(0, -l_k), a convex function, and the cut body is the part of the
-    uncut body on which this function is at most `violation`.
+    body is convex: let f_k be the affine functions on the left of the inequalities. The total
+    violation is the sum of max(0, -f_k), which is a convex function. The cut body is the part of
+    the uncut body on which this function is at most `violation`.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
     H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are
@@ -133,7 +133,7 @@ class TableMoments(Body):
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Numbers of the two contrasts that each coordinate of a two-way table is a product of."""
+        """Numbers of the two contrasts whose product gives each coordinate of a two-way table."""
         column = self._columns
         rows, columns = np.nonzero(column[:, None] < column)
         order = np.lexsort((columns, rows, column[columns], column[rows]))
@@ -209,7 +209,7 @@ class TableMoments(Body):
         """Exact: Dirichlet shares and random orthonormal frames, with rejection if the body is cut.
 
         Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. By the Schur complement of the constant 1, the
-        moment matrix is psd if and only if the matrix of order P is psd that has the blocks
+        moment matrix is psd if and only if the matrix of order P with the following blocks is psd:
         H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T off the diagonal and S_i on it. Write these blocks
         as S_i^(1/2) R_ij S_j^(1/2), R_ii = I; the condition is that R is psd. The Jacobian from R
         to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is l_i times the product of the
@@ -244,7 +244,7 @@ class TableMoments(Body):
             yield tables
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the coordinates of uniform points of the uncut body; uncorrelated.
+        """Variances (r,) of the uncorrelated coordinates of uniform points of the uncut body.
 
         A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i a_i + 1)), where
         a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A coordinate of
@@ -264,11 +264,11 @@ class TableMoments(Body):
         """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
         All coordinates of a block have the same variance under the uniform distribution, even if
-        the body is cut. Estimates of their variances can therefore be averaged. Proof: to permute
-        the levels of a column maps the body to itself. Under these permutations the contrasts of a
-        column, and the products of contrasts of a pair of columns, are irreducible representations,
-        and no two of them are isomorphic. By Schur's lemma the coordinates are uncorrelated, and
-        the variance is the same within a block.
+        the body is cut. Estimates of their variances can therefore be averaged. Proof: permutations
+        of the levels of a column map the body to itself. Under these permutations the contrasts of
+        a column, and the products of contrasts of a pair of columns, are irreducible
+        representations, and no two of them are isomorphic. By Schur's lemma the coordinates are
+        uncorrelated, and the variance is the same within a block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
@@ -285,7 +285,7 @@ class TableMoments(Body):
         """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
 
         B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the normalising constant of the Dirichlet density
-        of m_i. The multivariate gamma functions Gamma_q come from those of Wishart densities.
+        of m_i. Multivariate gamma functions Gamma_q are the constants of Wishart densities.
         `MissingOracle` for a cut body.
         """
         if self.cut:

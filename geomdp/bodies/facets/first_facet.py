@@ -7,7 +7,7 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Pivots below this share of the largest possible one are never used.
+#: Pivots below this share of the largest possible pivot are never used.
 PIVOT = 1e-7
 #: Singular values of the vertices below this share of the largest count as rounding errors.
 DEGENERATE = 1e-13
@@ -34,7 +34,8 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
     ``ValueError`` if the rows do not span R^m.
     """
     count, dimension = vertices.shape
-    # The triangular factor has the singular values and right singular vectors of the vertices.
+    # The triangular factor of the QR decomposition has the same singular values and right singular
+    # vectors as the vertices.
     factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
     _, singular, rows = np.linalg.svd(factor, full_matrices=False)
     rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
@@ -47,12 +48,13 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """A vertex z of the polar body, given by the R rows whose bounds are tight, and their signs.
+    """Find a vertex z of the polar body; return the R rows with tight bounds at z, and their signs.
 
     `columns` (N, R) has the vertices of the body as rows. If `lower` is 1, the polar body is
-    {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. From z = 0 on, z moves in a
-    random direction until a bound is tight. It then moves in directions in which all tight bounds
-    stay tight, until there are R of them. ``ValueError`` if the vertices do not surround 0.
+    {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. The search starts at z = 0
+    and moves z in a random direction until a bound is tight. It then moves z in random directions
+    in which all tight bounds stay tight, until R bounds are tight. Raises ``ValueError`` if the
+    vertices do not surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())
