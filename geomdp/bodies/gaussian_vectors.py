@@ -16,9 +16,9 @@ from geomdp.bodies.point_lists import common_edge
 SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
-#: Trapezoid rule for `mean_norm` on y in [-45, 45]: the integrand decays like e^-|y|, so the tails
-#: are below 1e-19. For |Im y| <= pi/4 it is analytic and no larger than on the real line, so step
-#: 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
+#: `mean_norm` uses the trapezoid rule on y in [-45, 45]. The integrand decays like e^-|y|, so the
+#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic and no larger than on the
+#: real line, so a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
 #: Absolute and relative accuracy that adaptive quadrature must reach.
 QUADRATURE_TOLERANCE = 1e-13
@@ -110,8 +110,8 @@ def regular_simplex_width(vertices: FloatArray) -> float | None:
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:
     """Integral over t > 0 of a function that falls from 1 to 0 near `knee` > 0.
 
-    The integral is cut off at knee + 10. Beyond that point the function is at most
-    N P(|g| > knee + 10) < exp(-50), because N is at most exp(knee^2 / 2).
+    The integral is cut off at knee + 10. Let N be the number of Gaussian variables g. Beyond the
+    cut the function is at most N P(|g| > knee + 10) < exp(-50), because N <= exp(knee^2 / 2).
     """
     from scipy.integrate import quad  # slow to import, and few bodies need it
 

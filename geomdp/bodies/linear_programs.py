@@ -24,7 +24,7 @@ LP_TOLERANCE = 1e-9
 
 
 class SolverError(RuntimeError):
-    """A solver stopped before it reached the accuracy asked for.
+    """A solver stopped before it reached the required accuracy.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class SolverError(RuntimeError):
 
 
 class ConicProgram:
-    """min {costs @ w : columns @ w = y, w >= 0} for many y, with its dual solution.
+    """The program min {costs @ w : columns @ w = y, w >= 0}, solved for many y, and its dual.
 
-    Columns, costs and y are scaled by their largest modulus before they reach HiGHS, so bodies of
-    any size are solved to the same relative accuracy. Columns (r, N) and costs (N,) are finite, of
-    either sign. The HiGHS model is built at the first solve and kept. Pickles and copies of the
-    object leave it out and build their own.
+    Columns, costs and y are scaled by their largest modulus before they reach HiGHS. So programs of
+    bodies of any size are solved to the same relative accuracy. Columns (r, N) and costs (N,) are
+    finite, of either sign. The HiGHS model is built at the first solve and kept. Pickles and copies
+    of the object do not contain the model and build it again.
     """
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
@@ -57,8 +57,8 @@ class ConicProgram:
         """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
 
         If the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and nothing
-        is solved. `SolverError` if HiGHS proves neither optimality nor infeasibility, or if the
-        program is unbounded below, that is, if the dual is infeasible.
+        is solved. Raises `SolverError` if HiGHS proves neither optimality nor infeasibility, or if
+        the program is unbounded below, that is, if the dual is infeasible.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -117,17 +117,17 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 def origin_depth(points: FloatArray) -> float:
     """How evenly 0 can be written as a weighted mean of `points` (N, r): from 0 to 1.
 
-    The depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, or 0 if 0 is outside the hull. It
-    is above 0 iff 0 is in the interior of the hull, relative to the linear span of the points. If
-    that interior contains a ball about 0 whose radius is q times the largest norm of a point, the
-    depth is at least q / (1 + q).
+    For points p_i, the depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s} over weights a and
+    numbers s, or 0 if 0 is outside the hull. It is above 0 iff 0 is in the interior of the hull,
+    relative to the linear span of the points. If the hull contains a ball of this span about 0
+    whose radius is q times the largest norm of a point, the depth is at least q / (1 + q).
     """
     if points.shape[1] == 0:
         return 1.0
     size = float(np.abs(points).max()) or 1.0
     lifted = np.hstack([points / size, np.ones((len(points), 1))])
-    # Write a = b + s with b >= 0. Then N s is one more variable, and its column is the mean of the
-    # others.
+    # Write a = b + s with b >= 0. Then N s is one more variable, and its column is the mean of all
+    # other columns.
     columns = np.vstack([lifted, lifted.mean(axis=0)]).T
     costs = np.append(np.zeros(len(points)), -1.0)
     target = np.append(np.zeros(points.shape[1]), 1.0)
@@ -147,10 +147,10 @@ def surround(normals: FloatArray) -> bool:
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
-    Rows have length 1. The rows whose hyperplanes are nearest to 0 are taken, in doubling numbers,
-    until the set P that they describe is bounded. A row is redundant if its offset is larger than
-    the norm of every point of P. If P is empty, so is the whole set, and only the rows of P are
-    kept. If all rows are needed to make P bounded, all are kept.
+    Rows have length 1. Let P be the set described by the rows whose hyperplanes are nearest to 0.
+    The number of these rows is doubled until P is bounded. Any other row is redundant if its offset
+    is larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
+    rows of P are kept. If all rows are needed to make P bounded, all are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)
@@ -174,7 +174,8 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
 
     A row is slack if some point of the set satisfies it strictly; the other rows hold with equality
-    on the whole set. None if the set is empty. Both come from the homogenised program
+    on the whole set. The result is None if the set is empty. The point and the slack rows come from
+    the homogenised program
 
         max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},
 

@@ -73,7 +73,7 @@ class VertexGauge:
         if along.any():
             starts, ways = points[along] @ self._basis, directions[along] @ self._basis
             # Shoot both ends in one batch, so that later rays can start from the facets of earlier
-            # ones.
+            # rays.
             both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
             backward, high[along] = np.split(both.times, 2)
             low[along] = -backward
@@ -94,7 +94,7 @@ class PolytopeByRays(Body):
         """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points lie in the affine hull, with gauge <= 1 + `tolerance` about `_centre`."""
+        """Whether points are in the affine hull, with gauge about `_centre` <= 1 + `tolerance`."""
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis

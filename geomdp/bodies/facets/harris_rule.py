@@ -12,10 +12,10 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Slack of the ratio test: far below the perturbation of the bounds, far above the rounding of
-#: <z, v_i>.
+#: Tolerance of the ratio test. It is far below the perturbation of the bounds, and far above the
+#: rounding errors of <z, v_i> for the vertices v_i.
 HARRIS_SLACK = 1e-11
-#: Number of running extremes: 32 float64 fill 4 registers of 512 bits or 8 of 256.
+#: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
 LANES = 32
 #: Flags of LLVM: sums and extremes may be taken in any order; infinities keep their meaning.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -37,7 +37,7 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Length of the step until the product meets its bound, and how much the slack adds to it.
+    """Length of the step until the product meets its bound, and what the tolerance adds to it.
 
     The product changes by `slope` per unit of length. The length is infinite for a positive slope
     of at most `rising`, and for a negative slope of modulus at most `falling`.

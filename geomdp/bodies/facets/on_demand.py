@@ -4,8 +4,8 @@ A ray is first shot in the hull of the extreme points known so far, which lies i
 z be the normal of the facet that the ray meets. If the extreme point of the body in direction z is
 not beyond this facet, the facet is a facet of the body. Otherwise that extreme point joins the
 known points, and the ray is shot again. Every round adds a new extreme point or ends the search, so
-a polytope needs finitely many rounds: in practice about as many as there are vertices near the
-rays. Known points are kept from call to call.
+a polytope needs finitely many rounds. In practice, their number is about the number of vertices
+near the rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class OracleShooter:
         """Where the rays p + t u, t >= 0, leave the body; see `RayShooter.exits`."""
         apart = points.any(axis=1)
         if apart.any():
-            # A ray can start only inside the hull of known points. Rays from 0 through the points
-            # make that hull grow until it contains them.
+            # A ray can start only inside the hull of known points. Therefore first shoot rays from
+            # 0 through `points`. They make the hull grow until it contains `points`.
             self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
         return self._shoot(points, directions, enough=np.inf)
 
@@ -89,7 +89,7 @@ class OracleShooter:
     def _learn(self, normals: FloatArray) -> BoolArray:
         """Add extreme points beyond the facets with `normals` (b, r).
 
-        Returns for each facet whether there was such a point.
+        Returns for each facet whether an extreme point is beyond it.
         """
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
@@ -124,8 +124,8 @@ def independent_points(body: Body) -> FloatArray:
         heights = np.abs((ends - found[0]) @ direction)
         if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
             raise ValueError(
-                f"body must have dimension {size}, that of the affine hull it declares; its "
-                f"extreme points span {k} dimensions only"
+                f"body must have dimension {size}, like the affine hull that it declares, but its "
+                f"extreme points span {k} dimensions"
             )
         found[k + 1] = ends[np.argmax(heights)]
         spanned[k] = _across(spanned[:k], (found[k + 1] - found[0]) @ hull.basis)
@@ -134,6 +134,6 @@ def independent_points(body: Body) -> FloatArray:
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
     """The part of `vector` (r,) that is orthogonal to orthonormal `rows` (k, r), of length 1."""
-    for _ in range(2):  # the second pass removes the rounding of the first
+    for _ in range(2):  # the second pass removes the rounding errors of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

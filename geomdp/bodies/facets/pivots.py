@@ -19,7 +19,7 @@ from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepe
 #: A coordinate counts as negative if it is below minus this share of the sum of the moduli of all
 #: coordinates.
 NEGATIVE = 1e-11
-#: Pivots between two recomputations of the inverse.
+#: Number of pivots between two recomputations of the inverse.
 REFACTOR = 100
 #: The pivot is computed twice, from its row and from its column. If the two values differ by more
 #: than this share, the inverse has become inaccurate and is recomputed.
@@ -28,8 +28,8 @@ DISAGREEMENT = 1e-6
 #: compared, and at most half as many as there are vertices: the comparison then costs no more than
 #: one pivot.
 POOL = 512
-#: Largest number of pivots per ray and dimension. With the steepest edge, about 6 suffice from the
-#: first facet.
+#: Largest number of pivots per ray and dimension. With the steepest edge, a ray that starts at the
+#: first facet needs about 6 pivots per dimension.
 PIVOTS_PER_DIMENSION = 200
 #: On the second try of a ray, pivots below this share of the largest one are not used.
 CAREFUL_PIVOT = 1e-5
@@ -71,8 +71,8 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
     """Coordinates in the b_k, (m,), of the point where the ray meets the hyperplane of the facet.
 
-    If the ray is parallel to the hyperplane or moves away from it, the coordinates of its
-    direction.
+    If the ray is parallel to the hyperplane or moves away from it, the result is the coordinates of
+    the direction of the ray.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -99,7 +99,7 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
-    """Replace vertex b_k, k = `leaving`, by one with coordinates `column` in the b_k.
+    """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in the b_k.
 
     The inverse and the coordinates of the ray change by rank-one updates.
     """
@@ -176,9 +176,8 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
     rest = np.empty(len(facet.basis))
     for k in range(len(rest)):
         rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
-    normal += (
-        rest @ facet.inverse
-    )  # one step of refinement: the inverse was updated, not recomputed
+    # One step of refinement, because the inverse was updated many times and is not exact.
+    normal += rest @ facet.inverse
     values = columns @ normal
     height = values.max()
     if two_sided:

@@ -27,10 +27,10 @@ update of the inverse, O(m^2).
 * The ratio test is that of Harris (1973): of the vertices that become tight within a tolerance far
   below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* The facets found last in the same call are kept. Every ray starts from the one that it meets
-  first. If the pivots of a ray fail, they are tried again from the first facet, with larger pivots
-  and a more frequently recomputed inverse. If they fail again, HiGHS solves the linear program of
-  the ray.
+* The facets found last in the same call are kept. Every ray starts from the kept facet that it
+  meets first. If the pivots of a ray fail, they are tried again from the first facet, with larger
+  pivots and a more frequently recomputed inverse. If they fail again, HiGHS solves the linear
+  program of the ray.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
 represent K - K, although K - K can have almost N^2 vertices.
@@ -62,7 +62,7 @@ class Exits:
     """Where a batch of b rays leaves a body with 0 inside.
 
     The body lies in {x : <z, x> <= 1} for each normal z, and touches this halfspace: its support
-    function is h(z) = 1. Where neither pivots nor HiGHS found the exit, times and normals are NaN.
+    function is h(z) = 1. If neither pivots nor HiGHS found an exit, its time and normal are NaN.
     """
 
     #: (b,): the largest t with p + t u in the body. It is below the true value by at most rounding,
@@ -86,7 +86,7 @@ class RayShooter:
     #: Products of the columns with a facet normal lie in [-lower, 1]. `lower` is 1 for hulls of the
     #: columns and their negatives, and infinity for conv(v_i).
     lower: float
-    #: Whether the body is twice the section {last coordinate = 0} of the hull, or the hull itself.
+    #: True if the body is twice the section {last coordinate = 0} of the hull; False for the hull.
     section: bool
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
@@ -113,7 +113,8 @@ class RayShooter:
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
                 raise ValueError(
-                    f"vertices must surround 0: the ray from their mean to 0 leaves at {leaves:g}"
+                    "vertices must surround 0: the ray from their mean, which reaches 0 at t = 1, "
+                    f"leaves their hull at t = {leaves:g}"
                 )
         return cls(columns, whitening, lower=np.inf, section=False)
 
@@ -156,7 +157,7 @@ class RayShooter:
         return Exits(left / reach, normals, pivots, converged)
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
-        """The facet normal (R,) from HiGHS, for a ray on which the pivots failed; None if it fails.
+        """The facet normal (R,) by HiGHS, for a ray whose pivots failed; None if HiGHS fails too.
 
         The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
         over the columns c_i, and their negatives if `lower` is 1. Its dual solution is a positive

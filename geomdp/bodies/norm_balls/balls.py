@@ -72,7 +72,7 @@ class Ball(NormBall):
         return ball_chord(points / self.r, directions / self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The points themselves inside, and r x / ||x|| outside."""
+        """x for points x inside the ball, and r x / ||x||_2 for points outside."""
         norms = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
@@ -89,7 +89,7 @@ class Ball(NormBall):
         return Ball(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """An ellipsoid."""
+        """The ellipsoid with root r times the matrix."""
         return Ellipsoid(self.r * matrix)
 
     def gaussian_width(self) -> float:
@@ -154,11 +154,11 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Soft threshold points of l1 norm above r to l1 norm r. Sorting finds the threshold."""
+        """Soft thresholding of points outside to l1 norm r. Sorting finds the threshold."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """r x / (||x||_1 + E), x Laplace and E exponential; exact (SAM-4 with p = 1)."""
+        """r x / (||x||_1 + E) for Laplace entries of x and exponential E; exact (SAM-4, p = 1)."""
         return self.r * lp_ball_points(n, self.m, 1.0, rng)
 
     def second_moment(self) -> FloatArray:

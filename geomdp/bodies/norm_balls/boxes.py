@@ -33,7 +33,7 @@ class Box(Body):
     Raises
     ------
     ValueError
-        If the shapes differ, or an entry of `lower` is above that of `upper`.
+        If the shapes differ, or if an entry of `lower` is above the same entry of `upper`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Box(Body):
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """upper_i where u_i > 0, else lower_i."""
+        """The corner with entries upper_i if u_i > 0, else lower_i."""
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ class Box(Body):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends (lo, hi): the largest steps along u and -u before an entry leaves its interval.
 
-        Both are 0 if u has a component along a flat axis.
+        Both ends are 0 if u has a component along an axis on which the box has width 0.
         """
         ends = []
         for way in (-directions, directions):
@@ -137,7 +137,7 @@ class Box(Body):
         return -ends[0], ends[1]
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Each entry moved to the nearest point of its interval."""
+        """Move each entry to the nearest point of its interval."""
         return np.clip(points, self.lower, self.upper)
 
     def radius(self) -> float:
@@ -181,7 +181,7 @@ class Box(Body):
         return None
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A box if each row of the matrix has one nonzero entry, in its own column; else None."""
+        """A box if each row has one nonzero entry and no two rows share a column; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None
@@ -190,7 +190,7 @@ class Box(Body):
         return Box(np.minimum(*ends), np.maximum(*ends))
 
     def gaussian_width(self) -> float:
-        """Sum of the widths over sqrt(2 pi)."""
+        """Sum of the widths divided by sqrt(2 pi)."""
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float:
@@ -203,7 +203,7 @@ class Box(Body):
 def axes_of(matrix: FloatArray) -> IntArray | None:
     """Column (k,) of the one nonzero entry of each row of (k, m).
 
-    None if a row has none or more than one, or if two rows share a column.
+    None if a row has no nonzero entry or several, or if two rows share a column.
     """
     nonzero = matrix != 0
     columns = np.argmax(nonzero, axis=1)

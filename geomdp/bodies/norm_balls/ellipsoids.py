@@ -28,7 +28,7 @@ class Ellipsoid(Body):
     Parameters
     ----------
     root : (m, r) array
-        Any matrix; its rank is the dimension of the ellipsoid, which is {0} for r = 0.
+        Any matrix; its rank is the dimension of the ellipsoid. For r = 0 the ellipsoid is {0}.
         The ellipsoid {z : z^T S^(-1) z <= 1} has the root S^(1/2).
 
     Raises
@@ -73,8 +73,9 @@ class Ellipsoid(Body):
     def _lengths(self) -> FloatArray:
         """Semi-axis lengths (rank,), longest first.
 
-        If the columns of the root are orthogonal, as in most workloads, these are their lengths.
-        The decomposition takes some twenty times as long as the products that show this.
+        If the columns of the root are orthogonal, as for most workloads, the semi-axis lengths are
+        the lengths of the columns. The singular value decomposition takes about twenty times as
+        long as the test for orthogonality.
         """
         size = float(np.abs(self.root).max(initial=0.0)) or 1.0
         columns = self.root / size  # so that squares neither underflow nor overflow
@@ -106,7 +107,7 @@ class Ellipsoid(Body):
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 with w = root^T u; 0 where w = 0, as every point is then a maximiser."""
+        """root w / ||w||_2 for w = root^T u; 0 if w = 0, when every point is a maximiser."""
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
@@ -146,7 +147,7 @@ class Ellipsoid(Body):
         return np.asarray(self.root @ self.root.T / (self.effective_dimension + 2))
 
     def volume(self) -> float:
-        """kappa_rank times the product of the semi-axes."""
+        """The volume of the unit ball of dimension rank times the product of the semi-axes."""
         lengths = self._lengths
         return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
 
@@ -161,11 +162,11 @@ class Ellipsoid(Body):
         return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]
 
     def difference(self) -> Body:
-        """The ellipsoid of twice the root."""
+        """The ellipsoid with twice the root."""
         return Ellipsoid(2 * self.root)
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The ellipsoid of the image of the root."""
+        """The ellipsoid with the root matrix @ root."""
         return Ellipsoid(matrix @ self.root)
 
     def gaussian_width(self) -> float:
@@ -173,7 +174,7 @@ class Ellipsoid(Body):
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """l2 over the shortest semi-axis; None for a single point."""
+        """l2 divided by the shortest semi-axis; None if the ellipsoid is a single point."""
         del l1
         lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None

@@ -41,9 +41,9 @@ class NormBall(Body):
         return self.m
 
     def radius(self) -> float:
-        """Largest Euclidean norm: r for p <= 2, at points on the axes, and else m^(1/2 - 1/p) r.
+        """Largest Euclidean norm: r for p <= 2, and m^(1/2 - 1/p) r for p above 2.
 
-        For p above 2 it is attained on the diagonals.
+        It is attained on the axes for p <= 2, and on the diagonals for p above 2.
         """
         return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
 
@@ -52,7 +52,7 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The norm by power cones; CVXPY rounds p to a fraction of denominator at most 1024."""
+        """A bound on the norm, by power cones; CVXPY rounds p to a denominator of at most 1024."""
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
@@ -61,7 +61,7 @@ class NormBall(Body):
         """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
 
         For p <= 2 the bound is Littlewood's inequality: log ||x||_p is convex in 1/p. For p above 2
-        it is ||x||_p <= ||x||_2, because ||x||_p decreases in p.
+        the bound follows from ||x||_p <= ||x||_2, because ||x||_p decreases in p.
         """
         share = max(2 / self.p - 1, 0.0)
         return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
@@ -173,7 +173,8 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
 
     If the g_i are independent with density proportional to e^(-|g|^p), and X ~ Exp(1), then
     g / (sum |g_i|^p + X)^(1/p) is uniform. Each |g_i| is drawn as G^(1/p) U with G ~ Gamma(1 + 1/p)
-    and U uniform on [0, 1]. The simpler |g_i| = Gamma(1/p)^(1/p) would underflow for large p.
+    and U uniform on [0, 1]. The simpler draw G^(1/p) with G ~ Gamma(1/p) would underflow for large
+    p.
     """
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)

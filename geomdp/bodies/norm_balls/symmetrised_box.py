@@ -17,10 +17,11 @@ from geomdp.bodies.oracles import Facets
 class SymmetrisedBox(Body):
     """conv(B u -B) for the box B = [0, u_1] x ... x [0, u_m].
 
-    With y_i = x_i / u_i it is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}. In the coordinates y it is
-    the image of the cube [0, 1]^(m+1) under c -> (c_i - c_0)_i. For u = (1, ..., 1) it is the
-    neighbour body of one-way marginals under add/remove adjacency. Support, gauge, facets, exact
-    uniform samples, moments and volume have closed forms, O(m) per point.
+    With y_i = x_i / u_i it is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where a_+ = max(a, 0) and
+    a_- = max(-a, 0). In the coordinates y it is the image of the cube [0, 1]^(m+1) under
+    c -> (c_i - c_0)_i. For u = (1, ..., 1) it is the neighbour body of one-way marginals under
+    add/remove adjacency. Support, gauge, facets, exact uniform samples, moments and volume have
+    closed forms and cost O(m) per point.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals e_i / u_i - e_j / u_j, where x_i / u_i is the largest ratio, x_j / u_j the least.
+        """Normals e_i / u_i - e_j / u_j for the largest ratio x_i / u_i and the smallest x_j / u_j.
 
-        The first term is left out unless the largest ratio is above 0. The second term is left out
-        unless the smallest ratio is below 0.
+        The first term is used only if the largest ratio is above 0, and the second term only if the
+        smallest ratio is below 0.
         """
         ratios = points / self.upper
         rows = np.arange(len(ratios))
@@ -98,11 +99,11 @@ class SymmetrisedBox(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact, O(m) per draw.
 
-        The y with k given entries non-negative and the others negative have volume
-        k! (m - k)! / m!. There are m! / (k! (m - k)!) such sets for each k, so the number of
-        non-negative entries is uniform on 0..m. Given k, the largest positive part, the largest
-        negative part, and 1 minus their sum are Dirichlet(k, m - k, 1). The other entries are
-        uniform between 0 and the largest entry of their sign. (All of this is for y = x / u.)
+        Let y = x / u. The set of all y with k given entries non-negative and the others negative
+        has volume k! (m - k)! / m!. For each k, there are m! / (k! (m - k)!) choices of the k
+        entries. So the number of non-negative entries is uniform on 0..m. Given k, the largest
+        positive part, the largest negative part, and 1 minus their sum are Dirichlet(k, m - k, 1).
+        The other entries are uniform between 0 and the largest entry of their sign.
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)

@@ -41,8 +41,8 @@ def unit_ball_volume(dimension: int) -> float:
 def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
     """Independent uniform points (n, m) of the unit ball of R^m, m = `dimension`, exact.
 
-    The direction is that of a Gaussian vector. The norm is distributed as U^(1/m) for U uniform on
-    [0, 1], because P(norm <= s) = s^m.
+    The direction is the direction of a Gaussian vector. The norm is distributed as U^(1/m) for U
+    uniform on [0, 1], because P(norm <= s) = s^m.
     """
     points = rng.standard_normal((n, dimension))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -53,7 +53,7 @@ def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, 
     """Ends (lo, hi), (b,) each, of {t : ||x + t u||_2 <= 1} for rows x in the unit ball, u != 0.
 
     The ends are the roots of a quadratic polynomial. The root of larger modulus is computed by a
-    formula without cancellation, and the other root from the product of the two.
+    formula without cancellation, and the other root from the product of the two roots.
     """
     square = np.einsum("bm,bm->b", directions, directions)
     slope = np.einsum("bm,bm->b", points, directions)

@@ -19,11 +19,11 @@ from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest relative error of a gauge in this library: that of ray shooting in V-polytopes.
+#: Largest relative error of a gauge in this library; it occurs in ray shooting in V-polytopes.
 GAUGE_ERROR = 1e-8
 #: Largest number of differences of answers that are checked one by one.
 MAX_PAIRS = 1 << 20
-#: Differences handed to a gauge at a time.
+#: Number of differences whose gauges are computed at a time.
 PAIR_ROWS = 1 << 14
 
 
@@ -57,10 +57,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Returns
     -------
     float
-        A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body: the largest gauge
-        found, or 1 if that is larger. It exceeds 1 only because gauges are rounded and have an
-        error. K-norm noise of t K has exactly the guarantee that noise of a body containing the
-        neighbour body has.
+        A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body. It is the largest
+        gauge found, but at least 1. It exceeds 1 only because computed gauges have errors. K-norm
+        noise of t K has exactly the guarantee that noise of a body containing the neighbour body
+        has.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     if points is None or not body.implements(Body.gauge):
         raise ValueError(
             f"body cannot be verified to contain the differences of neighbours: {body!r} lists no "
-            "hyperplanes, and to check the differences one by one it needs a gauge and the "
-            f"workload at most 2^20 different answers, got {workload!r}"
+            "hyperplanes. A check of the differences one by one needs a body with a gauge and a "
+            f"workload with at most 2^20 different answers, got {workload!r}"
         )
     if adjacency is Adjacency.ADD_REMOVE:
         return _largest_gauge(body, points) * (1 + GAUGE_ERROR)
@@ -143,7 +143,7 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     if count > MAX_PAIRS:
         raise ValueError(
             f"body cannot be verified to contain the differences of neighbours: {workload!r} has "
-            f"{count} pairs of different answers, of which at most 2^20 can be checked one by one"
+            f"{count} pairs of different answers, and at most 2^20 pairs can be checked one by one"
         )
     first, second = np.triu_indices(len(points), 1)
     blocks = (slice(start, start + PAIR_ROWS) for start in range(0, count, PAIR_ROWS))
@@ -163,5 +163,5 @@ def _listed_answers(workload: Workload) -> FloatArray | None:
 
 
 def _largest_gauge(body: Body, points: FloatArray) -> float:
-    # np.max returns NaN if a faulty gauge does, and the caller then raises. max() could drop it.
+    # If a faulty gauge returns NaN, np.max returns NaN and the caller raises. max() could drop NaN.
     return float(np.max(body.gauge(points)))

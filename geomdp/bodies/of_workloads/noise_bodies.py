@@ -28,16 +28,16 @@ INFLATION = 1e-9
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A symmetric body that contains the neighbour body, with a name and the reason.
+    """A symmetric body with a name, and the reason why it contains the neighbour body.
 
     Parameters
     ----------
     name : str
-        What the body is, in a few words.
+        The body in a few words.
     body : Body
         A body in R^m, for sums of answers (not divided by n).
     containment : str
-        Why it contains the differences of the sums of answers of all neighbours.
+        Why the body contains the differences of the sums of answers of all neighbours.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices: a list of one body, or of none if that is impossible.
+    """The neighbour body cut into simplices, as a list; an empty list if this is impossible.
 
-    It is impossible beyond the limits of `triangulate`, for example for all pairs of 5 columns (32
-    answers in dimension 15), or if rounding makes the simplices wrong. The other bodies of
-    `exact_noise_bodies` then take its place.
+    A cut is impossible beyond the limits of `triangulate`, for example for all pairs of 5 columns
+    (32 answers in dimension 15), or if rounding makes the simplices wrong. One of the other bodies
+    of `exact_noise_bodies` is then used.
     """
     from scipy.spatial import QhullError
 
@@ -96,7 +96,7 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The product of balls over orthogonal blocks; the one-dimensional blocks form one box."""
+    """The product of balls in orthogonal subspaces; one-dimensional subspaces share one box."""
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
@@ -119,7 +119,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: the block's bound, or that of listed answers if smaller."""
+    """Bound on ||basis^T Q(x)||_2: by the block or by listed answers Q(x), the smaller one."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
@@ -152,7 +152,7 @@ def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> li
 
 
 def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span and the l1 ball, with the workload's own diameters or radii."""
+    """The l2 ball in the span of the answers and the l1 ball, with the bounds of `norm_bounds`."""
     basis = neighbours.affine_hull().basis
     l1, l2 = norm_bounds(workload, adjacency)
     what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"

@@ -1,9 +1,10 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Means of products of signs over records form psd matrices (`sign_moments`). The set of all moments
-whose matrix is psd contains the sensitivity polytope. The maximum of a linear function over this
-set costs one semidefinite program of order p, instead of 2^d scores over the polytope. Projections
-use such outer bodies. Lower bounds never use them.
+Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
+The set of all moments whose matrix is psd contains the sensitivity polytope. To maximise a linear
+function over this set takes one semidefinite program of the order of the matrix. Over the polytope
+of d attributes, it takes 2^d scores. Projections use these outer bodies. Lower bounds never use
+them, because a lower bound for a larger body need not hold for the polytope.
 
 References
 ----------
@@ -34,7 +35,7 @@ from geomdp.workloads.structure.sign_products import sign_products
 
 @dataclass(frozen=True, eq=False)
 class MomentRelaxation(Body):
-    """The body {c + L z : M(z) psd}, M(z) a matrix of moments of signs.
+    """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs.
 
     `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
     which `geomdp.project` finds nearest points.
@@ -44,9 +45,9 @@ class MomentRelaxation(Body):
     matrix : MomentMatrix
         M.
     terms : sequence of dict
-        One dictionary for each coordinate of the body: a row of L and an entry of c. It maps a set
-        T, as an ascending tuple, to the coefficient of z_T. The value of the empty tuple is the
-        constant. Every T must occur in M.
+        One dictionary for each coordinate of the body: a row of L and an entry of c. A dictionary
+        maps sets T, as ascending tuples, to the coefficients of z_T. The value of the empty tuple
+        is the constant. Every T must occur in M.
 
     Raises
     ------
@@ -174,7 +175,7 @@ def _(workload: Marginals) -> Body:
     if workload.k == 1:
         return sensitivity_polytope(workload)
     sizes = range((workload.k + 1) // 2 + 1)
-    share = 0.5**workload.k  # prod (1 + s_i) / 2 over S is the mean of s_T over T within S
+    share = 0.5**workload.k  # prod (1 + s_i) / 2 over S is the mean of s_T over all subsets T of S
 
     def term(subset: IntArray) -> dict[tuple[int, ...], float]:
         inside = tuple(int(i) for i in subset)
@@ -187,7 +188,7 @@ def _(workload: Marginals) -> Body:
 @moment_relaxation.register
 def _(workload: Parities) -> Body:
     d, k = workload.d, workload.k
-    if k in (1, d):  # a cube, and the segment of a single query
+    if k in (1, d):  # a cube for k = 1, and a segment for k = d, which has a single query
         return sensitivity_polytope(workload)
     if k == 2:
         return Elliptope(d)
