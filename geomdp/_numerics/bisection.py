@@ -40,7 +40,7 @@ def _bracket(
 ) -> tuple[float, float]:
     """Halve [low, high] until its ends are adjacent floats or relatively `tolerance` apart.
 
-    `above` is taken to be false at `low` and true at `high`. This also holds for the ends returned.
+    `above` is taken to be false at `low` and true at `high`. The returned ends have this property.
     """
     while high - low > tolerance * abs(high) and low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if above(middle) else (middle, high)

@@ -23,7 +23,7 @@ def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
     If the values were computed from larger numbers, `scale` is the largest modulus of these
-    numbers, because the rounding errors of the values are proportional to it.
+    numbers, because the rounding errors of the values are proportional to this modulus.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 

@@ -1,4 +1,4 @@
-"""Exact sums of reals and of products of two reals, as whole numbers that may exceed 2^53.
+"""Exact sums of rounded reals and of their products, as whole numbers that may exceed 2^53.
 
 Reals in [-1, 1] are rounded towards zero to multiples of 2^-40. A sum of rounded reals is a whole
 multiple of 2^-40, and a sum of products of two rounded reals is a whole multiple of 2^-80. Both

@@ -95,8 +95,8 @@ def advise(
 
     The candidates for pure differential privacy are:
 
-    * Laplace, ball, cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise and the
-      matrix mechanism, each alone and followed by a projection onto the attainable answers;
+    * Laplace, ball, cone, tight-cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise
+      and the matrix mechanism, each alone and followed by a projection on the attainable answers;
     * the noise with the least prediction, followed by shrinking (`Shrunk`);
     * `JL` with the best number of rows;
     * noise on answers that are rounded to a few points (`Coarse`);
@@ -105,9 +105,9 @@ def advise(
     For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic or
     added to the optimal strategy (`Matrix`). There is no `JL` candidate.
 
-    The candidate with the least prediction wins. Others tie with it if their predictions are larger
-    by at most a relative 1e-5 plus three standard errors. Among tied candidates, those with an
-    exact sampler win, then those with correctly rounded releases, then the simplest one. If the
+    The candidate with the least prediction wins. Another candidate ties with it if its prediction
+    is larger by at most a relative 1e-5 plus three standard errors. Of tied candidates, those with
+    an exact sampler win, then those with correctly rounded releases, then the simplest one. If the
     winner is noise alone and one projection takes at most `effort`, the same noise with a
     projection is advised instead. A projection never increases the error. Its prediction may be no
     smaller, because it is an upper bound over all data sets. Shrinking is advised only if it lowers
@@ -165,7 +165,7 @@ def advise(
 
 def advise_on(setting: Setting) -> Advice:
     """`advise` for a setting whose parameters were checked before."""
-    # This raises an error for a constant workload, which every candidate would raise otherwise.
+    # Raise an error for a constant workload here. Otherwise every candidate would raise it.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)
     ranked = ready_to_release(trials)

@@ -32,9 +32,9 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate is a list of packings and orthogonal lines, which
-        together exclude every number of records up to the bound. The certificate is None if no
-        argument proves more than n >= 1.
+        The largest lower bound. Its certificate lists packings of data sets, and data sets on
+        orthogonal lines, that together exclude every number of records up to the bound. The
+        certificate is None if no argument proves more than n >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.
@@ -169,7 +169,7 @@ def sample_complexity_bracket(
     True
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
-    # This raises an error for a constant workload, which every argument would raise otherwise.
+    # Raise an error for a constant workload here. Otherwise every argument would raise it.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

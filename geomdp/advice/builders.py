@@ -68,14 +68,14 @@ def ball(setting: Setting) -> Mechanism:
 
 
 def cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over a body that holds the answers."""
+    """Noise from the cone over a body that contains the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
         # Only tables with a column of more than two levels need a moment body. Others use the
         # elliptope.
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
-        raise InapplicableError("no body that holds the answers is known to have an exact sampler")
+        raise InapplicableError("no body around the answers with an exact sampler is known")
     return plain(Cone)(setting)
 
 
@@ -125,7 +125,7 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 
 
 def knorm(setting: Setting) -> Mechanism:
-    """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
+    """K-norm noise of the neighbour body, or of its outer slab body if `MAX_REFINED` allows it."""
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
         # Take the dimension from the workload, which has a closed form for it. Computing it from
@@ -137,7 +137,7 @@ def knorm(setting: Setting) -> Mechanism:
             raise UntriedError(
                 f"its outer slab body would take too long to refine: the universe has "
                 f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
-                f"the limit is {MAX_REFINED} for the product, {MAX_REFINED_DIMENSION} for the "
+                f"the limit is {MAX_REFINED} for the product and {MAX_REFINED_DIMENSION} for the "
                 "dimension"
             )
     return plain(KNorm)(setting)

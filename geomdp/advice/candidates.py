@@ -65,7 +65,7 @@ CANDIDATES = (
         kind=Ball,
         flag="ball",
         guarantees=Guarantees.PURE,
-        summary="K-norm noise of the ball around all changes",
+        summary="K-norm noise of the ball around all changes by one record",
         suits="Its noise is the same in every direction in which answers differ.",
         build=ball,
         steps=STEPS,
@@ -117,7 +117,7 @@ CANDIDATES = (
         kind=Ellipsoid,
         flag="ellipsoid",
         guarantees=Guarantees.PURE,
-        summary="K-norm noise of the best ellipsoid around all changes",
+        summary="K-norm noise of the best ellipsoid around all changes by one record",
         suits="Its noise is larger in directions in which one record changes answers more.",
         build=ellipsoid,
         steps=STEPS,
@@ -156,7 +156,8 @@ CANDIDATES = (
         kind=KNorm,
         flag="knorm",
         guarantees=Guarantees.PURE,
-        summary="K-norm noise of the body of all changes; the sampler can be heuristic",
+        summary="K-norm noise of the body of all changes by one record; its sampler can be "
+        "heuristic",
         suits="Its noise has the shape of what one record can change: it is large only in "
         "directions in which one record changes answers much.",
         build=knorm,

@@ -8,7 +8,8 @@ from geomdp.noise import KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
 
 #: One draw of eigenvalues by coupling from the past takes about this many seconds of one core times
-#: the cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
+#: the cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at order 31, and 2.9 s at
+#: order 101.
 COUPLING_SECONDS = 3e-6
 
 

@@ -207,7 +207,7 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     error a with v records, which is a contradiction.
     """
     workload, corners = setting.workload, []
-    # No error above the diameter is excluded: any attainable constant answer stays below it.
+    # No error above the diameter is excluded, because a constant attainable answer has less error.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)

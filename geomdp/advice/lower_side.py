@@ -140,7 +140,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` with so few elements that they have at most `answers` answers, if possible."""
+    """`effort` with at most `answers` answers of elements, or `LEAST_ELEMENTS` elements if more."""
     most = max(LEAST_ELEMENTS, answers // workload.n_queries)
     return replace(effort, elements=min(effort.elements, most))
 

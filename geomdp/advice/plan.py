@@ -73,7 +73,7 @@ class Plan:
         Raises
         ------
         ValueError
-            If the workload, the guarantee or the neighbour relation is not that of the plan, or if
+            If the workload, the guarantee or the neighbour relation differs from the plan, or if
             the plan names no mechanism of this package.
         """
         asked = {
@@ -105,7 +105,7 @@ class Plan:
 
 
 def plan_of(advice: Advice) -> Plan:
-    """The plan to use the mechanism that `advise` found best.
+    """The plan for the mechanism that `advise` found best.
 
     Examples
     --------

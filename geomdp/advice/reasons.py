@@ -97,14 +97,14 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
             f"{sizes}. Moving answers to the nearest attainable ones never adds error on "
             f"{setting.n} records, but {PROJECTED.name}({best.name}) is left out: {why}."
         )
-    # A mechanism without a `step` that is not noise alone projects by itself.
+    # A mechanism that is not noise alone and has no `step` projects by itself.
     does = (best.step or PROJECTED).does
     does = does[0].upper() + does[1:]
     gain = 1 - best.prediction.value / alone
     if gain < WORTHWHILE:
         return f"{sizes}. {does} never adds error, and removes some of it on most data sets."
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
-    return f"{sizes}. {does} removes at least {gain:.0%} of it on every data set.{drowned}"
+    return f"{sizes}. {does} removes at least {gain:.0%} of the error on every data set.{drowned}"
 
 
 def _dimensions(setting: Setting) -> str:

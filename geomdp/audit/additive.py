@@ -29,8 +29,8 @@ SEARCH_DRAWS = 20_000
 MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals. The exact ratio is constant on whole
 #: regions, but the last bits of the computed ratio depend on the input. An event chosen by these
-#: bits would refute the float64 simulation, whose caveat is known (SAM-6), and not the law of the
-#: noise.
+#: bits would refute the float64 simulation, which is known to be inexact (SAM-6), and not the law
+#: of the noise.
 DECIMALS = 9
 
 #: log f(z) - log f(z - s) for rows z and s, both (b, m): (b,).
@@ -66,7 +66,7 @@ class DensityScore:
     change: FloatArray
 
     def __call__(self, outputs: Outputs) -> FloatArray:
-        """Scores (trials,); 0 where the density is 0 on both inputs."""
+        """Scores (trials,); 0 for outputs that have density 0 on both inputs."""
         shifts = np.broadcast_to(self.change, outputs.shape)
         with np.errstate(invalid="ignore"):
             scores = self.ratio(outputs, shifts)

@@ -26,7 +26,7 @@ ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
 class Claim(NamedTuple):
-    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for every event S."""
+    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for all events S, inputs a, b."""
 
     epsilon: float
     delta: float

@@ -104,7 +104,8 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PrivateSums
-        Any offline mechanism of `geomdp.mechanisms`, or an object with these attributes.
+        Any offline mechanism of `geomdp.mechanisms`, or an object with the methods and properties
+        of `PrivateSums`.
     trials : int
         Outputs drawn per input, at least 64 (16 for additive mechanisms); half of them test the
         event.
@@ -211,7 +212,9 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
 def neighbouring_pairs(
     mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of neighbouring data sets whose sums differ most, if they differ in records of a pool.
+    """Pairs of neighbouring data sets whose sums differ most.
+
+    A pair differs in one record, which comes from a pool of at most `POOL` elements.
 
     Raises
     ------

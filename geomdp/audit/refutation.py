@@ -83,7 +83,7 @@ def audit(
     The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and for its
     complement, and the same with a and b exchanged. The test uses exact Clopper-Pearson bounds: a
     lower and an upper bound on each of the two probabilities, at level / 4 each. A zCDP claim is
-    tested through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
+    tested through the pairs (epsilon, delta) that it implies, one for each of `ZCDP_DELTAS`.
 
     Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
     outputs. The scores are based on directions in which no output varies, on the frequencies of
@@ -100,8 +100,8 @@ def audit(
     trials : int
         Number of outputs that are drawn per input, at least 4. Half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        The score to use instead of learned ones: a number for each output. The log-density ratio
-        ln(p_a / p_b) makes the test most powerful. -inf and inf are allowed.
+        The score to use instead of learned scores: a number for each output. The log-ratio of its
+        densities on the two inputs makes the test most powerful. -inf and inf are allowed.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None

@@ -21,14 +21,14 @@ from geomdp.privacy import Privacy
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Longest stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
-#: The integral over the threshold noise t covers 0 and all true answers, and this many scales of t
+#: The integral over the threshold noise t covers 0, all true answers, and this many scales of t
 #: on both sides of them. Farther out, the integrand is an exponential that falls at least as fast
 #: as the density of t, times at most 12 factors between 1/2 and 1. So the part that is left out is
 #: at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
 #: Nodes of the Gauss-Legendre rule on each interval, which is at most four times as long as the
-#: smaller scale. In it the integrand is a sum of exponentials e^(a t), and |a| times that scale is
-#: at most `MOST_QUERIES` + 1. The relative error of the rule for each is about 1e-16.
+#: smaller scale. The integrand on it is a sum of exponentials e^(a t) with |a| times that scale at
+#: most `MOST_QUERIES` + 1. For each exponential, the rule has a relative error of about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
@@ -62,7 +62,7 @@ class SparseVectorLaw:
 
     Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
     true answer and T the threshold. The run halts after `cutoff` queries found above. For each of
-    the k queries, the transcript states whether it was found above, found below, or not asked.
+    the k queries, the transcript states whether the query was found above, below, or not asked.
 
     Parameters
     ----------

@@ -144,8 +144,8 @@ def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatA
     return points, directions
 
 
-#: How the arguments of each method of `Body` are checked. The methods that are not listed take no
-#: points or directions, and are not checked here.
+#: For each method of `Body` that takes points or directions, the function that checks them. The
+#: arguments of other methods are not checked here.
 _CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "support": _directions,
     "breadth": _directions,

@@ -46,7 +46,7 @@ from geomdp.bodies.point_lists import half_diameter_of
 
 #: Default tolerance of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
-#: Bisection for an end of a chord stops when its interval is this share of a bound on the length.
+#: Bisection for an end of a chord stops at this share of an upper bound on the chord's length.
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
@@ -124,7 +124,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Bodies with 0 elsewhere override this."""
+        """Whether 0 is in the relative interior. Bodies that cannot ensure this override it."""
         return True
 
     @property

@@ -1,6 +1,6 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-Support functions of H-polytopes and slab bodies, and by polarity gauges of V-polytopes, are values
+Support functions of H-polytopes and slab bodies and, by polarity, gauges of V-polytopes are values
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
@@ -115,7 +115,7 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 
 
 def origin_depth(points: FloatArray) -> float:
-    """How evenly 0 can be written as a weighted mean of `points` (N, r): from 0 to 1.
+    """A measure from 0 to 1 of how evenly 0 can be written as a weighted mean of `points` (N, r).
 
     For points p_i, the depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s} over weights a and
     numbers s, or 0 if 0 is outside the hull. It is above 0 iff 0 is in the interior of the hull,
@@ -148,8 +148,8 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
     Rows have length 1. Let P be the set described by the rows whose hyperplanes are nearest to 0.
-    The number of these rows is doubled until P is bounded. Any other row is redundant if its offset
-    is larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
+    The number of these rows is doubled until P is bounded. A row is redundant if its offset is
+    larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
     rows of P are kept. If all rows are needed to make P bounded, all are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")

@@ -269,7 +269,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
         # What the winner is, and how its noise compares with the answers.
         words = " ".join(result.reasons)
         assert f"With {n} records" in words
-        assert f"move in {workload.affine_hull().dimension} dimensions" in words
+        assert f"vary in {workload.affine_hull().dimension} dimensions" in words
         assert "Next is" in words
 
 

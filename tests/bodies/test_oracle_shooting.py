@@ -112,5 +112,5 @@ def test_independent_points_span_the_hull_and_flat_bodies_say_so() -> None:
         def affine_hull(self):
             return AffineHull.whole_space(3)
 
-    with pytest.raises(ValueError, match="body must have dimension 3, that of the affine hull"):
+    with pytest.raises(ValueError, match="body must have dimension 3, like the affine hull"):
         independent_points(Lying(np.eye(2, 3)))

@@ -130,7 +130,7 @@ def test_advice_names_it_only_where_it_splits() -> None:
     assert rows.predicted_rmse["Recursive"] < 0.5 * rows.predicted_rmse["KNorm(exact=True)"]
     assert isinstance(additive_within(chosen.best), Recursive)
     other = advise(Marginals(3, 1), n=100, privacy=PURE, exact_only=True).table
-    assert "stop at once" in other.set_index("mechanism").why["Recursive"]
+    assert "only one level" in other.set_index("mechanism").why["Recursive"]
 
 
 @pytest.mark.parametrize(("seed", "spread", "count"), [(8, 12, 12), (36, 10, 8)])

@@ -24,8 +24,8 @@ from geomdp.workloads import Workload
 #: Largest universe for which a projection is tried after every additive mechanism. For a larger
 #: universe support functions are slow, and only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: The bound on the error of projected noise is a mean over public draws of the noise. Limit on the
-#: number of seconds that these draws take.
+#: The bound on the error of projected noise is a mean over public draws of the noise. These draws
+#: may take at most this many seconds.
 MAX_DRAWING_SECONDS = 2.5
 #: A bound that takes at most this many operations (about a second) is computed even if the
 #: projection provably cannot be the best, so that the table can show the bound.

@@ -50,8 +50,7 @@ def rank(built: list[Built]) -> list[Built]:
     exact sampler, then to those whose unseeded releases are correctly rounded, then to the simplest
     one. A step that no candidate passes is skipped. Shrunk noise that gains less than `WORTHWHILE`
     is replaced by the noise alone. Noise alone is replaced by the same noise projected, if that was
-    built: projected noise never has a larger error, even where the bound on its error is no
-    smaller.
+    built: projected noise never has a larger error, even if the bound on its error is no smaller.
     """
     if not built:
         return []
@@ -91,7 +90,7 @@ def _ties(prediction: Prediction, least: Prediction) -> bool:
 
 
 def _is_rounded(mechanism: Mechanism) -> bool:
-    """Whether unseeded releases round their noise correctly; False if it cannot be set up."""
+    """Whether unseeded releases round noise correctly; False if the mechanism cannot be set up."""
     try:
         return mechanism.grid is not None
     except (WorkloadSizeError, MissingOracle, MemoryError):

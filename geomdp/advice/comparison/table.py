@@ -13,7 +13,7 @@ COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "
 
 
 def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
-    """One row for each of `ranked`, in this order, then one for each name left out.
+    """One row for each of `ranked`, in this order, then one row for each candidate left out.
 
     Parameters
     ----------

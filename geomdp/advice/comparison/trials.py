@@ -1,4 +1,4 @@
-"""Trials of candidates: each builds a mechanism, and keeps it or the reason to leave it out."""
+"""Trials of candidates: each builds a mechanism, and keeps it or the reason why it is left out."""
 
 from __future__ import annotations
 

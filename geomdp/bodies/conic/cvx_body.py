@@ -155,7 +155,7 @@ class CvxBody(Body):
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, moved out to the support function."""
+        """The halfspace at the nearest point, with the support function of the body as offset."""
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
             return None

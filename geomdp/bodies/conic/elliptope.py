@@ -122,14 +122,14 @@ class Elliptope(Body):
         return Facets(np.maximum(1 - values[:, 0], 0.0), -2 * lowest[:, rows] * lowest[:, columns])
 
     def radius(self) -> float:
-        """sqrt(m), attained at the sign matrices."""
+        """sqrt(m), attained at the matrices s s^T for signs s."""
         return math.sqrt(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact: inner products of p independent uniform unit vectors in R^(p+1); O(p^3) a draw.
 
         The correlation matrix of p standard Gaussian vectors in R^v has density proportional to
-        det(R)^((v - p - 1) / 2), constant for v = p + 1 (X-LKJ).
+        det(R)^((v - p - 1) / 2), which is constant for v = p + 1 (X-LKJ).
         """
         rows, columns = self._upper
         points = np.empty((n, self.dimension))
@@ -142,7 +142,7 @@ class Elliptope(Body):
         return points
 
     def centroid(self) -> FloatArray:
-        """0, because a flip of the signs of row and column i keeps the body and negates R_ij."""
+        """0: flipping the signs of row and column i maps the body to itself and negates R_ij."""
         return np.zeros(self.dimension)
 
     def entry_variances(self) -> FloatArray:

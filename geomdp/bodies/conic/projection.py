@@ -28,8 +28,8 @@ MOST_STEPS = 200
 #: `DECREASE`: a step is accepted if theta falls by this share of the predicted decrease (Armijo's
 #: rule). `REGULAR`: this multiple of the identity is added to the Hessian, which may be singular.
 DECREASE, REGULAR = 1e-4, 1e-10
-#: If a line search would need a step shorter than this share of the Newton step, it is limited by
-#: rounding, and Newton's method stops.
+#: If a line search needs a step shorter than this share of the Newton step, rounding errors limit
+#: the search, and Newton's method stops.
 SHORTEST = 1e-10
 
 
@@ -51,7 +51,8 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
         step = _newton_step(parts, gradient, float(diagonal.max()))
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
-        # Near the optimum theta changes by less than its rounding error, about 1e-16 of its size.
+        # Near the optimum, theta changes by less than its rounding error, about 1e-16 of its size.
+        # Therefore accept steps that increase theta by at most this slack.
         slack = 1e-15 * abs(value)
         while trial[0] > value + DECREASE * length * slope + slack and length > SHORTEST:
             length /= 2

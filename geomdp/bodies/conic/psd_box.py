@@ -50,7 +50,7 @@ class PsdBox(MatrixBody):
         matrices = unsvec(points)
         lowest = np.linalg.eigvalsh(matrices)[:, 0]
         largest = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1)
-        # Eigenvalues of matrices in the body reach d, and their rounding grows with them.
+        # Matrices in the body have eigenvalues of up to d, with rounding errors proportional to d.
         return np.asarray((lowest >= -tolerance * self.d) & (largest <= 1 + tolerance))
 
     def radius(self) -> float:

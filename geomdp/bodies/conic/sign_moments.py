@@ -112,7 +112,7 @@ class MomentMatrix:
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 
     def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over M(z) psd for rows w (b, q), with bounds that are valid to rounding.
+        """Largest <w, z> over M(z) psd for rows w (b, q), with bounds valid up to rounding.
 
         If every T occurs only once above the diagonal, M(z) ranges over all correlation matrices,
         and the bound is at most a relative 1e-9 above the maximum. Otherwise one conic program is

@@ -43,7 +43,7 @@ class Highest(NamedTuple):
 
 @numba.njit(cache=True)
 def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
-    """Do v_i <- g_i / ||g_i|| for all i in turn, `times` times, in place."""
+    """Replace v_i by g_i / ||g_i|| for all i in turn, in place. Do this `times` times."""
     order, rank = vectors.shape
     pull = np.empty(rank)
     for _ in range(times):

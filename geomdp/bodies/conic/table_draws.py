@@ -72,7 +72,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events whose triangle inequalities are tested, and where those of each column begin.
+    """Events whose triangle inequalities are tested, and where the events of each column begin.
 
     All events of a column with more than two levels are tested. Of a column with two levels only
     one event is tested, because the other event is its complement and has the same four
@@ -114,8 +114,8 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
 
     The function returns as soon as the sum is above `limit`. `tested` is the result of `_prepared`.
     It consists of the result of `_tested` and of two arrays for t tested events: an array (t, t) of
-    the entries of `cells` between tested events, and an array (t,) of those on the diagonal. The
-    rows of column i of these arrays are filled here.
+    the entries of `cells` between tested events, and an array (t,) of the entries on the diagonal.
+    The rows of column i of these arrays are filled here.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):

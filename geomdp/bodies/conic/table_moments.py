@@ -276,7 +276,7 @@ class TableMoments(Body):
         return np.repeat(np.add.reduceat(values, starts, axis=-1) / sizes, sizes, axis=-1)
 
     def second_moment(self) -> FloatArray:
-        """E[x x^T] (r, r), diagonal: `entry_variances`; `MissingOracle` for a cut body."""
+        """The diagonal matrix (r, r) of `entry_variances`; `MissingOracle` for a cut body."""
         if self.cut:
             raise MissingOracle(self, "second_moment", "a closed form")
         return np.diag(self.entry_variances())
@@ -286,7 +286,7 @@ class TableMoments(Body):
 
         B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the normalising constant of the Dirichlet density
         of m_i. Multivariate gamma functions Gamma_q are the constants of Wishart densities.
-        `MissingOracle` for a cut body.
+        Raises `MissingOracle` for a cut body.
         """
         if self.cut:
             raise MissingOracle(self, "volume", "a closed form")

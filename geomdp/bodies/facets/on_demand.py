@@ -23,7 +23,7 @@ from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 #: A facet of the hull of known points, with normal z, counts as a facet of the body if
 #: <z, x> <= 1 + BEYOND for all x in the body.
 BEYOND = 1e-10
-#: Rounds after which a call gives up; a few dozen usually suffice.
+#: Number of rounds after which a call gives up; a few dozen usually suffice.
 ROUNDS = 2000
 
 
@@ -32,9 +32,9 @@ class OracleShooter:
 
     It is not thread safe, because a call can add to the known points. Rays are given in the
     coordinates of `frame`, and `build` makes a `RayShooter` from known points of `body` in these
-    coordinates. The rays are shot at `body` or at a body derived from it, such as its difference
-    body. `height` computes the support function of that body at normals z from two arrays (b,): the
-    largest and the smallest product of z with points of `body`.
+    coordinates. The rays are shot at a target: `body`, or a body derived from it, such as its
+    difference body. `height` computes the support function of the target at normals z from two
+    arrays (b,): the largest and the smallest product of z with points of `body`.
     """
 
     def __init__(
@@ -107,11 +107,11 @@ class OracleShooter:
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
-    The direction in which a new point is extreme is Gaussian, from the public seed, and is
-    projected to be orthogonal to the differences of the points before it. Of the two extreme points
-    along that direction, the one farther from the first point is taken. The cost is 2 r + 1 extreme
-    points, and O(r^3) to keep the differences orthonormal. ``ValueError`` if the body has a smaller
-    dimension than its declared affine hull.
+    For each new point, a Gaussian direction is drawn with the public seed and made orthogonal to
+    the differences of the points before. Of the two extreme points along this direction, the one
+    farther from the first point is taken. The cost is 2 r + 1 extreme points, and O(r^3) to keep
+    the differences orthonormal. Raises ``ValueError`` if the body has a smaller dimension than its
+    declared affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension

@@ -21,8 +21,8 @@ from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepe
 NEGATIVE = 1e-11
 #: Number of pivots between two recomputations of the inverse.
 REFACTOR = 100
-#: The pivot is computed twice, from its row and from its column. If the two values differ by more
-#: than this share, the inverse has become inaccurate and is recomputed.
+#: The pivot is computed twice, from the leaving row and from the entering column. If the two values
+#: differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
 #: A ray starts at the best of the facets found for earlier rays. At most this many of them are
 #: compared, and at most half as many as there are vertices: the comparison then costs no more than
@@ -209,7 +209,7 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Normals (b, m) of the facets through which rays leave, pivots (b,) and `converged` (b,).
+    """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
     Each ray starts at the best of the last facets found. If that fails, it is tried once more from
     the first facet, with larger pivots and more frequent recomputations of the inverse. If this

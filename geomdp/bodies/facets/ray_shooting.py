@@ -59,7 +59,7 @@ PERTURBATION = 1e-8
 
 @dataclass(frozen=True)
 class Exits:
-    """Where a batch of b rays leaves a body with 0 inside.
+    """The times and facets at which a batch of b rays leaves a body with 0 inside.
 
     The body lies in {x : <z, x> <= 1} for each normal z, and touches this halfspace: its support
     function is h(z) = 1. If neither pivots nor HiGHS found an exit, its time and normal are NaN.

@@ -154,7 +154,7 @@ class CrossPolytope(NormBall):
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Soft thresholding of points outside to l1 norm r. Sorting finds the threshold."""
+        """Points outside are soft-thresholded to l1 norm r. Sorting finds the threshold."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

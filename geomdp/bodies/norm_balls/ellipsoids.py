@@ -107,7 +107,7 @@ class Ellipsoid(Body):
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 for w = root^T u; 0 if w = 0, when every point is a maximiser."""
+        """root w / ||w||_2 for w = root^T u; 0 if w = 0, because then all points are maximisers."""
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)

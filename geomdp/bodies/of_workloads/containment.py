@@ -40,10 +40,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       on the l1 and l2 norms of differences imply containment.
     * Spectral bodies are compared with the neighbour body of second moments. One extreme point of
       each orbit is checked.
-    * For all other bodies, and if the bounds on norms do not suffice, points are checked one by
-      one: the gauge of every difference of two answers (replace-one) or of every answer
-      (add/remove) is computed. The extreme points of the neighbour body are among these points and
-      their negatives. At most 2^20 points are checked.
+    * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
+      one by one. The points are all differences of two answers (replace-one) or all answers
+      (add/remove). The extreme points of the neighbour body are among these points and their
+      negatives. At most 2^20 points are checked.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """The component of all answers orthogonal to their affine hull: its direction and length."""
+    """Direction and length of the component of all answers that is orthogonal to their hull."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
