@@ -77,11 +77,13 @@ def projection_work(workload: Workload, spread: float) -> float:
     if body.implements(Body.project):
         order = len(workload.levels) + 1 if isinstance(workload, MarginalTables) else 1
         relaxed = isinstance(body, MappedElliptope)
+        # A projection on a mapped elliptope takes about ten times as long as a support value.
         return 10.0 * ELLIPTOPE_OPERATIONS * order**3 if relaxed else 0.0
     m, r = workload.n_queries, workload.affine_hull().dimension
     if body.implements(Body.vertex_list):
         products = LISTED_PRODUCTS * breadth_work(workload)
         return products + EXCHANGES * 2.0 * m * r**2 / PRODUCT_SPEED
+    # About r calls of the oracle, each for half a breadth, and r exchanges of 2 m r operations.
     exchanges = 2.0 * m * r**2
     calls = breadth_work(workload) / 2 * r
     return (calls + exchanges) * max(1.0, SMALL_NOISE / spread)

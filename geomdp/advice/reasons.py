@@ -20,7 +20,8 @@ KINDS = {
 #: If the noise exceeds this share of the diameter of the answers, a sentence warns that there are
 #: few records.
 DROWNED = 0.5
-#: Relative difference of predictions below which sentences call them the same.
+#: Relative difference of predictions below which sentences call them the same: it would be printed
+#: as 0.0%.
 SAME = 5e-4
 #: If more candidates than this were not tried, their number is given instead of their names.
 NAMED = 3

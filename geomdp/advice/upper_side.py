@@ -163,8 +163,8 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is the error for 1 record divided by n. Because of rounding, one
-        # more record may be needed.
+        # The error for n records is the error for 1 record divided by n. The factor allows for
+        # rounding errors of the quotient, so one more record may be needed.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None

@@ -11,8 +11,8 @@ from geomdp.audit.scores import ROUNDING
 from geomdp.privacy import Adjacency
 
 #: Number of steps of the search of `worst_changes` from each start. A step never decreases the
-#: convex function that is maximised. In a few dozen dimensions, three or four steps reach a local
-#: maximum.
+#: convex function that is maximised. In a few dozen dimensions, the search no longer moves after
+#: three or four steps.
 STEPS = 8
 #: Number of random starts. If there are directions without noise, as many further random starts lie
 #: in them. The search also starts from principal axes of the noise and from coordinate axes.
