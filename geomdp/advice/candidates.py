@@ -146,7 +146,7 @@ CANDIDATES = (
         kind=Recursive,
         flag="recursive",
         guarantees=Guarantees.PURE,
-        summary="Hardt-Talwar noise: K-norm noise of an exactly sampled body, split into levels",
+        summary="Hardt-Talwar noise of the best body that has an exact sampler, split into levels",
         suits="It splits the directions of the answers into levels of different size, and divides "
         "the budget among them.",
         build=recursive,
