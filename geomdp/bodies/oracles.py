@@ -1,4 +1,4 @@
-"""Results and errors of the verbs of bodies, and protocols for objects that have a single verb."""
+"""Results and errors of the verbs (methods) of bodies, and protocols for objects with one verb."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class HasSupport(Protocol):
         """Dimension m."""
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Support function of each row of (b, m): (b,)."""
+        """Values (b,) of the support function at the rows of `directions` (b, m)."""
 
 
 @runtime_checkable
@@ -114,4 +114,4 @@ class HasGauge(Protocol):
         """Dimension m."""
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge of each row of (b, m): (b,)."""
+        """Gauges (b,) of the rows of `points` (b, m)."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: If it takes at most this many multiplications, the diameter is computed from all pairs.
+#: The diameter is computed from all pairs of points if this takes at most so many multiplications.
 PAIRS_WORK = 10**8
 #: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
-#: Longer lists are not tested for equal edges, because the test takes O(N^2 m).
+#: Largest number N of points that are tested for equal distances. In R^m the test takes O(N^2 m).
 LARGEST_TESTED = 2048
 
 
@@ -20,14 +20,14 @@ def closed_under_negation(points: FloatArray) -> bool:
     """Whether the set of rows equals the set of their negatives exactly."""
     if not np.array_equal(points.min(axis=0), -points.max(axis=0)):
         return False  # decided without sorting the rows
-    # Adding 0 turns -0 into 0, which compares the same but has other bits.
+    # Adding 0 turns -0 into 0. The two numbers compare equal, but their bits differ.
     return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
     """Distinct rows of points @ matrix^T, for points that are closed under negation.
 
-    The rows are exactly closed under negation, too.
+    The result is closed under negation exactly, without rounding differences.
     """
     first = np.argmax(points != 0, axis=1)
     # Of each pair of opposite points, take the one whose first nonzero entry is above 0.
@@ -36,9 +36,10 @@ def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> Float
 
 
 def half_diameter_of(points: FloatArray) -> float:
-    """Half the largest distance between two points, or an upper bound on it.
+    """Half the largest distance between two points, or an upper bound on this number.
 
-    For too many pairs it is the upper bound: the largest distance of a point from the mean.
+    If there are too many pairs of points, the bound is the largest distance of a point from the
+    mean.
     """
     centred = points - points.mean(axis=0)
     squares = np.einsum("nm,nm->n", centred, centred)
@@ -49,9 +50,9 @@ def half_diameter_of(points: FloatArray) -> float:
 
 
 def common_edge(vertices: FloatArray) -> float | None:
-    """The common distance of all pairs of points; 0 for one point.
+    """The distance between any two of the points, if all distances are equal; 0 for one point.
 
-    None if the distances are not all equal, or if there are too many points to test them.
+    None if the distances differ, or if there are more than `LARGEST_TESTED` points.
     """
     count = len(vertices)
     if count == 1:

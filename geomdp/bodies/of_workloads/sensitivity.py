@@ -47,11 +47,12 @@ from geomdp.workloads import (
     explicit_answers,
 )
 
-#: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Larger ones use the workload's own
-#: oracle, which for tables and marginals is also faster than a product with all vertices.
+#: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
+#: 2^24 float64 numbers take 128 MB. Larger polytopes use the workload's own oracle. For tables and
+#: marginals, the oracle is also faster than a matrix product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: Number of workloads whose polytope and noise bodies are kept in memory: the current one and, for
-#: the mechanism `JL`, its image under a linear map.
+#: Number of workloads whose polytope and noise bodies are kept in memory. Two are needed for the
+#: mechanism `JL`: the current workload and the image of this workload under a linear map.
 KEPT_WORKLOADS = 2
 
 
@@ -59,12 +60,12 @@ KEPT_WORKLOADS = 2
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
-    Its type depends on the workload: a box for one-way marginals and parities; a product of
-    simplices, one per column, for one-way tables; the unit ball for means of points in it; the
-    spectraplex for second moments; the image of the inner body for linear maps. For all other
-    workloads on N elements with N m <= 2^24, it is a `Simplex` if the distinct answer vectors are
-    affinely independent and their `VPolytope` if not. Otherwise it is a `WorkloadPolytope`, which
-    uses the workload's own oracle.
+    The type of the body depends on the workload: a box for one-way marginals and parities; a
+    product of simplices, one per column, for one-way tables; the unit ball for means of points of
+    this ball; the spectraplex for second moments; the image of the inner workload's body for linear
+    maps. For any other workload on N elements with N m <= 2^24, K_Q is a `Simplex` if the distinct
+    answer vectors are affinely independent, and a `VPolytope` if they are dependent. For larger N m
+    it is a `WorkloadPolytope`, which uses the workload's own oracle.
 
     Parameters
     ----------
@@ -180,9 +181,10 @@ def hull_of(points: FloatArray) -> Body:
 def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     """The smallest convex body B with n (Q(X) - Q(X')) in B for all neighbours X, X' (JL-DEF).
 
-    K is the sensitivity polytope. Under replace-one, B = K - K. Under add/remove, B = conv(K u -K):
-    means are over a public, fixed number n, so the sums of neighbours differ by one Q(x). B then
-    lies in the linear span of K. B is for sums of answers; scaled by 1/n it is the body for means.
+    Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. K is the
+    sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two neighbours
+    differ by one answer vector Q(x), so B = conv(K u -K), which lies in the linear span of K. B is
+    for sums of answers; scaled by 1/n it is the body for means.
 
     Parameters
     ----------
@@ -223,15 +225,17 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
     """Bodies for K-norm noise that have exact uniform samplers and second moments in closed form.
 
-    All are symmetric and contain the neighbour body, so K-norm noise of any of them is private
-    (SAM-5). They differ in error. The list has, where they exist: the neighbour body itself, or
-    this body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes
-    in the standard and in the principal axes, for a workload with listed answers; the l2 ball in
-    the span; the l1 ball. The list is not empty. Its order has no meaning.
+    All these bodies are symmetric and contain the neighbour body, so K-norm noise of any of them is
+    private (SAM-5). The error of the noise differs from body to body. The list has each of the
+    following bodies that exists for the workload: the neighbour body itself, or this body cut into
+    simplices; the product of balls over the workload's orthogonal blocks; boxes in the standard and
+    in the principal axes, for a workload with listed answers; the l2 ball in the span; the l1 ball.
+    The list is never empty, and its order has no meaning.
 
-    Half-widths found by an oracle, and the vertices of the body cut into simplices, are made larger
-    by the factor 1 + 1e-9. The bodies of the last two workloads are kept in memory, so mechanisms
-    compared for one workload share them and everything that they have computed.
+    Half-widths found by an oracle, and the vertices of the body cut into simplices, are multiplied
+    by 1 + 1e-9, so that rounding cannot make a body too small. The bodies of the last two workloads
+    are kept in memory. Mechanisms compared for one workload therefore share the bodies and all that
+    these bodies have computed.
 
     Parameters
     ----------

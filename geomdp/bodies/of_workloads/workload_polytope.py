@@ -1,4 +1,4 @@
-"""The sensitivity polytope of a workload that is known by its extreme answers alone."""
+"""The sensitivity polytope of a workload, from extreme answers instead of a list of all answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 @dataclass(frozen=True, eq=False)
 class WorkloadPolytope(PolytopeByRays):
-    """conv{Q(x) : x in the universe} in R^m, by the method `extreme_answers` of the workload Q.
+    """conv{Q(x) : x in the universe} in R^m, which uses `extreme_answers` of the workload Q.
 
     No answers are listed, so the universe can be far too large for a list of vertices. On a finite
     universe, membership, separation and chords are computed by shooting rays at facets, with column
     generation: the rays are shot in the hull of the answers that the workload has returned so far,
-    and further answers are added until the facets are facets of the body (JL-DEF, X-RAY).
+    and further answers are added until the facets that the rays hit are facets of the body
+    (JL-DEF, X-RAY).
 
     Parameters
     ----------
@@ -73,13 +74,16 @@ class WorkloadPolytope(PolytopeByRays):
         return self.workload.universe.size is not None
 
     def implements(self, verb: Verb) -> bool:
-        """As `Body.implements`; membership, separation and chords on finite universes only."""
+        """Whether the body has the verb; membership, separation, chords need a finite universe."""
         own = super().implements(verb)
         return own and (verb not in BY_FACETS or self.finitely_generated)
 
     @cached_property
     def _centre(self) -> FloatArray:
-        """The mean of independent extreme points."""
+        """The mean of r + 1 affinely independent extreme points, for an affine hull of dimension r.
+
+        Hence the mean lies in the relative interior.
+        """
         if not self.finitely_generated:
             raise MissingOracle(self, "chord", "a finite universe")
         return np.asarray(independent_points(self).mean(axis=0))
@@ -95,7 +99,7 @@ class WorkloadPolytope(PolytopeByRays):
         return self.workload.extreme_answers(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """The breadth that the workload computes, if possible in one pass over the universe."""
+        """h(u) + h(-u), computed by the workload, in one pass over the universe if possible."""
         return self.workload.breadth(directions)
 
     def radius(self) -> float:
@@ -112,6 +116,6 @@ class WorkloadPolytope(PolytopeByRays):
 
 
 def _height(largest: FloatArray, smallest: FloatArray) -> FloatArray:
-    """The support function, from the largest and smallest products with points of the body."""
+    """The support function at u, from the largest and smallest <u, x> over points x of the body."""
     del smallest
     return largest

@@ -21,9 +21,9 @@ _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 class Intersection(Body):
     """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership follow from those of the parts. The support function does not:
-    each of its values takes a convex program. A `CvxBody` with the constraints of the intersection
-    has a support function.
+    Gauges, chords and membership follow from the gauges, chords and membership of the parts. The
+    support function does not follow: each of its values needs a convex program. A `CvxBody` with
+    the constraints of the intersection has a support function.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Intersection(Body):
         return f"{len(self.bodies)} parts"
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """The largest gauge of the parts."""
+        """The largest of the parts' gauges."""
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -93,7 +93,7 @@ class Intersection(Body):
         )
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace of the first part that does not contain the point."""
+        """A halfspace that separates the point from one part; None if all parts contain it."""
         for body in self.bodies:
             found = body.separate(point)
             if found is not None:
@@ -108,7 +108,7 @@ class Intersection(Body):
         return np.asarray(low), np.asarray(high)
 
     def radius(self) -> float:
-        """Upper bound: the smallest radius of the parts."""
+        """Upper bound: the smallest of the parts' radii."""
         return min(body.radius() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs of a linear image that need a map one-to-one on the body.
+#: Verbs of a linear image that need a matrix that is one-to-one on the affine hull of the body.
 _PULLED_BACK = frozenset(
     {
         Body.gauge,
@@ -184,7 +184,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K after point and direction are pulled back; 0 for directions off the span."""
+        """Chord of K after point and direction are pulled back; (0, 0) for u outside the span."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -193,9 +193,12 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of K's nearest point; ``MissingOracle`` unless the map multiplies lengths alike."""
+        """Image of the point of K nearest to the point that is pulled back.
+
+        ``MissingOracle`` unless the matrix multiplies all lengths within K's hull by one number.
+        """
         if self._stretch is None:
-            raise MissingOracle(self, "project", "a matrix that scales all lengths alike")
+            raise MissingOracle(self, "project", "a matrix that scales all lengths by one factor")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
@@ -258,11 +261,17 @@ class LinearImage(Body):
         return self.body.linear_image(matrix @ self.matrix)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(AK) = c w(K) if A multiplies all lengths within the affine hull by c."""
+        """w(AK) = c w(K) for the Gaussian width w, if the matrix A scales lengths in K's hull by c.
+
+        No rule otherwise.
+        """
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K over the preimage of the set; None if the map is not one-to-one."""
+        """Largest gauge in K over the preimage of the set that has the support function `support`.
+
+        None if the matrix is not one-to-one on the affine hull of K.
+        """
         if not self.one_to_one:
             return None
         inverse = self.inverse

@@ -35,7 +35,7 @@ class Product(Body):
     Raises
     ------
     ValueError
-        If there is no factor, or one of them is not a `Body`.
+        If there is no factor, or a factor is not a `Body`.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Product(Body):
         ]
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Sum of the support functions."""
+        """Sum of the factors' support functions."""
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
@@ -94,11 +94,11 @@ class Product(Body):
         return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Extreme points side by side."""
+        """The factors' extreme points, side by side."""
         return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest gauge."""
+        """The largest of the factors' gauges."""
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -116,7 +116,7 @@ class Product(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Projections side by side."""
+        """The projections on the factors, side by side."""
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:
@@ -124,21 +124,21 @@ class Product(Body):
         return math.hypot(*(body.radius() for body in self.bodies))
 
     def affine_hull(self) -> AffineHull:
-        """Product of the affine hulls."""
+        """Product of the factors' affine hulls."""
         hulls = [body.affine_hull() for body in self.bodies]
         basis = scipy.linalg.block_diag(*(hull.basis for hull in hulls))
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent samples of the factors side by side; exact if those of all factors are."""
+        """Independent samples of the factors, side by side; exact if every factor's sampler is."""
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:
-        """Centroids side by side."""
+        """The factors' centroids, side by side."""
         return np.concatenate([body.centroid() for body in self.bodies])
 
     def second_moment(self) -> FloatArray:
-        """Second moments on the diagonal, products of centroids elsewhere."""
+        """The factors' second moments in the diagonal blocks, products of centroids elsewhere."""
         moment = scipy.linalg.block_diag(*(body.second_moment() for body in self.bodies))
         if self.symmetric:
             return np.asarray(moment)
@@ -147,7 +147,7 @@ class Product(Body):
         return np.asarray(moment + np.outer(everywhere, everywhere) - means @ means.T)
 
     def volume(self) -> float:
-        """Product of the volumes."""
+        """Product of the factors' volumes."""
         return math.prod(body.volume() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -163,11 +163,15 @@ class Product(Body):
         return math.hypot(*(body.half_diameter() for body in self.bodies))
 
     def difference(self) -> Body:
-        """The product of the difference bodies."""
+        """The product of the factors' difference bodies."""
         return Product([difference_body(body) for body in self.bodies])
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The product of the factors' images; None unless each row is nonzero on one factor."""
+        """The product of the factors' images.
+
+        None unless each row of the matrix is nonzero on exactly one factor, and all images of
+        factors have a closed form.
+        """
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():
             return None
@@ -184,17 +188,20 @@ class Product(Body):
         stacked = images[0] if len(images) == 1 else Product(images)
         if (places == np.arange(len(matrix))).all():
             return stacked
-        # Row i of the product belongs at place places[i].
+        # Coordinate i of the product is coordinate places[i] of the image.
         return LinearImage(np.eye(len(matrix))[:, places], stacked)
 
     def gaussian_width(self) -> float | None:
-        """Sum of the widths of the factors; None if one of them is not known."""
+        """Sum of the Gaussian widths of the factors; None if a width has no closed form."""
         widths = [body.gaussian_width() for body in self.bodies]
         known = [width for width in widths if width is not None]
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """The largest of the factors' results, each for the set projected on its coordinates."""
+        """The largest of the factors' largest gauges; None if a factor returns None.
+
+        Each factor is given the projection of the set on the factor's coordinates.
+        """
 
         def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]

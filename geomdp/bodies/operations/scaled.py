@@ -159,16 +159,16 @@ class Scaled(Body):
         return None if inner is None else Scaled(inner, self.factor)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(cK) = c w(K)."""
+        """w(cK) = c w(K) for the Gaussian width w."""
         return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K, divided by the factor; None if K lists no hyperplanes."""
+        """Largest gauge in K, divided by the factor; None if K returns None."""
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """The bound for K, divided by the factor; None if K has none."""
+        """The bound on the gauge of K, divided by the factor; None if K has no bound."""
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
 
@@ -176,8 +176,8 @@ class Scaled(Body):
 def difference_body(body: Body) -> Body:
     """The difference body K - K = {x - y : x, y in K} of a body K.
 
-    The difference body is symmetric. Under replace-one adjacency, it contains the difference of the
-    sums of answers of any two neighbours if K is the sensitivity polytope.
+    The difference body is symmetric. Under replace-one adjacency, the difference body of the
+    sensitivity polytope contains the difference of the sums of answers of any two neighbours.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def difference_body(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of the body (`Body.difference`) if there is one; 2 K for other bodies known
-        to be symmetric; the wrapper `Difference` otherwise.
+        The closed form of K - K (`Body.difference`) if there is one. Without a closed form, 2 K if
+        K is known to be symmetric, and the wrapper `Difference` otherwise.
 
     Raises
     ------
@@ -217,8 +217,8 @@ def difference_body(body: Body) -> Body:
 def symmetric_hull(body: Body) -> Body:
     """The symmetric hull conv(K u -K) of a body K, in the linear span of K.
 
-    Under add/remove adjacency, it contains the difference of the sums of answers of any two
-    neighbours if K is the sensitivity polytope.
+    Under add/remove adjacency, the symmetric hull of the sensitivity polytope contains the
+    difference of the sums of answers of any two neighbours.
 
     Parameters
     ----------
@@ -228,8 +228,8 @@ def symmetric_hull(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of the body (`Body.symmetric_hull`) if there is one; K itself if it is known
-        to be symmetric; the wrapper `SymmetricHull` otherwise.
+        The closed form of conv(K u -K) (`Body.symmetric_hull`) if there is one. Without a closed
+        form, K itself if K is known to be symmetric, and the wrapper `SymmetricHull` otherwise.
 
     Raises
     ------

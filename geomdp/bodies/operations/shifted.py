@@ -15,8 +15,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs whose results depend on the position of 0. They are derived from other verbs, because the
-#: results of K do not hold for the shifted body.
+#: Verbs whose results depend on the position of 0. Their results for K do not hold for the shifted
+#: body, so they are derived from other verbs of the shifted body.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
@@ -149,5 +149,5 @@ class Shifted(Body):
         return difference_body(self.body)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K + v) = w(K)."""
+        """w(K + offset) = w(K) for the Gaussian width w."""
         return 1.0, self.body

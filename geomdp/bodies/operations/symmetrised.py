@@ -1,4 +1,7 @@
-"""The difference body and the symmetric hull of any body: the neighbour bodies of workloads."""
+"""The difference body and the symmetric hull of any body.
+
+The neighbour body of a workload is one of them, taken of the sensitivity polytope.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,12 @@ _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 
 @dataclass(frozen=True, eq=False)
 class Symmetrised(Body):
-    """What `Difference` and `SymmetricHull` share: verbs by rays shot at facets.
+    """Base class of `Difference` and `SymmetricHull`: verbs computed by shooting rays at facets.
 
-    If K lists its N vertices, then gauge, facets, membership and chords shoot rays at facets. A
-    pivot costs O(N r); the N^2 differences of vertices are never listed (X-RAY, JL-DEF). If K has
-    finitely many extreme points that are only found on demand, the same verbs use column
-    generation.
+    If K lists its N vertices, then gauge, facets, membership and chords shoot rays at facets by the
+    simplex method. A pivot costs O(N r), where r is the dimension of the body; the N^2 differences
+    of vertices are never listed (X-RAY, JL-DEF). If K has finitely many extreme points but no list
+    of them, the same verbs use column generation.
     """
 
     body: Body
@@ -49,7 +52,7 @@ class Symmetrised(Body):
         return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K lists vertices (gauges, membership, chords) or has the verb (other verbs)."""
+        """Whether K lists vertices (for gauge, facets, contains and chord) or has the verb."""
         if not super().implements(verb):
             return False
         if verb in (Body.affine_hull, Body.radius):
@@ -65,7 +68,7 @@ class Symmetrised(Body):
         """Support function at z from the largest and the smallest <z, x> over x in K."""
 
     def _frame(self) -> AffineHull:
-        """Coordinates in which points of K are given to the shooter."""
+        """Coordinates in which points of K are given to the ray shooter."""
         return self.affine_hull()
 
     @cached_property
@@ -99,7 +102,10 @@ class Symmetrised(Body):
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The same construction on the image of K; None if K has no closed image, or on a line."""
+        """The same construction on the image of K; None if K's image has no closed form.
+
+        None also for one row: the image is then a segment, given by the support function.
+        """
         inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
         return None if inner is None else type(self)(inner)
 
@@ -159,7 +165,7 @@ class Difference(Symmetrised):
         return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two auxiliary points of K and their difference."""
+        """Constraints on two auxiliary points: both lie in K, their difference is the variable."""
         import cvxpy as cp
 
         first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
@@ -170,7 +176,7 @@ class Difference(Symmetrised):
         ]
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K)."""
+        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, self.body
 
 
@@ -205,7 +211,7 @@ class SymmetricHull(Symmetrised):
     """
 
     def implements(self, verb: Verb) -> bool:
-        """As for `Symmetrised`; `cvxpy_constraints` needs listed vertices."""
+        """The rule of `Symmetrised`, but `cvxpy_constraints` needs listed vertices of K."""
         if verb is Body.cvxpy_constraints:
             return self.body.implements(Body.vertex_list)
         return super().implements(verb)
@@ -215,7 +221,7 @@ class SymmetricHull(Symmetrised):
         return np.maximum(self.body.support(directions), self.body.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The better of the extreme points of K and of -K for u."""
+        """Of the extreme points of K and of -K for u, the one with the larger <u, x>."""
         first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
         gain = np.einsum("bm,bm->b", directions, first - second)
         return np.where(gain[:, None] >= 0, first, second)
@@ -250,7 +256,7 @@ class SymmetricHull(Symmetrised):
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on weights of the vertices: their moduli sum to at most 1."""
+        """Constraints on weights of the vertices: their absolute values sum to at most 1."""
         import cvxpy as cp
 
         points = self.body.vertex_list()

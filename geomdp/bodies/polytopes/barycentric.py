@@ -1,4 +1,4 @@
-"""What a simplex and its difference body share: vertices and barycentric coordinates."""
+"""Vertices and barycentric coordinates, for a simplex and its difference body."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ from geomdp.bodies.base import Body
 
 
 class Barycentric:
-    """Barycentric coordinates of a simplex: y(x) = 1/(r+1) + linear @ (x - centre)."""
+    """The map from a point x to its weights on the r + 1 vertices of a simplex.
+
+    The weights are the barycentric coordinates y(x) = 1/(r+1) + linear @ (x - centre), where
+    `centre` is the mean of the vertices.
+    """
 
     def __init__(self, vertices: FloatArray) -> None:
         self.centre = vertices.mean(axis=0)
         centred = (vertices - self.centre).T
-        # The columns v_i - c add up to 0, so the least-norm weights of a direction sum to 0.
+        # For vertices v_i with mean c, the columns v_i - c add up to 0. So the least-norm weights
+        # that represent a direction sum to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())
@@ -43,7 +48,7 @@ class Barycentric:
 
 @dataclass(frozen=True, eq=False)
 class BarycentricBody(Body):
-    """What a simplex and its difference body share: affinely independent vertices (r + 1, m)."""
+    """Base class of a simplex and its difference body: affinely independent vertices (r + 1, m)."""
 
     vertices: FloatArray
 
@@ -60,8 +65,9 @@ class BarycentricBody(Body):
     def at_units(cls, count: int) -> Self:
         """The body of the unit vectors e_1, ..., e_count, in O(count) memory.
 
-        Their matrix of count^2 entries is a view of the sequence 0, ..., 0, 1, 0, ..., 0, each row
-        one place further to the left.
+        The matrix of the unit vectors has count^2 entries. It is stored as a view of one sequence
+        0, ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers: each row begins one place further to the
+        left in the sequence than the row above it.
         """
         body = object.__new__(cls)
         sequence = np.zeros(2 * whole(count, "count", minimum=1) - 1)
@@ -103,9 +109,10 @@ class BarycentricBody(Body):
 def log_simplex_volume(singular: FloatArray) -> float:
     """Logarithm of the volume of a simplex from the singular values of its centred vertices.
 
-    Let C be the centred vertices (r + 1, m). The differences v_i - v_0 are D C for a matrix D with
-    D D^T = I + 1 1^T, whose determinant is r + 1. The Gram determinant of the differences is
-    therefore r + 1 times the product of the squared singular values.
+    Let the vertices be v_0, ..., v_r, and C the centred vertices (r + 1, m). The differences
+    v_i - v_0 are D C for a matrix D with D D^T = I + 1 1^T. The determinant of D D^T is r + 1. The
+    Gram determinant of the differences is therefore r + 1 times the product of the squared singular
+    values of C. The volume is the square root of the Gram determinant, divided by r!.
     """
     rank = len(singular)
     gram = math.log(rank + 1) / 2 + float(np.log(singular).sum())

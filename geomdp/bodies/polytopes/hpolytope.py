@@ -24,8 +24,9 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
-#: If a row is this many times farther from 0 than the median row, redundant rows are removed before
-#: other programs are solved. Far rows would otherwise set the scale of the solver's tolerances.
+#: If the hyperplane of an inequality is this many times farther from 0 than the median hyperplane,
+#: redundant inequalities are removed before other linear programs are solved. Far hyperplanes would
+#: otherwise set the scale of the solver's tolerances.
 FAR = 1e3
 
 
@@ -34,7 +35,7 @@ def frozen_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """`rows` (F, m) and `values` (F,) as read-only copies; ``ValueError`` if a row is 0.
 
-    `names` are the names of the two arguments for messages.
+    `names` are the names of the two arguments, for error messages.
     """
     first, second = names
     rows = frozen_array(rows, first, ndim=2)
@@ -51,19 +52,19 @@ def frozen_rows(
 
 
 class ByInequalities(Body):
-    """A polytope given by inequalities: support and extreme points by linear programs."""
+    """Base class of polytopes given by inequalities; linear programs give support and vertices."""
 
     @property
     @abc.abstractmethod
     def _program(self) -> ConicProgram:
-        """The dual of max <u, x>. The solver's state is kept from one u to the next."""
+        """The dual program of max <u, x>; its solver's state is kept from one u to the next."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one linear program each."""
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A vertex that attains the support function; for u = 0, one for the first axis."""
+        """A vertex that attains the support function; for u = 0, a vertex for the first axis."""
         directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
@@ -71,12 +72,12 @@ class ByInequalities(Body):
 
 @dataclass(frozen=True, eq=False)
 class HPolytope(ByInequalities):
-    """The polytope {x in R^m : normals @ x <= offsets}.
+    """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
 
     Support and extreme points solve linear programs with m rows and F columns; each program starts
-    from the solution for the previous direction. All else is in closed form, O(F m) per point.
-    At first use, two linear programs check that the set is bounded and not empty, and find its
-    affine hull.
+    from the solution for the previous direction. All other verbs have closed forms, O(F m) per
+    point. At first use, two linear programs check that the set is bounded and not empty, and find
+    its affine hull.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals of length 1 with their offsets; if a row is far off, without redundant rows."""
+        """Normals scaled to length 1, and their offsets; see `FAR` for redundant rows."""
         lengths = np.linalg.norm(self.normals, axis=1)
         units, offsets = self.normals / lengths[:, None], self.offsets / lengths
         distances = np.abs(offsets)
@@ -147,7 +148,9 @@ class HPolytope(ByInequalities):
         """
         units, offsets = self._units
         if not surround(units):
-            raise ValueError(f"{self!r} is empty or unbounded: its normals do not surround 0")
+            raise ValueError(
+                f"{self!r} is empty or unbounded: 0 is not inside the hull of its normals"
+            )
         size = float(np.abs(offsets).max()) or 1.0
         found = slack_rows(units, offsets / size)
         if found is None:
@@ -160,9 +163,11 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point, plus its largest distance to a row along an axis of the hull.
+        """Norm of an inner point o, plus the largest distance from o to the boundary along an axis.
 
-        It is at most a few times the radius and costs far less. Redundant rows do not change it.
+        The axes are the basis vectors of the affine hull; along each axis, the distance is the
+        shorter one of the two ways. The scale is at most twice the radius. It costs far less than
+        the radius and does not change with redundant rows.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -181,13 +186,16 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _program(self) -> ConicProgram:
-        """Polar program: h(u) = min {offsets @ w : normals^T w = u, w >= 0}."""
+        """The dual program: h(u) = min {offsets @ w : normals^T w = u, w >= 0}."""
         units, offsets = self._units
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over rows i that are strict somewhere; inf outside the span."""
+        """Largest <a_i, x> / b_i over the rows <a_i, x> <= b_i; inf outside the span.
+
+        Rows that are equalities on the whole set are left out.
+        """
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
@@ -202,7 +210,7 @@ class HPolytope(ByInequalities):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each row holds up to `tolerance` times the size of the body."""
+        """Whether each inequality holds up to `tolerance` times the scale of the body."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
@@ -217,7 +225,7 @@ class HPolytope(ByInequalities):
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """The affine subspace in which all rows that are equalities on the whole set hold."""
+        """The subspace of the equations that some rows satisfy on the whole set."""
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:

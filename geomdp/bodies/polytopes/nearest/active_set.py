@@ -1,17 +1,19 @@
-"""Nearest point of the hull of a table of points: Wolfe's active set, compiled.
+"""Nearest point of the hull of a table of points, by Wolfe's active-set method, compiled.
 
-Let b be the target. The method keeps a set of members among the points, and the point x of their
-affine hull nearest to b, which has positive weights. A point p joins the members if its gain
-<b - x, p - x> is positive. If the nearest point of the new affine hull has a negative weight, x
-moves towards it until the first weight vanishes. The member with this weight leaves, and the step
-is repeated.
+Let b in R^d be the target. The method keeps a set of points, the members. It also keeps the point x
+of the members' affine hull nearest to b; the weights of x on the members are positive. A point p
+joins the members if its gain <b - x, p - x> is positive. If the nearest point of the new affine
+hull has a negative weight, x moves towards this nearest point until the first weight of x vanishes.
+The member with the vanished weight leaves, and the step is repeated.
 
-In exact arithmetic the distance falls with every exchange, so no set of members occurs twice. In
-floating point, a sweep that lowers neither the distance nor the largest gain counts as stalled. The
-search ends after PATIENCE stalled sweeps, and the caller computes the gain that was reached.
+In exact arithmetic the distance from b to x falls with every exchange, so no set of members occurs
+twice. In floating point, a sweep that lowers neither the distance nor the largest gain counts as
+stalled. The search ends after PATIENCE stalled sweeps in a row, and the caller computes the largest
+gain that remains.
 
 A sweep computes the gains of the whole table once. It then tries the points with large gains, the
-largest first. The gain of each point is recomputed (O(d)) before the point joins.
+largest first. The gain of each point is recomputed (O(d)) before the point joins. The table holds
+lifted points: each point is followed by an entry 1 (see `qr_update`).
 
 References
 ----------
@@ -26,20 +28,21 @@ from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, delete, insert
 
-#: Weights at or below this count as zero: they move the point by less than rounding does.
+#: Weights at or below this count as zero: such weights move the point by less than rounding does.
 ZERO_WEIGHT = 1e-15
-#: Sweeps (here) or rounds (in `column_generation`) without progress before the search gives up. 1,
-#: 2, 4, 8 and 16 reached the same tolerances on 11,000 degenerate and smooth instances.
+#: Number of sweeps (here) or rounds (in `column_generation`) in a row without progress after which
+#: the search gives up. The values 1, 2, 4, 8 and 16 reached the same tolerances on 11,000
+#: degenerate and smooth instances.
 PATIENCE = 2
-#: A sweep counts as progress if the largest gain falls below this share of the least largest gain
-#: so far.
+#: A sweep counts as progress if its largest gain is below this share of the record. The record is
+#: the largest gain of the last sweep that made progress in this way.
 GAIN_DROP = 0.9
 #: A sweep also counts as progress if the squared distance falls by this share, which is five times
 #: the rounding error of the squared distance.
 DISTANCE_DROP = 1e-15
-#: Within a sweep, only points with at least this share of the largest gain join. Measured on
-#: Gaussian vertices at (dimension, number) = (50, 1000) to (500, 20000): shares of 0.3 to 0.7 need
-#: a quarter fewer exchanges than a share of 0.
+#: Within a sweep, only points with more than this share of the largest gain join. Measured on
+#: Gaussian vertices with (dimension, number of vertices) from (50, 1000) to (500, 20000): shares of
+#: 0.3 to 0.7 need a quarter fewer exchanges than a share of 0.
 JOINING_SHARE = 0.3
 #: Number of exchanges per dimension after which a call returns the current point. Most calls need
 #: 2 to 4.
@@ -48,7 +51,7 @@ EXCHANGES_PER_DIMENSION = 50
 
 @numba.njit(cache=True)
 def nearest_of_members(factor: Factor, points: FloatArray) -> FloatArray:
-    """The current point sum_j w_j p_j, lifted: (d+1,)."""
+    """The current point x = sum_j w_j p_j of the members p_j, as a lifted point (d+1,)."""
     result = np.zeros(points.shape[1])
     for position in range(factor.size[0]):
         weight = factor.weights[position]
@@ -60,7 +63,7 @@ def nearest_of_members(factor: Factor, points: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
-    """Lifted b - x, with last entry 0: (d+1,)."""
+    """b - x with an entry 0 appended: (d+1,)."""
     residual = factor.target - x
     residual[-1] = 0.0
     return residual
@@ -68,9 +71,9 @@ def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def settle(factor: Factor) -> bool:
-    """Move to the nearest point of the hull of the members, and drop members of weight 0.
+    """Move x to the nearest point of the hull of the members, and drop members of weight 0.
 
-    Returns whether the point moved.
+    Returns whether x moved.
     """
     moved = False
     while True:
