@@ -7,18 +7,18 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.operations.linear_image import LinearImage
 
-#: Relative inflation of a half-width from a support function, far above its rounding (SAM-5).
+#: Relative increase of a half-width computed by a support function, far above rounding (SAM-5).
 INFLATION = 1e-9
 
 
 def shadow(body: Body, rows: FloatArray) -> Body:
     """The image {rows @ x : x in K} of a symmetric body K in R^m under independent rows (k, m).
 
-    If the rows are orthonormal, it is the orthogonal projection of K on their span, in coordinates
-    of this span. The result is the closed form of the body (`Body.linear_image`) if there is one.
-    Otherwise, for one row it is a segment whose half-width is the support value times 1 + 1e-9, so
-    that rounding cannot make it too short. For more rows it is a `LinearImage`. ``ValueError`` if
-    `body` is not known to be symmetric.
+    If the rows are orthonormal, the image is the orthogonal projection of K on their span, in
+    coordinates of this span. The result is the closed form of the image (`Body.linear_image`) if
+    there is one. Otherwise, the result for one row is a segment whose half-width is the value of
+    the support function times 1 + 1e-9, so that rounding cannot make the segment too short. The
+    result for more rows is a `LinearImage`. ``ValueError`` if `body` is not known to be symmetric.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

@@ -1,4 +1,4 @@
-"""The simplex: closed forms by barycentric coordinates, and projection if vertices are units."""
+"""The simplex: closed forms by barycentric coordinates; projection if vertices are unit vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 
 @dataclass(frozen=True, eq=False)
 class Simplex(BarycentricBody):
-    """The hull of r + 1 affinely independent points in R^m. All verbs cost O(m r) per point.
+    """The hull of r + 1 affinely independent points v_0, ..., v_r in R^m.
+
+    Verbs cost O(m r) per point. The weights of a point are its barycentric coordinates.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class Simplex(BarycentricBody):
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i -(L x)_i / y_i(0), where x has weights y(0) + L x; inf outside the span."""
+        """max_i -(L x)_i / y_i(0) for the weights y(x) = y(0) + L x; inf outside the span."""
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
@@ -91,7 +93,10 @@ class Simplex(BarycentricBody):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet opposite the vertex of least weight; off the hull, orthogonal to the hull."""
+        """The halfspace of the facet opposite the vertex with the smallest weight at the point.
+
+        For a point outside the affine hull, a halfspace whose normal is orthogonal to this hull.
+        """
         hull = self.affine_hull()
         residual = point - hull.embed(hull.coordinates(point[None]))[0]
         if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
@@ -116,7 +121,10 @@ class Simplex(BarycentricBody):
         return own and (verb is not Body.project or self._at_units)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """(x - tau)_+ with sum 1; ``MissingOracle`` unless the vertices are the unit vectors."""
+        """(x - tau)_+ for the number tau that makes the sum 1.
+
+        ``MissingOracle`` unless the vertices are the unit vectors.
+        """
         if not self._at_units:
             raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
         return nearest_in_simplex(points, 1.0)
@@ -147,7 +155,7 @@ class Simplex(BarycentricBody):
         return np.asarray(moment / (count * (count + 1)))
 
     def volume(self) -> float:
-        """sqrt(r + 1) times the product of singular values of the centred vertices, over r!."""
+        """sqrt(r + 1) / r! times the product of the singular values of the centred vertices."""
         return math.exp(log_simplex_volume(self._map.singular))
 
     def vertex_list(self) -> FloatArray:
@@ -159,7 +167,7 @@ class Simplex(BarycentricBody):
         return SimplexDifference(self.vertices)
 
     def symmetric_hull(self) -> Body | None:
-        """An image of the cross-polytope; None unless the vertices are linearly independent."""
+        """An image of the cross-polytope if the vertices are linearly independent; else None."""
         count = len(self.vertices)
         if SymmetricHull(self).affine_hull().dimension < count:
             return None
@@ -170,5 +178,5 @@ class Simplex(BarycentricBody):
         return VPolytope(self.vertices @ matrix.T)
 
     def gaussian_width(self) -> float | None:
-        """A multiple of E max(g_0, ..., g_r) for a regular simplex; None for other simplices."""
+        """A multiple of E max(g_0, ..., g_r), g_i ~ N(0, 1), for a regular simplex; else None."""
         return regular_simplex_width(self.vertices)

@@ -26,7 +26,8 @@ class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
-    differences of vertices. Each point of this span has exactly one such y (X-SIM).
+    differences of vertices. Each point of this span is sum_i y_i v_i for exactly one y of sum 0
+    (X-SIM).
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class SimplexDifference(BarycentricBody):
         return np.asarray(np.ptp(directions @ self.vertices.T, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Difference of the best and the worst vertex, the first ones among ties."""
+        """The first vertex with the largest <u, v_i>, minus the first vertex with the smallest."""
         scores = directions @ self.vertices.T
         return np.asarray(
             self.vertices[scores.argmax(axis=1)] - self.vertices[scores.argmin(axis=1)]
@@ -70,12 +71,18 @@ class SimplexDifference(BarycentricBody):
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals z with <z, v_i> = c + 1 if y_i > 0, else c: h(z) = 1 and <z, x> = sum y_+."""
+        """Normals z with <z, v_i> = c + 1 if y_i > 0 and c otherwise, for some number c.
+
+        For such z, the support function is h(z) = 1, and <z, x> = sum y_+ is the gauge of x.
+        """
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : sum (y + t w)_+ <= 1}, exactly; 0 for directions outside the span."""
+        """Ends of {t : sum (y + t w)_+ <= 1} in closed form; 0 for directions outside the span.
+
+        y and w are the weights of sum 0 that represent the point and the direction.
+        """
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
         low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
@@ -91,7 +98,7 @@ class SimplexDifference(BarycentricBody):
 
     @cached_property
     def _cell_shares(self) -> FloatArray:
-        """Shares (r,) of the volume in cells with |I| = 1, .., r; see `sample_uniform`."""
+        """Shares (r,) of the volume in the cells with |I| = 1, .., r (see `sample_uniform`)."""
         rank = len(self.vertices) - 1
         total, product, shares = math.comb(2 * rank, rank), rank + 1, []
         for k in range(1, rank + 1):
@@ -101,12 +108,13 @@ class SimplexDifference(BarycentricBody):
         return np.array(shares) / math.fsum(shares)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact; a draw costs O(r) and one product with the vertices.
+        """Exactly uniform points; a draw costs O(r) and one product with the vertices.
 
         The body is divided into cells {s (sum_I a_i v_i - sum_J b_j v_j)}. There is one cell for
         each partition of the vertices into non-empty sets I and J; a and b are non-negative weights
         of sum 1, and s is in [0, 1]. The size |I| = k is drawn with probability
-        C(r+1, k) C(r-1, k-1) / C(2r, r). Then I, a and b are uniform, and s = U^(1/r).
+        C(r+1, k) C(r-1, k-1) / C(2r, r). Then I, a and b are uniform, and s = U^(1/r) with U
+        uniform on [0, 1].
         """
         count = len(self.vertices)
         rank = count - 1
@@ -126,13 +134,14 @@ class SimplexDifference(BarycentricBody):
     def second_moment(self) -> FloatArray:
         """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c the mean of the v_i.
 
-        By symmetry E[y y^T] = alpha (I - 1 1^T / (r + 1)) with alpha r = E ||y||^2. Given the cell,
-        E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2) with E[s^2] = r / (r + 2) and
-        E ||a||^2 = 2 / (k + 1); Vandermonde's identity sums over k to
-        E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
+        Let y be the weights of a uniform point, and s, a, b, k as in `sample_uniform`. By symmetry
+        E[y y^T] = alpha (I - 1 1^T / (r + 1)) with alpha r = E ||y||^2. Given the cell,
+        E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2), where E[s^2] = r / (r + 2),
+        E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The sum over all k is, by
+        Vandermonde's identity, E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
         """
         centred = self.vertices - self.vertices.mean(axis=0)
-        if self._at_units:  # then the matrix of the v_i - c is a projection
+        if self._at_units:  # the matrix of rows v_i - c is then an orthogonal projection
             return np.asarray(self._alpha * centred)
         return np.asarray(self._alpha * centred.T @ centred)
 
@@ -149,7 +158,8 @@ class SimplexDifference(BarycentricBody):
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):
-            # The sum of squared deviations of the entries of a row, most of which are 0.
+            # alpha times the squared deviations of a row's entries from their mean. Sums of squares
+            # and of entries keep the matrix sparse; subtracting the mean would fill it.
             squares = np.asarray(at_vertices.multiply(at_vertices).sum(axis=1)).ravel()
             sums = np.asarray(at_vertices.sum(axis=1)).ravel()
             return np.asarray(self._alpha * (squares - sums**2 / len(self.vertices)))
@@ -162,7 +172,7 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on two vectors of non-negative weights, of equal sums of at most 1."""
+        """Constraints on two vectors of non-negative weights: their sums are equal, at most 1."""
         import cvxpy as cp
 
         above = cp.Variable(len(self.vertices), nonneg=True)
@@ -174,9 +184,12 @@ class SimplexDifference(BarycentricBody):
         ]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The difference body of the hull of the images of the vertices; None on a line."""
+        """The difference body of the hull of the images of the vertices; None for one row.
+
+        The image under one row is a segment, which the support function gives.
+        """
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K)."""
+        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, VPolytope(self.vertices)

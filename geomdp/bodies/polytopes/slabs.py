@@ -18,7 +18,7 @@ from geomdp.bodies.polytopes.hpolytope import ByInequalities, frozen_rows
 
 @dataclass(frozen=True, eq=False)
 class SlabBody(ByInequalities):
-    """The symmetric body {y in R^r : |<z_j, y>| <= w_j for all j}.
+    """The symmetric body {y in R^r : |<z_j, y>| <= w_j for j = 1, ..., F}.
 
     Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
     linear programs with r rows and 2 F columns; each program starts from the solution for the
@@ -29,7 +29,8 @@ class SlabBody(ByInequalities):
     directions : (F, r) array
         Rows z_j, none of them 0; they must span R^r.
     widths : (F,) array
-        Half-widths w_j > 0. With w_j >= h_K(z_j) the body contains the symmetric body K (X-OUT).
+        Half-widths w_j > 0. If w_j >= h_K(z_j) for all j, where h_K is the support function of a
+        symmetric body K, then this body contains K (X-OUT).
 
     Raises
     ------
@@ -82,7 +83,7 @@ class SlabBody(ByInequalities):
 
     @cached_property
     def _program(self) -> ConicProgram:
-        """Polar program: h(u) = min {sum a + sum b : normals^T (a - b) = u}, a, b >= 0."""
+        """The dual program: h(u) = min {sum a + sum b : normals^T (a - b) = u, a >= 0, b >= 0}."""
         columns = np.vstack([self.normals, -self.normals]).T
         return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
 
@@ -98,7 +99,7 @@ class SlabBody(ByInequalities):
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where the line leaves a slab."""
+        """Ends (lo, hi) where the line leaves the first slab."""
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
         # With s = |slope| and c = height sign(slope), the line is in the slab for t from
@@ -111,11 +112,11 @@ class SlabBody(ByInequalities):
         return low.max(axis=1), high.min(axis=1)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The inequalities, as a bound on the largest modulus."""
+        """The inequalities, as bounds on absolute values."""
         import cvxpy as cp
 
         return [cp.abs(self.normals @ variable) <= 1]
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """Largest support value of a row z_j / w_j."""
+        """The largest value of `support` at a row z_j / w_j."""
         return float(support(np.array(self.normals)).max())

@@ -68,9 +68,9 @@ class HullOfPoints(Body):
 class TriangulatedPolytope(HullOfPoints):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
-    The simplices give an exact uniform sampler, volume, centroid and second moment. The facets are
-    found together with them, so membership, gauge and chords have closed forms, O(F r) per point.
-    The simplices are computed at first use (JL-L14, SAM-4).
+    The simplices give an exact uniform sampler, volume, centroid and second moment. The F facets
+    are found together with the simplices, so membership, gauge and chords have closed forms, O(F r)
+    per point. The simplices are computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ class TriangulatedPolytope(HullOfPoints):
     Raises
     ------
     ValueError
-        If there are no rows or columns, or an entry is NaN or infinite. At first use, if N points
-        in dimension r can have more than 2^20 simplices by the upper bound theorem, or more than
-        2^33 / (r + 2)^4. N can be about 1400 for r = 3, 180 for r = 5, 70 for r = 7 and 27 for
-        r = 15. `VPolytope` has no such limit.
+        If there are no rows or columns, or an entry is NaN or infinite. At first use, if the upper
+        bound theorem allows N points in dimension r more than 2^20 simplices, or more than
+        2^33 / (r + 1)^4. The largest N is about 1400 for r = 3, 180 for r = 5, 70 for r = 7 and 27
+        for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------
@@ -111,8 +111,8 @@ class TriangulatedPolytope(HullOfPoints):
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None if a vertex has an entry that is no whole number, if 0 is not inside, or if the proof
-        fails.
+        None if a vertex has an entry that is no whole number, if 0 is not an interior point, or if
+        the proof fails.
         """
         return whole_cones(self.vertices)
 
@@ -123,7 +123,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     @cached_property
     def _linear_offsets(self) -> FloatArray:
-        """Offsets of the facets in coordinates of the hull whose origin is at 0 in R^m."""
+        """Offsets b_i of the facets: <a_i, x> <= b_i for points x of R^m and unit normals a_i."""
         hull, cells = self._parts
         return np.asarray(cells.offsets + cells.normals @ (hull.offset @ hull.basis))
 
@@ -141,7 +141,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the facets; inf outside the span."""
+        """Largest <a_i, x> / b_i over the facets <a_i, x> <= b_i; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
@@ -179,9 +179,10 @@ class TriangulatedPolytope(HullOfPoints):
         return self._parts[0]
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact: a simplex with probability proportional to its volume, then a uniform point of it.
+        """Exactly uniform points: draw a simplex, then a uniform point of this simplex.
 
-        The weights of its vertices are Dirichlet(1, ..., 1) (SAM-4).
+        The probability of a simplex is proportional to its volume. The weights of the point on the
+        vertices of the simplex are Dirichlet(1, ..., 1) (SAM-4).
         """
         hull, cells = self._parts
         shares = cells.volumes / cells.volumes.sum()
@@ -199,8 +200,8 @@ class TriangulatedPolytope(HullOfPoints):
     def second_moment(self) -> FloatArray:
         """Mean of the simplices' second moments, weighted by volume (JL-L14).
 
-        That of one simplex is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)), where the
-        v_i in R^m are its vertices.
+        The second moment of a simplex with vertices v_i in R^m is
+        (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)).
         """
         cells = self._cells
         corners = self._corners[cells.simplices]
@@ -221,15 +222,15 @@ class TriangulatedPolytope(HullOfPoints):
         return cut_into_simplices(images) if can_triangulate(*images.shape) else None
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """Largest support value of a facet normal."""
+        """The largest value of `support` at a facet normal a_i / b_i."""
         return float(support(self.facet_normals()).max(initial=0.0))
 
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
-    """The hull of a few points (N, m), with its simplices computed; None if rounding spoils them.
+    """The hull of a few points (N, m), with its simplices computed; None if rounding prevents this.
 
-    Rounding spoils simplices if the widths of the hull in different directions differ by many
-    orders of magnitude.
+    Rounding makes the simplices wrong if the widths of the hull in different directions differ by
+    many orders of magnitude.
     """
     from scipy.spatial import QhullError
 
@@ -242,7 +243,10 @@ def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
 
 
 def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices; None if it lists no vertices or too many, or rounding fails."""
+    """The body cut into simplices.
+
+    None if the body lists no vertices or too many, or if rounding makes the simplices wrong.
+    """
     if not body.implements(Body.vertex_list):
         return None
     vertices = body.vertex_list()

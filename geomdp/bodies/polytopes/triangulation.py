@@ -14,11 +14,11 @@ from geomdp._typing import FloatArray, IntArray
 #: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
 #: 2^20 simplices take seconds and some 100 MB. The number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
-#: Largest number of simplices times the fourth power of their number of corners. Each simplex costs
-#: Qhull a linear system of that size for each of its neighbours. Up to 9 corners the number of
-#: simplices is the smaller limit. In higher dimensions Qhull slows down: for 29 points with entries
-#: 0 and 1 in dimension 15, above this limit, it runs for more than half a minute; for the 32
-#: answers to all pairs of 5 binary columns, in the same dimension, it does not end.
+#: Largest product of the number of simplices and c^4, where a simplex has c corners. For each
+#: neighbour of a simplex, Qhull solves a linear system in c unknowns. For c <= 9, `MAX_SIMPLICES` is
+#: the smaller limit. In higher dimensions Qhull slows down. Two examples above the limit, in
+#: dimension 15: for 29 points with entries 0 and 1, Qhull runs for more than half a minute; for the
+#: 32 answers to all pairs of 5 binary columns, Qhull does not end.
 MAX_WORK = 1 << 33
 
 
@@ -26,10 +26,10 @@ MAX_WORK = 1 << 33
 class Triangulation:
     """A polytope of dimension r as a union of simplices with disjoint interiors, and its facets.
 
-    In coordinates of its affine hull it is {c : normals @ c <= offsets}.
+    In coordinates of its affine hull, the polytope is {c : normals @ c <= offsets}.
     """
 
-    points: FloatArray  # (k, r): its vertices
+    points: FloatArray  # (k, r): vertices of the polytope
     simplices: IntArray  # (s, r + 1): vertex numbers of each simplex
     volumes: FloatArray  # (s,): volumes of the simplices, all above 0
     normals: FloatArray  # (F, r): of length 1
@@ -39,9 +39,9 @@ class Triangulation:
 def most_simplices(count: int, dimension: int) -> int:
     """Upper bound on the simplices of a regular triangulation of `count` points in R^dimension.
 
-    Its simplices are facets of a polytope with `count` vertices in dimension D = dimension + 1:
-    at most those of the cyclic polytope (upper bound theorem, McMullen 1970),
-    C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
+    The simplices are facets of a polytope with N = `count` vertices in dimension D = dimension + 1.
+    By the upper bound theorem (McMullen 1970), this polytope has at most as many facets as the
+    cyclic polytope, C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
     """
     D = dimension + 1
     if count <= D:
@@ -72,10 +72,11 @@ def hull_vertices(points: FloatArray) -> FloatArray:
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
 
-    The triangulation is regular: points are lifted to the heights of a paraboloid plus random
-    heights, and the lower faces of the hull of the lifted points are projected down. Random heights
-    almost surely avoid ties, so bodies with many vertices on one sphere, such as cubes, are no
-    special case. Repeated points and points that are no vertices are removed first.
+    The triangulation is regular: each point is lifted into one more dimension, to the height of a
+    paraboloid plus a random height, and the lower faces of the hull of the lifted points are
+    projected down. Random heights almost surely avoid ties, so bodies with many vertices on one
+    sphere, such as cubes, are no special case. Repeated points and points that are no vertices are
+    removed first.
 
     Raises
     ------
@@ -134,7 +135,10 @@ class _Hull:
 
 
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
-    """Affine hull of distinct points, the size of their coordinates in it, and their hull there."""
+    """Affine hull of distinct points, their largest coordinate in this hull, and their convex hull.
+
+    The convex hull is in coordinates of the affine hull, divided by the largest coordinate.
+    """
     hull = AffineHull.of_points(points)
     # A hull has at most as many facets as a triangulation one dimension lower has simplices.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
@@ -155,7 +159,7 @@ def _full_hull(points: FloatArray) -> _Hull:
         low, high = points[ends, 0]
         return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
     hull = ConvexHull(points)
-    # Facets that Qhull split into simplices share one equation.
+    # Qhull lists the simplices into which it splits a facet, with the same equation for each.
     equations = np.unique(hull.equations, axis=0)
     vertices = np.asarray(hull.vertices, dtype=np.int64)
     return _Hull(vertices, equations[:, :-1], -equations[:, -1], float(hull.volume))

@@ -22,10 +22,11 @@ from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
 from geomdp.bodies.polytopes.triangulated import HullOfPoints, TriangulatedPolytope
 from geomdp.bodies.polytopes.triangulation import can_triangulate
 
-#: Scores held at a time: 2^22 float64 are 32 MB.
+#: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the duality gap in `separate`, in units of the squared scale. It is above the gap
-#: of every point of the body, so the search stops as soon as it knows whether the target is inside.
+#: Tolerance for the duality gap in `separate`, in units of the squared scale. The tolerance is
+#: above the gap of every point of the body, so the search ends as soon as it has decided whether
+#: the target is inside.
 ANY_GAP = 1e3
 
 
@@ -33,9 +34,9 @@ ANY_GAP = 1e3
 class VPolytope(HullOfPoints, PolytopeByRays):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
-    Support and extreme points are matrix products, O(b N m). Membership, separation, gauge, facets
-    and chords shoot rays at facets (X-RAY): O(N r) per pivot, with relative errors of at most 1e-8.
-    Each ray starts from facets that earlier rays have found.
+    Support and extreme points are matrix products, O(N m) per direction. Membership, separation,
+    gauge, facets and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot,
+    with relative errors of at most 1e-8. Each ray starts from facets that earlier rays have found.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Blocks (b, k) of directions @ vertices^T, each with the number of its first vertex."""
+        """Blocks of columns of directions @ vertices^T, with the number of each first column."""
         width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
         for start in range(0, len(self.vertices), width):
             yield start, directions @ self.vertices[start : start + width].T
@@ -139,8 +140,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         """A halfspace whose normal points from a point of the body to `point`.
 
         The search for the nearest point stops as soon as it has found a separating hyperplane
-        (X-MNP). If the point is nearer to the surface than the tolerance, ray shooting decides as
-        in `contains`, and the halfspace is that of a facet.
+        (X-MNP). If the point is nearer to the surface than the tolerance, ray shooting decides, as
+        in `contains`; a halfspace found by ray shooting is bounded by a facet.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search

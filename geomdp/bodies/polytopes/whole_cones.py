@@ -1,8 +1,8 @@
 """Polytopes with few whole-number vertices, cut into simplices with a proof in whole numbers.
 
-Facets are found in float64 and cut into simplices by pulling vertices. Arithmetic in whole numbers
-then proves that the simplices tile the polytope. An error of float64 can make this proof fail, but
-cannot make it accept a wrong result.
+Facets are found in float64 and cut into simplices that share a vertex (see `_pulled`). Arithmetic
+in whole numbers then proves that the simplices tile the polytope. A rounding error of float64 can
+make this proof fail, but cannot make the proof accept a wrong result.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of facets, and of simplices: 2^14 simplices in dimension 10 are found and proved
-#: in seconds.
+#: Largest number of facets, and largest number of simplices. In dimension 10, finding 2^14
+#: simplices and proving that they tile the polytope takes seconds.
 MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
 #: Minors of matrices stay below this, so that products of two of them stay below 2^62.
 MAX_MINOR = 2.0**31
-#: A vertex counts as a point of a facet up to this distance, in units of the largest coordinate. If
-#: that is wrong for a vertex, the proof fails.
+#: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
+#: of the largest coordinate. If a vertex is assigned to a wrong facet, the proof fails.
 ON_FACET = 1e-8
 
 
@@ -38,9 +38,10 @@ class WholeCones:
     volumes : list of int
         Volume of each simplex, times r!.
     normals : (s, r) array
-        Whole-number normals a of the facets. The polytope is {x : <a, x> <= b for all simplices}.
+        Whole-number normals a_j. Row j belongs to the facet that contains v_1, .., v_r of simplex
+        j. The polytope is {x : <a_j, x> <= b_j for j = 1, .., s}.
     offsets : (s,) array
-        Whole-number offsets b of the facets, above 0.
+        Whole-number offsets b_j of these facets, above 0.
     """
 
     points: IntArray
@@ -50,17 +51,17 @@ class WholeCones:
     offsets: IntArray
 
     def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
-        """<a, x> (n, F) for points x (n, r) and the F distinct normals a, and their b (F,).
+        """<a, x> (n, F) for points x (n, r) and the F distinct normals a, and the offsets b (F,).
 
         Raises
         ------
         ValueError
-            For points that are not whole, or so large that products might overflow.
+            If a coordinate is no whole number, or is so large that products might overflow.
         """
         whole = points.astype(np.int64)
         largest = int(np.abs(whole).max(initial=0)) * int(np.abs(self.normals).sum(axis=1).max())
         if (whole != points).any() or largest >= MAX_MINOR**2 / 2:
-            raise ValueError("points must be whole numbers with products below 2^61")
+            raise ValueError("points must be whole numbers with products <a, x> below 2^61")
         rows, first = np.unique(self.normals, axis=0, return_index=True)
         return np.asarray(whole @ rows.T), self.offsets[first]
 
@@ -70,20 +71,22 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 
     Notes
     -----
-    The proof checks three things. The cone of a simplex is the set of nonnegative multiples of its
-    points.
+    The simplices are conv(0, v_1, .., v_r). The cone of a simplex is the set of all nonnegative
+    multiples of its points. The proof checks three statements.
 
-    1. Every simplex is the part of the hull in its cone. For that, <a, v> <= b holds for all points
-       v, with equality for v_1, .., v_r, and b > 0. So v_1, .., v_r lie on a facet of the hull.
-    2. Any r - 1 points of a simplex belong to exactly one other simplex, which lies on the other
-       side of the hyperplane through these points and 0. So the number of cones that hold a point
-       does not change where a path crosses such a wall between two cones. Walls of codimension 2 do
-       not separate the space, so almost all points of R^r lie in the same number of cones.
+    1. Every simplex is the part of the hull in its cone. To show this, <a, v> <= b is checked for
+       all points v, with equality for v_1, .., v_r, and b > 0. Hence v_1, .., v_r lie on a facet of
+       the hull.
+    2. Any r - 1 of the points v_1, .., v_r belong to exactly one other simplex, which lies on the
+       other side of the hyperplane through these points and 0. A path from cone to cone crosses the
+       wall that these points span, and enters one cone for each cone that it leaves. Faces of lower
+       dimension can be avoided by a path. So almost all points of R^r lie in the same number of
+       cones.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
-    # Hadamard's bound on the determinants that the proof computes. Their matrices have points as
-    # rows; one column may be replaced by ones, or one row by the sum of r points.
+    # Hadamard's bound on the determinants that the proof computes. The rows of their matrices are
+    # points; one column may be replaced by ones, or one row by the sum of r points.
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():
         return None
@@ -108,8 +111,8 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 def determinants(matrices: IntArray) -> IntArray:
     """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination.
 
-    Every number that the elimination computes is a minor of the matrix. All minors must be below
-    2^31 in modulus; this is not checked.
+    Every number that the elimination computes is a minor of the matrix. The absolute values of all
+    minors must be below 2^31, which is not checked.
     """
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
@@ -131,7 +134,10 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """Whole-number a with <a, v_i> = |det| for all rows v_i of each matrix, by Cramer's rule."""
+    """Whole-number vectors a with <a, v_i> = |det| for all rows v_i of a matrix, by Cramer's rule.
+
+    The result (s, r) has one vector for each of the s matrices.
+    """
     order = corners.shape[1]
     columns = []
     for k in range(order):
@@ -142,7 +148,7 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether each wall, r - 1 points of a cone, belongs to two cones, one on either side of it."""
+    """Whether any r - 1 points of a cone belong to two cones in total, on opposite sides."""
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):
@@ -168,10 +174,10 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 def _pulled(points: IntArray) -> IntArray | None:
     """The simplices (s, r) that tile the facets of the hull, as sorted numbers of their points.
 
-    A face is cut recursively. Its own facets that do not contain its point of lowest number are
-    cut, and that point is added to each of the resulting simplices. The cut of a face depends on
-    nothing but the face, so it is the same in all facets that contain it. None for too many facets
-    or simplices.
+    A face is cut recursively. Let p be the point of the face with the lowest number. Those facets
+    of the face that do not contain p are cut, and p is added to each of the resulting simplices.
+    The result depends on nothing but the face, so it is the same in all facets that contain the
+    face. None if there are too many facets or simplices.
     """
     faces = _facets(points)
     if faces is None:
@@ -204,7 +210,7 @@ def _pulled(points: IntArray) -> IntArray | None:
 def _facets(points: IntArray) -> list[frozenset[int]] | None:
     """Numbers of the points on each facet, found in float64.
 
-    None for too many facets, or if no hull is found.
+    None if there are too many facets, or if Qhull fails.
     """
     from scipy.spatial import ConvexHull, QhullError
 

@@ -1,14 +1,18 @@
 """Nearest point of a hull by column generation: the active set works on a small table of points.
 
-The table holds the members of the active set and the points with the largest gains. The active set
-is improved on the table until no gain of a point of the table exceeds a small share of the largest
-gain among all points. Then the gains of all points are computed again, which is called pricing. The
-search ends in one of these cases:
+For a target b and the current point x, the gain of a point p is <b - x, p - x>. The table holds the
+members of the active set and the points with the largest gains. The active set is improved on the
+table until no gain of a point of the table exceeds a small share of the largest gain among all
+points. Then the gains of all points are computed again, which is called pricing. The search ends in
+one of these cases:
 
 * The largest gain is within tolerance, and the target is proved to be outside: the gain is below
   the squared distance, so a hyperplane separates the target from the hull.
 * The largest gain is within tolerance, and the target is reached up to rounding.
-* Neither the gain nor the distance improves any more. The caller reports the gap that was reached.
+* The largest gain is within tolerance, and `DECIDING_ROUNDS` further pricings have not decided
+  whether the target is outside.
+* Neither the largest gain nor the distance improves any more, or no gain is positive. The caller
+  reports the gap that was reached.
 """
 
 from __future__ import annotations
@@ -36,29 +40,29 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load
 #: (dimension, number of points) from (50, 1000) to (500, 20000).
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: The active set is improved until the gains on the table are at most this share of the largest
-#: gain among all points. Measured: a share of 0.1 needs a fifth more pricings; 0.01 needs about as
-#: many pricings, but more exchanges.
+#: gain among all points. Measured: compared with 0.03, a share of 0.1 needs a fifth more pricings;
+#: a share of 0.01 needs about as many pricings, but more exchanges.
 INNER_SHARE = 0.03
 #: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
 #: target is inside.
 DECIDING_ROUNDS = 50
-#: A gain below this share of the squared distance proves that the target is outside. In exact
-#: arithmetic any share below 1 proves it. A share of 1 does not: with a vertex as target, the gain
-#: equals the squared distance.
+#: If the largest gain is below this share of the squared distance, the target is outside the hull.
+#: In exact arithmetic any share of at most 1 would prove this. A share near 1 fails after rounding:
+#: if the target is a vertex, the largest gain equals the squared distance.
 SEPARATED = 0.5
-#: The target counts as reached if its distance is at most REACHED times (scale + distance of the
-#: target from the centre) + ROUNDING times (norm of the centre). REACHED is 45 machine epsilons,
-#: the rounding of a sum of a few hundred terms.
+#: The target counts as reached if its distance from the current point is at most REACHED times
+#: (scale + distance of the target from the centre) + ROUNDING times (norm of the centre). REACHED
+#: is 45 machine epsilons, the rounding of a sum of a few hundred terms.
 REACHED = 1e-14
 #: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
 ROUNDING = 4.4e-16
-#: The unit of length is reset if the scale of the known points exceeds it by this factor.
+#: The unit of length is reset if the scale of the known points exceeds the unit by this factor.
 OUTGROWN = 4.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """The nearest point: convex `weights` of the points with `keys`, and how it was found.
+    """The nearest point, as convex `weights` of the points with `keys`, and how it was found.
 
     `reached` says whether the point is the target itself up to rounding. `rounds` is the number of
     pricings.
@@ -89,7 +93,7 @@ class Table:
         return points
 
     def load(self, keys: IntArray, weights: FloatArray) -> None:
-        """Start from the convex combination `weights` of `keys`; dependent points are dropped."""
+        """Start from the points `keys` with convex `weights`; dependent points are dropped."""
         self._keys, self._points = keys, self._lift(keys)
         room = min(len(keys), len(self._target) + 1)
         self._factor = with_capacity(self._factor, room)
@@ -102,7 +106,7 @@ class Table:
         return self._keys[self._factor.members[:size]], self._factor.weights[:size].copy()
 
     def point(self) -> FloatArray:
-        """The current point, less the centre: (d,)."""
+        """The current point minus the centre: (d,)."""
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
@@ -131,8 +135,8 @@ def search(
 ) -> Found:
     """Nearest point to `target` (d,) of the hull of `columns`.
 
-    The search starts from the convex combination `weights` of `keys`. It ends with a gap of at most
-    tol * scale^2, or when it makes no more progress.
+    The search starts from the points `keys` with convex `weights`. It ends when the largest gain is
+    at most tol * scale^2, where scale is `columns.scale`, or when there is no more progress.
     """
     rounds = _rounds(columns, target, tol, keys, weights)
     residual = next(rounds)
@@ -144,7 +148,7 @@ def search(
 
 
 def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
-    """`search` for each row of `targets` (b, d), started at the vertex nearest to it.
+    """`search` for each row of `targets` (b, d), started at the vertex nearest to that row.
 
     All searches wait for each other at every pricing. Pricing is then one matrix product, which
     reads the vertices once for all targets.
@@ -176,9 +180,9 @@ def _table_size(target: FloatArray) -> int:
 def _rounds(
     columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
 ) -> Generator[FloatArray, IntArray, Found]:
-    """A search as a generator: it yields residuals, and is sent keys of points to consider.
+    """A search as a generator: it yields a residual, the vector from the current point to `target`.
 
-    The caller sends keys of points with large inner products with the residual.
+    In return, the caller sends the keys of points with large inner products with the residual.
     """
     table = Table(columns, target)
     table.load(keys, weights)

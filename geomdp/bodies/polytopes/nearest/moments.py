@@ -7,7 +7,8 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 
-#: Sums may be taken in any order, so that the compiler can vectorise them.
+#: Sums may be taken in any order, and products may be fused with sums, so that the compiler can
+#: vectorise the loops.
 FREE_ORDER = {"reassoc", "contract"}
 
 

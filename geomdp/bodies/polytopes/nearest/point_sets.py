@@ -1,7 +1,7 @@
 """The points whose hull a target is projected on: listed vertices, or extreme points on demand.
 
-Points are identified by integer keys. Distances are those of the images of the points under a
-matrix A, which is the identity unless it is given.
+Points are identified by integer keys. Distances are measured between the images of the points under
+a matrix A. Without a given matrix, A is the identity.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
 
-#: Inner products held at a time: 2^22 float64 are 32 MB.
+#: Largest number of inner products in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
 class Columns(abc.ABC):
-    """Points p_j = A s_j whose hull is A K; subclasses find the points with large <u, p_j>."""
+    """Images p_j = A s_j of points s_j of a body K.
+
+    Subclasses find the images with large <u, p_j> for a direction u. The hull of all images, listed
+    or found on demand, is A K.
+    """
 
     centre: FloatArray  # (d,): a point of the affine hull of the images
     scale: float  # largest distance of an image known so far from `centre`
@@ -28,26 +32,26 @@ class Columns(abc.ABC):
 
     @abc.abstractmethod
     def start(self, target: FloatArray) -> int:
-        """Key of the known point nearest to `target` (d,)."""
+        """Key of the image, of those known so far, that is nearest to `target` (d,)."""
 
     @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of `count` points, or of all, with large <direction, p>.
+        """Keys of `count` images p_j with large <direction, p_j>, or of all if there are fewer.
 
-        The point of K with the largest product is among them.
+        An image that maximises the inner product over A K is among them.
         """
 
     def offsets(self, keys: IntArray) -> FloatArray:
-        """The points p - centre (b, d) with the given keys."""
+        """The differences p_j - centre (b, d) for the given keys j."""
         return np.asarray(self._images[keys] - self.centre)
 
     def originals(self, keys: IntArray) -> FloatArray:
-        """The points s (b, m) with the given keys."""
+        """The points s_j (b, m) for the given keys j."""
         return np.asarray(self._originals[keys])
 
 
 class VertexColumns(Columns):
-    """All vertices s_j (N, m) at once: pricing is one matrix-vector product.
+    """A body with listed vertices s_j (N, m): pricing is one matrix-vector product.
 
     `matrix` is A (d, m), or None for the identity.
     """
@@ -68,24 +72,24 @@ class VertexColumns(Columns):
         return len(self._originals)
 
     def start(self, target: FloatArray) -> int:
-        """Key of the vertex nearest to `target` (d,)."""
+        """Key of the vertex whose image is nearest to `target` (d,)."""
         return int(np.argmin(self._squares - 2 * (self._images @ target)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of the `count` points with the largest <direction, p>, or of all."""
+        """Keys of the `count` images with the largest <direction, p_j>; of all if N <= count."""
         if count >= len(self):
             return np.arange(len(self))
         return _smallest(self._images @ -direction, count)
 
     def start_many(self, targets: FloatArray) -> IntArray:
-        """`start` for each row of (b, d): (b,)."""
+        """`start` for each row of `targets` (b, d): (b,)."""
         found = np.empty(len(targets), dtype=np.int64)
         for rows in self._blocks(len(targets)):
             found[rows] = (self._squares - 2 * targets[rows] @ self._images.T).argmin(axis=1)
         return found
 
     def price_many(self, directions: FloatArray, count: int) -> IntArray:
-        """`price` for each row of (b, d): (b, count) or (b, N)."""
+        """`price` for each row of `directions` (b, d): (b, count), or (b, N) if N <= count."""
         if count >= len(self):
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)
@@ -101,7 +105,7 @@ class VertexColumns(Columns):
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
-    """Indices of the `count` smallest entries along the last axis, which has more than `count`."""
+    """Indices of the `count` smallest entries along the last axis, which must be longer."""
     if count == 1:
         return np.asarray(scores.argmin(axis=-1, keepdims=True))
     return np.argpartition(scores, count, axis=-1)[..., :count]
@@ -123,8 +127,8 @@ class OracleColumns(Columns):
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points in a random direction and in the opposite one give a first centre and
-        # scale. They almost surely differ unless the image is a single point.
+        # The extreme points in a random direction and in the opposite direction give a first centre
+        # and scale. The two points almost surely differ unless the image is a single point.
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))
@@ -157,12 +161,12 @@ class OracleColumns(Columns):
         self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
 
     def start(self, target: FloatArray) -> int:
-        """Key of the known point nearest to `target` (d,)."""
+        """Key of the image, of those known so far, that is nearest to `target` (d,)."""
         offsets = self._images[: self._count] - target
         return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of a new extreme point and of the best known points."""
+        """Keys of the `count` best images known, after a new extreme point was added to them."""
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)
         if count >= self._count:

@@ -1,13 +1,15 @@
 """QR factors of an affinely independent set of points, updated when a point joins or leaves.
 
-For points p_1..p_k in R^d, let M be the (d+1, k) matrix with columns (p_j, 1). The points are
-affinely independent if and only if M has full column rank. The factors Q and R of M = Q R are kept
-as arrays. The point of the affine hull nearest to b is sum_j w_j p_j with
+For points p_1..p_k in R^d, let M be the (d+1, k) matrix whose columns are the lifted points
+(p_j, 1). The points are affinely independent if and only if M has full column rank. The factors Q
+and R of M = Q R are kept as arrays. The point of the affine hull nearest to a target b in R^d is
+sum_j w_j p_j, with weights w such that
 
-    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),   nu such that sum_j w_j = e^T M w = 1.
+    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),
 
-This needs no normal equations, so the nearest point is accurate even if some points are nearly
-equal. M does not depend on b, so the same factors can be used for every target.
+where the number nu is chosen such that sum_j w_j = e^T M w = 1. The computation forms no normal
+equations, so the nearest point is accurate even if some points are nearly equal. M does not depend
+on b, so the same factors can be used for every target.
 
 The caller scales the points to norm about 1. Arrays are allocated in advance, and the loops are
 compiled.
@@ -29,7 +31,7 @@ DEPENDENT = 1e-14
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
 #: Number of passes after which a vector that still shrinks counts as dependent. Two passes suffice
-#: for an independent vector; the third one is a margin.
+#: for an independent vector; the third pass is a safety margin.
 PASSES = 3
 
 
@@ -50,7 +52,7 @@ class Factor(NamedTuple):
 
 
 def empty_factor(target: FloatArray, capacity: int) -> Factor:
-    """Factors of no points, with room for `capacity`, for the `target` b (d,)."""
+    """Factors of no points, with room for `capacity` points and with the `target` b (d,)."""
     return Factor(
         basis=np.zeros((capacity, len(target) + 1)),
         triangle=np.zeros((capacity, capacity)),
@@ -101,7 +103,10 @@ def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
 
 @numba.njit(cache=True)
 def insert(factor: Factor, points: FloatArray, row: int) -> bool:
-    """Append lifted point `row` of `points` (n, d+1) with weight 0; False if it is dependent."""
+    """Append the lifted point `row` of `points` (n, d+1) with weight 0.
+
+    Returns False, and appends nothing, if the point is dependent or the capacity is used up.
+    """
     k = factor.size[0]
     if k == factor.basis.shape[0]:
         return False
@@ -163,9 +168,9 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    They sum to 1 up to rounding errors relative to the largest weight. Weights of nearly equal
-    points can be huge. The caller therefore scales weights to sum to 1 only after it has shortened
-    the step.
+    The weights sum to 1 up to rounding errors relative to the largest weight, and weights of nearly
+    equal points can be huge. The caller therefore scales the weights to sum to 1 only after it has
+    shortened the step towards them.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()
