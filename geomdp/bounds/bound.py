@@ -32,8 +32,8 @@ class Bound:
     """A bound on the sample complexity sc of a workload at privacy epsilon and error alpha.
 
     sc is the least number of records n at which some epsilon-DP mechanism has error at most alpha
-    on every data set of n records (JL-DEF). The error, the neighbour relation, epsilon and alpha
-    are those of `statement`.
+    on every data set of n records (JL-DEF). The text `statement` names the error, the neighbour
+    relation, epsilon and alpha.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Bound:
         A number of records v, at least 0.
 
         * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
-          sc > v. Data sets have a whole number of records, so v and its floor are the same bound.
+          sc > v. Data sets have a whole number of records, so v and floor(v) are the same bound.
           The value 0 excludes nothing. v must be finite.
         * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
           sc <= ceil(v). Infinity claims nothing.
@@ -49,14 +49,14 @@ class Bound:
         A lower and an upper bound on the same problem therefore satisfy
         floor(lower) < ceil(upper).
     side : Side
-        Whether it is a lower or an upper bound.
+        Whether `value` is a lower or an upper bound.
     statement : str
         The statement that is proved, in one sentence.
     assumptions : tuple of str
         Everything else that the proof assumes: side conditions, probability over public draws,
         checks made on samples only. Empty for an unconditional bound.
     certificate : object or None
-        The proof, if it is an object that can be checked again.
+        An object with the proof, which can be checked again; None if there is no such object.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""How far the upper bound of a workload is from its lower bound: chaining against packings.
+"""How far a workload's upper bound by chaining is from its lower bound by packings.
 
 Theorem 4 of Nikolov (2022) bounds the Gaussian width of a net of answers by a chaining sum, and
-each term of this sum by a packing at the same scale. Both are computed here with explicit
-constants.
+each term of this sum by a packing at the same scale. The sum and the packing bounds are computed
+here with explicit constants.
 """
 
 from __future__ import annotations
@@ -30,19 +30,23 @@ SERIES = 1 / (math.sqrt(2) - 1)
 class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
+    D is the l2 diameter of the answers to k queries divided by sqrt(k), and t_j = 2^-j D. The net
+    is a set of answers at least alpha apart, and w is its Gaussian width.
+
     Parameters
     ----------
     level : int
         Number j of the scale, from 1.
     separation : float
-        t_j = 2^-j diam / sqrt(k), per query; at the last level alpha, the separation of the net.
+        Separation per query: t_j, or alpha at the last level.
     count : int
-        N_j, the size of a maximal subset of the net whose points are t_j apart; at the last level
-        the size of the net.
+        N_j, the size of a maximal subset of the net whose points are at least `separation` apart;
+        at the last level the size of the net.
     chaining : float
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
-        Certified lower bound from single elements at this scale: sc > records at error alpha / 4.
+        Certified lower bound from data sets of one element at this scale: the sample complexity sc
+        at error alpha / 4 is above `records`.
     """
 
     level: int
@@ -59,11 +63,11 @@ class InstanceOptimality:
     Parameters
     ----------
     scales : tuple of Scale
-        Coarsest first.
+        The scales, coarsest first.
     diameter : float
-        Largest distance of two answers divided by sqrt(k), or an upper bound on it.
+        D: the largest distance of two answers divided by sqrt(k), or an upper bound on D.
     epsilon, alpha : float
-        Privacy, and separation of the net. The packings exclude an error of alpha / 4.
+        Privacy, and separation of the net per query. The packings exclude an error of alpha / 4.
 
     Examples
     --------
@@ -87,14 +91,15 @@ class InstanceOptimality:
 
     @property
     def width(self) -> float:
-        """Explicit bound on w(net) / sqrt(k): the sum over all scales (JL-L27)."""
+        """Explicit bound on w / sqrt(k): the sum of the terms of all scales (JL-L27)."""
         return math.fsum(scale.chaining for scale in self.scales)
 
     @property
     def upper(self) -> float:
-        """Shape of the upper bound on the sample complexity: w^2 / (k alpha^2 epsilon) (JL-L26).
+        """The upper bound on the sample complexity up to constants: w^2 / (k alpha^2 epsilon).
 
-        The theorem leaves two constants open: a factor of this bound, and a factor of alpha.
+        `width` replaces w / sqrt(k). The lemma (JL-L26) leaves two constants open: a factor of this
+        bound, and a factor of alpha.
         """
         return self.width**2 / (self.alpha**2 * self.epsilon)
 
@@ -107,15 +112,16 @@ class InstanceOptimality:
     def limit(self) -> float:
         """Explicit bound on `upper` in terms of `lower` (JL-T4).
 
-        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), T at least
-        ln(N_j - 1) / epsilon - 1. So ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2 with
-        s = `lower`, and the terms of all scales add up to at most
+        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), where T is at
+        least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then
+        ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2, and the terms of all scales add up to at
+        most
 
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
                      + D (epsilon + ln 2)^(1/2) + last),
 
-        D = `diameter`; `last` is the term of the net itself, with alpha in place of t_j. The bound
-        grows like s D / alpha: the factor of the theorem.
+        where `last` is the term of the last level, with alpha in place of t_j. The bound on `upper`
+        grows like s D / alpha, as in the theorem.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
         constant = math.sqrt(self.epsilon + math.log(2))
@@ -138,9 +144,9 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     workload : Workload
         k queries on a finite universe of N elements, N k <= 2^26.
     epsilon : float
-        Pure differential privacy.
+        Parameter of pure differential privacy, above 0.
     alpha : float
-        Separation of the net per query, below the diameter of the answers.
+        Separation of the net per query, above 0 and below D (see `InstanceOptimality`).
 
     Returns
     -------
@@ -151,7 +157,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     WorkloadSizeError
         For a larger or infinite universe, or a net of more than 4096 points.
     SideConditionError
-        If alpha is not below the diameter. A single point is then a net, and there is no packing.
+        If alpha is not below D. A single point is then a net, and there is no packing.
 
     Notes
     -----
@@ -178,14 +184,15 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     diameter = workload.l2_diameter() / math.sqrt(workload.n_queries)
     if not alpha < diameter:
         raise SideConditionError(
-            f"alpha must be below the diameter {diameter:.6g} of the answers, got {alpha!r}"
+            f"alpha must be below the diameter {diameter:.6g} of the answers per query, got "
+            f"{alpha!r}"
         )
     net = farthest_points(answers, MEAN_L2.norm, least=alpha, most=MAX_NET)
     if net.rest >= alpha:
         raise WorkloadSizeError(f"alpha must leave a net of at most {MAX_NET} points, got {alpha}")
     problem = Problem(epsilon, alpha / MEAN_L2.separation, MEAN_L2)
     levels = math.ceil(math.log2(diameter / alpha))
-    # Required separation of the subset at each level; at the last level, of the whole net.
+    # Required separation of the subset at each level; at the last level the subset is the net.
     asked = [diameter * 2.0**-level for level in range(1, levels)] + [alpha]
     scales = []
     for level, separation in enumerate(asked, start=1):

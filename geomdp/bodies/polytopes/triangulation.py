@@ -15,8 +15,8 @@ from geomdp._typing import FloatArray, IntArray
 #: 2^20 simplices take seconds and some 100 MB. The number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
 #: Largest product of the number of simplices and c^4, where a simplex has c corners. For each
-#: neighbour of a simplex, Qhull solves a linear system in c unknowns. For c <= 9, `MAX_SIMPLICES` is
-#: the smaller limit. In higher dimensions Qhull slows down. Two examples above the limit, in
+#: neighbour of a simplex, Qhull solves a linear system in c unknowns. For c <= 9 the smaller limit
+#: is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two examples above the limit, in
 #: dimension 15: for 29 points with entries 0 and 1, Qhull runs for more than half a minute; for the
 #: 32 answers to all pairs of 5 binary columns, Qhull does not end.
 MAX_WORK = 1 << 33

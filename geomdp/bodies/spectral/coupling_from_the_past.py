@@ -1,23 +1,27 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
 
-The bodies here are sets of symmetric d x d matrices that are defined by conditions on eigenvalues
-alone. A uniform point of such a body is V diag(lambda) V^T. V is a uniform (Haar) orthogonal
-matrix, and lambda has density proportional to prod |lambda_i - lambda_j| on the body's set of
-spectra (JL-COV). So only d numbers need be sampled instead of d (d + 1) / 2. Spectra of both bodies
-are made from states of the gas of `log_gas`, whose density is prod |lambda_i - lambda_j|
-e^(-||lambda||_1).
+The two bodies are sets of symmetric d x d matrices that are defined by conditions on eigenvalues
+alone: the nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. A uniform point of such a body is
+V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix, and lambda has density proportional to
+prod |lambda_i - lambda_j| on the body's set of spectra (JL-COV). So only d numbers are sampled
+instead of d (d + 1) / 2. The spectra are computed from states of the log-gas (see `log_gas`). A
+state is a vector lambda of d ascending positions of particles, with density proportional to
+prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
-States of the gas are drawn by coupling from the past. The density is log-supermodular on ordered
-states. Heat baths that use the same uniform numbers therefore keep ordered states ordered (Propp
-and Wilson 1996). So the chain from the lowest state (all particles at -inf) and the chain from the
-highest state bound the chain from every other state. A block is a fixed number of sweeps, after
-which these two chains are close, followed by one sweep of heat baths by rejection. Proposals of
-that sweep come from an envelope that is common to all states between the two chains. If a proposal
-is accepted for all of these states, they coalesce exactly. Wilson's read-once algorithm (2000)
-makes independent exact draws from blocks: it returns the state before each block that coalesces.
+States of the gas are drawn by coupling from the past. The Markov chain consists of heat baths: a
+heat bath redraws one particle from its distribution given all other particles. The density is
+log-supermodular on ascending states. Two chains that use the same uniform numbers therefore keep
+their order: if one state is below another in every coordinate, it stays below (Propp and Wilson
+1996). So the chain from the lowest state (all particles at -inf) and the chain from the highest
+state bound the chain from every other state. A block is a fixed number of sweeps, after which these
+two chains are close, followed by one sweep of heat baths by rejection sampling. The proposals of
+that sweep come from an envelope that is common to all states between the two chains. If each
+proposal is accepted for all of these states, all chains coalesce exactly. Wilson's read-once
+algorithm (2000) makes independent exact draws from blocks: it returns the state before each block
+that coalesces.
 
-The draws are exact in real arithmetic, except that quantiles of single particles are computed to
-rounding.
+The draws are exact in real arithmetic, except that quantiles of single particles have rounding
+errors.
 
 References
 ----------
@@ -37,19 +41,21 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.spectral.eigenvalues import assemble
 from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 
-#: The interval between the two bounding chains is widened by this amount on each side. It is far
-#: above the rounding of their quantiles.
+#: The interval between the two bounding chains is widened by this amount on each side. The amount
+#: is far above the rounding of quantiles, so rounding cannot put a state outside the interval.
 MARGIN = 1e-9
-#: Entries of matrices held at a time: 2^20 float64 are 8 MB.
+#: Largest number of entries of matrices in memory at a time: 2^20 float64 numbers take 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
 
-    Matrices whose spectra are states of the gas have density proportional to e^(-||M||_*), which is
-    K-norm noise of the ball. Such a matrix divided by its norm is distributed as a uniform point
-    divided by its norm. The norm of a uniform point is U^(1/D), independent of this (JL-KN).
+    Let D = d (d + 1) / 2 be the dimension. If the spectrum of M is a state of the gas and its
+    eigenvectors are Haar-distributed, then M has density proportional to e^(-||M||_*). This is the
+    K-norm noise of the ball, so M / ||M||_* is distributed as X / ||X||_* for a uniform point X of
+    the ball. The norm ||X||_* is distributed as U^(1/D) with U uniform on [0, 1], and it is
+    independent of X / ||X||_* (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -59,13 +65,15 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
-    Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In each factor a_i + b_j of
-    the density choose one term, a_i with probability a_i / (a_i + b_j). Given the choices, the
-    density is homogeneous in a and in b, so sum a and sum b are independent of everything else. In
-    the gas they have Gamma(p) and Gamma(q) distributions, p = k (k + 1) / 2 + (choices of a),
-    p + q = D. In the body they are distributed as U^(1/p) and U^(1/q), and the probability of
-    (p, q) is proportional to that in the gas times 1 / (p! q!). A draw is therefore accepted with
-    probability C(D, p) / C(D, D // 2). About two draws in three are accepted, for every d.
+    Let D = d (d + 1) / 2, let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
+    each factor a_i + b_j of the density choose one term, a_i with probability a_i / (a_i + b_j).
+    Given the choices, the density is homogeneous in a and in b, so sum a and sum b are independent
+    of everything else. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions, where
+    p is k (k + 1) / 2 plus the number of choices of an a_i, and p + q = D. In the body, sum a and
+    sum b are distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of (p, q)
+    in the body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A draw
+    from the gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws in
+    three are accepted, for every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -80,14 +88,14 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Degree p (n,) in the positive eigenvalues, after a random choice in each factor."""
+    """Degree p (n,) of `difference_spectra`, after a random choice of a term in each factor."""
     n, d = spectra.shape
     degrees = np.empty(n)
     rows = max(1, BLOCK_ENTRIES // d**2)
     for start in range(0, n, rows):
         part = spectra[start : start + rows]
         above, below = np.maximum(part, 0)[:, :, None], np.maximum(-part, 0)[:, None, :]
-        # Only a positive and a negative eigenvalue together have a factor a_i + b_j.
+        # A factor a_i + b_j belongs to a pair of a positive and a negative eigenvalue.
         crossing = (above > 0) & (below > 0)
         chosen = crossing & (rng.random(crossing.shape) * (above + below) < above)
         count = (part > 0).sum(axis=1)
@@ -98,28 +106,32 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 def _with_uniform_sums(
     spectra: FloatArray, degrees: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Spectra whose positive parts sum to U^(1/p) and negative parts to U^(1/q)."""
+    """`spectra` with positive parts scaled to the sum U^(1/p), and negative parts to U^(1/q).
+
+    `degrees` (n,) are the p, and q = d (d + 1) / 2 - p.
+    """
     n, d = spectra.shape
     sizes = rng.random((2, n))
     scaled = np.zeros((n, d))
     others = d * (d + 1) // 2 - degrees
     for sign, size, degree in zip((1.0, -1.0), sizes, (degrees, others), strict=True):
         part = np.maximum(sign * spectra, 0)
-        there = degree > 0  # a positive or a negative eigenvalue exists iff its degree is above 0
+        there = degree > 0  # an eigenvalue of this sign exists iff the degree is above 0
         radii = size[there] ** (1 / degree[there])
         scaled[there] += sign * part[there] * (radii / part[there].sum(axis=1))[:, None]
     return scaled
 
 
 def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
-    """Logarithm of C(total, p) / total!."""
+    """Logarithm of C(total, p) / total! for the numbers p in `degrees`."""
     return np.asarray(-gammaln(degrees + 1) - gammaln(total - degrees + 1))
 
 
 def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Rows svec(V diag(lambda) V^T) (n, D) with independent Haar matrices V; O(d^3) each.
+    """Rows svec(V diag(lambda) V^T) with independent Haar matrices V; O(d^3) each.
 
-    V is the orthogonal factor of a Gaussian matrix; signs of its columns do not matter.
+    `spectra` (n, d) are the lambda; the result is (n, d (d + 1) / 2). V is the orthogonal factor of
+    a Gaussian matrix. The signs of the columns of V cancel in the product.
     """
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))
@@ -132,27 +144,28 @@ def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Independent exact ascending states (n, d) of the log-gas.
+    """Independent, exactly distributed states (n, d) of the log-gas, each ascending.
 
-    A draw takes about 2 `block_sweeps` sweeps of d heat baths of O(d) each, O(d^3 log d) in all:
-    0.2 ms at d = 3, 2 ms at d = 10 and 40 ms at d = 30.
+    A draw takes about 2 `block_sweeps(d)` sweeps. A sweep has d heat baths of O(d) each, so a draw
+    costs O(d^3 log d): 0.2 ms at d = 3, 2 ms at d = 10 and 40 ms at d = 30.
     """
     return np.asarray(_read_once(rng, n, d, block_sweeps(d)))
 
 
 def block_sweeps(d: int) -> int:
-    """Sweeps per block, an even number. Draws are exact for any number; with this, 95 % coalesce.
+    """Number of sweeps per block, an even number.
 
-    The distance of the two chains starts at about d. It falls by a constant factor every d sweeps
-    or so, the time in which a disturbance spreads over the whole gas. It must fall below the gaps
-    between particles, which are of order 1.
+    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce: the
+    distance between the two bounding chains starts at about d, and must fall below the gaps between
+    particles, which are of order 1. The distance falls by a constant factor in about d sweeps, the
+    time in which a change of one particle affects the whole gas.
     """
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """The states (n, d) before coalescing blocks; the first coalescing block is only the start."""
+    """The states (n, d) before coalescing blocks; the first such block only gives a start."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1
@@ -168,7 +181,7 @@ def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
-    """Whether a block maps all states to one, and the image of `state` (only if `needed`)."""
+    """Whether a block maps all states to one state, and the image of `state` (if `needed`)."""
     d = len(state)
     uniforms = np.empty((steps, d))
     for t in range(steps):
@@ -198,9 +211,10 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
 def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     """A draw from the envelope of the densities of particle i in all states between the bounds.
 
-    For x above lambda_j the factor x - lambda_j is largest at low_j. For x below lambda_j the
-    factor lambda_j - x is largest at high_j. So the envelope is the density of particle i for
-    particles below it at low_j and particles above it at high_j. Also returns a uniform threshold.
+    For x above lambda_j the factor x - lambda_j is largest at lambda_j = low_j. For x below
+    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is the density
+    of particle i if the particles below it are at low_j and the particles above it at high_j. The
+    second result is a uniform number, the threshold of the acceptance test.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]
@@ -209,7 +223,7 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
-    """Least ratio of the density of particle i at x to the envelope, over states in the bounds."""
+    """Smallest ratio of particle i's density at x to the envelope, of all states in the bounds."""
     chance = 1.0
     for j in range(i):
         chance *= max(x - high[j], 0.0) / (x - low[j])
@@ -220,7 +234,7 @@ def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _finish(rng, x, threshold, low, high, state, i):  # type: ignore[no-untyped-def]
-    """The draw of particle i in `state`, by rejection starting with the given proposal."""
+    """The draw of particle i in `state`, by rejection sampling; x is the first proposal."""
     while True:
         chance = 1.0
         for j in range(i):

@@ -22,7 +22,7 @@ from geomdp.bodies.base import Body
 
 @dataclass(frozen=True)
 class MatrixBody(Body):
-    """What bodies of symmetric d x d matrices share: d, and the dimension D = d (d + 1) / 2."""
+    """Base class of bodies of symmetric d x d matrices, in dimension D = d (d + 1) / 2."""
 
     d: int
 
@@ -39,7 +39,7 @@ class MatrixBody(Body):
 
 
 def spectraplex_volume(d: int) -> float:
-    """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D!, Gamma_d the multivariate gamma function.
+    """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D! with the multivariate gamma function Gamma_d.
 
     This is the volume of {M psd : tr M <= 1} in svec coordinates. The integral of exp(-tr M) over
     the cone of psd matrices is D! times the volume. svec stretches each of the d (d - 1) / 2
@@ -51,7 +51,7 @@ def spectraplex_volume(d: int) -> float:
 
 
 def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of unsvec of rows (b, D)."""
+    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of matrices with svec rows (b, D)."""
     values, basis = np.linalg.eigh(unsvec(vectors))
     return np.asarray(values), np.asarray(basis)
 
@@ -62,12 +62,12 @@ def assemble(values: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def eigenvalues(vectors: FloatArray) -> FloatArray:
-    """Ascending eigenvalues (b, d) of unsvec of rows (b, D)."""
+    """Ascending eigenvalues (b, d) of the matrices whose svec are the rows (b, D)."""
     return np.asarray(np.linalg.eigvalsh(unsvec(vectors)))
 
 
 def top_projector(values: FloatArray, vectors: FloatArray) -> FloatArray:
-    """svec(v v^T) (b, D), v the eigenvector of the largest eigenvalue; 0 if that is at most 0."""
+    """svec(v v^T) (b, D) for the top eigenvector v; 0 if the largest eigenvalue is at most 0."""
     top = vectors[:, :, -1] * (values[:, -1:] > 0)
     return svec(top[:, :, None] * top[:, None, :])
 

@@ -4,10 +4,13 @@ d particles lambda_1 < ... < lambda_d on the line have density proportional to
 
     prod over i < j of (lambda_j - lambda_i)  times  prod over i of exp(-|lambda_i|).
 
-Given the others, particle i has a density proportional to e^(-|x|) prod over j of |x - lambda_j|
-between its neighbours, which is log-concave. Particles may be at -inf or +inf; they then do not
-change the density of the others. All particles are there in the lowest and in the highest state,
-from which `coupling_from_the_past` starts its bounding chains.
+Given all other particles, particle i lies between its two neighbours, and its density there is
+proportional to e^(-|x|) prod over j != i of |x - lambda_j|. This density is log-concave. Particles
+may be at -inf or +inf; such particles do not change the density of the others. In the lowest state
+all particles are at -inf, and in the highest state all are at +inf. From these two states
+`coupling_from_the_past` starts its bounding chains.
+
+For quadrature, the interval between the neighbours is divided into panels (subintervals).
 """
 
 from __future__ import annotations
@@ -16,24 +19,26 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Gauss-Legendre nodes per panel. Few particles are near a panel. So the density on it is close to
-#: a polynomial of degree below 20 times an exponential that changes by a factor of at most e^4, and
-#: interpolation at the nodes is accurate up to rounding.
+#: Number of Gauss-Legendre nodes per panel. Few particles are near a panel. So the density on the
+#: panel is close to a polynomial of degree below 20, times an exponential that changes by a factor
+#: of at most e^4. Interpolation at the nodes is then accurate up to rounding.
 NODES = 24
 #: Length of the longest panel of a short interval.
 PANEL = 4.0
-#: A longer interval than this (those of the outermost particles are infinite) is cut off where the
-#: density is below `NEGLIGIBLE` times its largest value, and divided into `PANELS` equal panels.
+#: Intervals longer than `SHORT`, such as the infinite intervals of the outermost particles, are cut
+#: off where the density is below `NEGLIGIBLE` times its largest value. They are divided into
+#: `PANELS` equal panels.
 SHORT, PANELS = 16.0, 5
-#: Share of the largest density that is neglected. It is below 1e-16, the resolution of a uniform
-#: float64 number in [0, 1).
+#: Densities below this share of the largest density are neglected. The share is below 1e-16, the
+#: resolution of a uniform float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: One more panel is used for each group of this many particles, because the factor of each particle
-#: varies over the interval.
+#: A short interval gets one more panel for each group of this many particles, because the factor of
+#: each particle varies over the interval.
 CROWD = 32
-#: Number of bisections for the mode. It need only be accurate enough to place the panels.
+#: Number of bisections for the mode. The mode need only be accurate enough to place the panels.
 MODE_BISECTIONS = 12
-#: Largest number of Newton steps for a quantile, each safeguarded by bisection. About 5 are taken.
+#: Largest number of Newton steps for a quantile; bisection replaces a step that leaves the current
+#: bracket. Most quantiles take about 5 steps.
 QUANTILE_STEPS = 60
 #: The Newton steps end when a step is below this share of half a panel.
 QUANTILE_TOLERANCE = 1e-14
@@ -56,9 +61,9 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
     """Redraw all particles of `points` (d,) T times, at the quantiles `uniforms` (T, d), in place.
 
-    Sweeps alternate between upwards and downwards. The density is log-supermodular, so each
-    quantile of particle i grows if another particle moves up. Two states with one below the other
-    therefore stay ordered under the same `uniforms`.
+    Sweeps alternate between ascending and descending order of the particles. The density is
+    log-supermodular, so each quantile of particle i grows if another particle moves up. If one
+    state is below another in every coordinate, it therefore stays below under the same `uniforms`.
     """
     size = len(points)
     for t in range(len(uniforms)):
@@ -69,7 +74,7 @@ def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
-    """The u-quantile of particle i of `points`, given all others."""
+    """The u-quantile of the distribution of particle i of `points`, given all other particles."""
     low = points[i - 1] if i > 0 else -np.inf
     high = points[i + 1] if i < len(points) - 1 else np.inf
     if not (low < high and low < np.inf and high > -np.inf):
@@ -100,7 +105,10 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
-    """Ends of `count` equal panels of [low, high], and 0, where e^(-|x|) has a kink, if inside."""
+    """Ends of `count` equal panels of [low, high]; if 0 is inside, 0 is an end, too.
+
+    The density e^(-|x|) has a kink at 0, where interpolation by one polynomial would be inaccurate.
+    """
     kink = low < 0 < high
     ends = np.empty(count + (2 if kink else 1))
     k = 0
@@ -119,7 +127,7 @@ def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _density(start, end, middle, points, i, values):  # type: ignore[no-untyped-def]
-    """Set `values` to the density at the nodes of [start, end], relative to that at `middle`."""
+    """Set `values` to (density at the nodes of [start, end]) / (density at `middle`)."""
     half = (end - start) / 2
     places = start + half * (1 + _ABSCISSAE)
     values[:] = np.exp(abs(middle) - np.abs(places))
@@ -163,7 +171,7 @@ def _panel_quantile(values, target, mass):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _mode(low, high, points, i):  # type: ignore[no-untyped-def]
-    """A point near the mode of particle i in (low, high), whose ends may be infinite."""
+    """A point near the mode of particle i in the interval (low, high), which may be infinite."""
     start, reach = min(high, 0.0), 1.0
     while low == -np.inf and _slope(start - reach, points, i) < 0:
         reach *= 2

@@ -1,17 +1,19 @@
 """Volumes and second moments of the symmetric spectral bodies, from Pfaffians (de Bruijn 1955).
 
-With weights w on the two half-lines, the integral of prod |lambda_i - lambda_j| prod w(lambda_i)
-over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of
+For a weight function w on the real line, the integral of
+prod |lambda_i - lambda_j| prod w(lambda_i) over lambda_1 < ... < lambda_d is, up to a constant, the
+Pfaffian of
 
     A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y),
 
 where p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
-column, with the integrals of p_i w. The weight w is e^(-|x|), times e^(i t/2) on the positive
-half-line and times e^(-i t/2) on the negative one. At t = 0 the integrand is the density of the
-log-gas (see `log_gas`). The quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), where p
-is the degree of the density of the gas in the positive eigenvalues (see
-`coupling_from_the_past.difference_spectra`). So a Fourier sum over t gives the distribution of p.
-The polynomials are orthonormal for w^2 = e^(-2 |x|), which makes A well conditioned.
+column, with the integrals of p_i w. The weight w(x) is e^(-|x|) e^(i t/2) for x > 0 and
+e^(-|x|) e^(-i t/2) for x < 0, where i is the imaginary unit and t is a real number. At t = 0 the
+integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2, and let p (without
+index) be the degree of the density of the gas in the positive eigenvalues, see
+`coupling_from_the_past.difference_spectra`. The integral at t divided by the integral at 0 is
+E e^(i t (p - D/2)), so a Fourier sum over t gives the distribution of p. The polynomials are
+orthonormal for the weight e^(-2 |x|), which makes A well conditioned.
 
 References
 ----------
@@ -33,31 +35,31 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls with t about as fast as for a normal p. Values below this are rounding
-#: errors.
+#: E e^(i t (p - D/2)) falls with t about as fast as if p were normally distributed. Values below
+#: this number are rounding errors.
 NEGLIGIBLE = 1e-15
 
 
 @dataclass(frozen=True)
 class SpectralMoments:
-    """Volume and second moments of a symmetric spectral body; M is uniform on the body."""
+    """Volume and second moments of a symmetric spectral body; M is uniform on this body."""
 
-    #: Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, minus the
-    #: same for the spectraplex.
+    #: Logarithm of the integral of prod |lambda_i - lambda_j| over the ascending spectra of the
+    #: body, minus the logarithm of the same integral for the spectraplex.
     log_integral: float
     squares: float  # E tr(M^2)
     squared_trace: float  # E (tr M)^2
 
     def second_moment(self, d: int) -> FloatArray:
-        """E svec(M) svec(M)^T, (D, D).
+        """E svec(M) svec(M)^T, (D, D) with D = d (d + 1) / 2.
 
-        The law of M is invariant under M -> V M V^T, so the result has the form
-        alpha I + beta svec(I) svec(I)^T. Its trace gives E tr(M^2) = alpha D + beta d, and its
-        value along svec(I) gives E (tr M)^2 = alpha d + beta d^2.
+        The law of M is invariant under M -> V M V^T for orthogonal V, so the result S has the form
+        alpha I + beta svec(I) svec(I)^T. The trace of S is E tr(M^2) = alpha D + beta d, and
+        svec(I)^T S svec(I) is E (tr M)^2 = alpha d + beta d^2.
         """
         D, identity = d * (d + 1) // 2, svec(np.eye(d))
         alpha = self.squares - self.squared_trace / d
-        # D - 1 dimensions are orthogonal to the identity; for d = 1 there are none.
+        # D - 1 dimensions are orthogonal to the identity. For d = 1, D - 1 is 0.
         alpha = alpha / (D - 1) if d > 1 else 0.0
         beta = (self.squared_trace / d - alpha) / d
         return np.asarray(alpha * np.eye(D) + beta * np.outer(identity, identity))
@@ -65,12 +67,16 @@ class SpectralMoments:
 
 @cache
 def nuclear_moments(d: int) -> SpectralMoments:
-    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14)."""
+    """Moments of {||M||_* <= 1}: the moments of the gas divided by (D + 1) (D + 2) (JL-L14).
+
+    D = d (d + 1) / 2 is the dimension.
+    """
     D = d * (d + 1) // 2
     gas = _gas(d)
     shares = gas.shares
     p, q = gas.degrees, D - gas.degrees
-    # Given p, the sums of the positive and of the negative eigenvalues are Gamma(p) and Gamma(q).
+    # Given p, the sums of the positive eigenvalues and of the moduli of the negative eigenvalues
+    # are Gamma(p) and Gamma(q), independently. So E (tr M)^2 is (p - q)^2 + p + q.
     squared_trace = float(shares @ ((p - q) ** 2 + D))
     radial = (D + 1) * (D + 2)
     return SpectralMoments(
@@ -94,7 +100,8 @@ def difference_moments(d: int) -> SpectralMoments:
     weights = gas.shares * binomials / mass
     cross = 2 * p * q / ((p + 1) * (q + 1))
     squared_trace = float(weights @ (p / (p + 2) + q / (q + 2) - cross))
-    # Given p, the sum s of the a_i has E s^2 = p (p + 1) in the gas and p / (p + 2) in the body.
+    # Given p, the sum s of the positive eigenvalues has E s^2 = p (p + 1) in the gas and
+    # E s^2 = p / (p + 2) in the body. The factor 2 counts the negative eigenvalues, by symmetry.
     squares = 2 * float((gas.squares * binomials) @ (1 / ((p + 1) * (p + 2)))) / mass
     log_integral = gas.log_integral + math.log(mass) + float(logs.max())
     return SpectralMoments(log_integral, squares, squared_trace)
@@ -102,12 +109,14 @@ def difference_moments(d: int) -> SpectralMoments:
 
 @dataclass(frozen=True)
 class _Gas:
-    """Statistics of the gas for each degree p of its density in the positive eigenvalues a_i."""
+    """Statistics of the gas for each degree p; a_i are the positive eigenvalues."""
 
     degrees: FloatArray  # p = 0..D
     shares: FloatArray  # P(p)
     squares: FloatArray  # P(p) E[sum of a_i^2 | p]
-    log_integral: float  # log of the mass of the gas over that of the gas on the positive half-line
+    #: Logarithm of the integral of the gas' density over all ascending states, minus the logarithm
+    #: of its integral over the ascending states with positive particles alone.
+    log_integral: float
 
 
 def _gas(d: int) -> _Gas:
@@ -126,7 +135,8 @@ def _gas(d: int) -> _Gas:
         wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
         shares += (wave * turned / plain).real
         moments += (wave * weighted / plain).real
-    # Leading coefficients of p_k(2 x), from those of the monomials in the Vandermonde determinant.
+    # Logarithms of the leading coefficients of p_k(2 x). If polynomials replace the monomials in
+    # the Vandermonde determinant, it is multiplied by the product of their leading coefficients.
     leading = np.arange(d) * math.log(2) - math.log(2) / 2
     leading[1:] -= np.cumsum(np.log(norms[1:]))
     log_mass = math.log(abs(plain)) - float(leading.sum())
@@ -134,7 +144,7 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the mass of the gas on the positive half-line, by Selberg's integral."""
+    """Logarithm of the integral of the gas' density over positive ascending states, by Selberg."""
     j = np.arange(d)
     return float(
         (gammaln(1 + j / 2) + gammaln((j + 3) / 2)).sum() - d * gammaln(1.5) - gammaln(d + 1)
@@ -142,7 +152,10 @@ def _log_laguerre_mass(d: int) -> float:
 
 
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
-    """Pf A, and its derivative at s = 0 when the positive weight is multiplied by 1 + s x^2."""
+    """Pf A at t = `angle`, and its derivative in s at s = 0 if w is multiplied by 1 + s x^2, x > 0.
+
+    `norms` are the coefficients of `_recurrence`.
+    """
     d = len(norms)
     t, weights = roots_laguerre(d + 2)
     laguerre: FloatArray = np.asarray(np.polynomial.laguerre.lagvander(t, d + 1), dtype=np.float64)
@@ -152,11 +165,12 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     weighted = plain * (t**2 / 4)[:, None]
 
     def coefficients(values: ComplexArray) -> ComplexArray:
-        """Laguerre coefficients (k, rows) of polynomials in t given at the nodes (k, rows)."""
+        """Laguerre coefficients (k, rows) of polynomials in t from their values at the nodes."""
         return np.asarray((laguerre * weights[:, None]).T @ values)
 
-    # With T_j(x) the integral of f_j w beyond x, the double integral over the positive half-line
-    # is 2 int f_i w T_j - m_i m_j, m_j = T_j(0).
+    # Let f_j be column j of `plain`, T_j(x) the integral of f_j(y) e^(-y) over y > x, and
+    # m_j = T_j(0). The double integral over the positive half-line is
+    # 2 int f_i(x) e^(-x) T_j(x) dx - m_i m_j.
     ends = (-1.0) ** np.arange(d + 2)
     first, second = coefficients(plain), coefficients(weighted)
     means, square_means = ends @ first, ends @ second
@@ -165,7 +179,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     moved = square_rows @ first + rows @ second
     moved -= np.outer(square_means, means) + np.outer(means, square_means)
     signs = (-1.0) ** np.arange(d)
-    # The negative half-line mirrors the positive one, with the conjugate factor.
+    # On the negative half-line, the integrals are mirror images with the conjugate factor.
     mirrored = signs * means.conj()
     cross = np.outer(mirrored, means)
     matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T
@@ -178,7 +192,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew-symmetric part of `matrix`, for odd order with the row and column `border`."""
+    """The skew-symmetric part of `matrix`, with `border` as row and column if the order is odd."""
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
         return np.asarray(matrix)
@@ -206,9 +220,10 @@ def _pfaffian(matrix: ComplexArray) -> complex:
 
 
 def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
-    """e^(t/2) times the integral of L_k(2 y) e^(-y) beyond t / 2, like `laguerre` (nodes, k).
+    """tail_k = e^(t/2) times the integral of L_k(2 y) e^(-y) over y > t / 2, at the nodes t.
 
-    L_k' - L_(k-1)' = -L_(k-1) and integration by parts give tail_k = L_k - L_(k-1) - tail_(k-1).
+    `laguerre` (nodes, k) has the values L_k(t); the result has the same shape. From
+    L_k' - L_(k-1)' = -L_(k-1) and integration by parts, tail_k = L_k - L_(k-1) - tail_(k-1).
     """
     tails = laguerre.copy()
     for k in range(1, tails.shape[1]):
@@ -217,7 +232,10 @@ def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
 
 
 def _recurrence(d: int) -> FloatArray:
-    """Norms b_1..b_(d-1) of the three-term recurrence of e^(-|t|), by Stieltjes' procedure."""
+    """Coefficients b_1..b_(d-1) of t p_k = b_(k+1) p_(k+1) + b_k p_(k-1), by Stieltjes' procedure.
+
+    The polynomials p_k are orthonormal for the weight e^(-|t|).
+    """
     t, weights = roots_laguerre(d + 2)
     before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # 2 int e^-t = 2
     norms = np.zeros(d)

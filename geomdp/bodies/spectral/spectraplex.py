@@ -24,7 +24,8 @@ from geomdp.bodies.spectral.eigenvalues import (
 from geomdp.bodies.spectral.pfaffians import SpectralMoments, difference_moments
 from geomdp.bodies.spectral.symmetric import NuclearBall, SymmetricSpectral
 
-#: Entries of the Gaussian matrices (d, d + 1) that are drawn at a time: 2^20 float64 are 8 MB.
+#: Largest number of entries of the Gaussian matrices (d, d + 1) that are drawn at a time: 2^20
+#: float64 numbers take 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -77,7 +78,10 @@ class Spectraplex(MatrixBody):
         return 1.0
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw U^(1/D) W / tr W with W = G G^T, G standard normal (d, d + 1); exact (X-SPX)."""
+        """U^(1/D) W / tr W for W = G G^T and a standard normal G (d, d + 1); exact (X-SPX).
+
+        U is uniform on [0, 1].
+        """
         points = np.empty((n, self.dimension))
         rows = max(1, BLOCK_ENTRIES // (self.d * (self.d + 1)))
         for start in range(0, n, rows):
@@ -97,10 +101,11 @@ class Spectraplex(MatrixBody):
     def second_moment(self) -> FloatArray:
         """(2 (d + 1) I + (d + 1)^2 svec(I) svec(I)^T) / (4 (D + 1) (D + 2)).
 
-        The W of `sample_uniform` has E[W_ij W_kl] = k^2 d_ij d_kl + k (d_ik d_jl + d_il d_jk) with
-        k = d + 1. Its trace is chi-square with k d = 2 D degrees of freedom and independent of
-        W / tr W, so E[(tr W)^2] = 2 D (2 D + 2) is divided out. The factor U^(1/D) contributes
-        E[U^(2/D)] = D / (D + 2).
+        The matrix W of `sample_uniform` has
+        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg), where k = d + 1 and e is the
+        identity matrix. The trace of W is chi-square with k d = 2 D degrees of freedom and is
+        independent of W / tr W, so the moment of W / tr W is the moment of W divided by
+        E[(tr W)^2] = 2 D (2 D + 2). The factor U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))
@@ -108,11 +113,11 @@ class Spectraplex(MatrixBody):
         return np.asarray(moment / (4 * (D + 1) * (D + 2)))
 
     def volume(self) -> float:
-        """Volume in svec coordinates, see `spectraplex_volume`."""
+        """Volume in svec coordinates (see `spectraplex_volume`)."""
         return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The body as a semidefinite matrix of trace at most 1."""
+        """Constraints on an auxiliary matrix: psd, trace at most 1, and svec equal to variable."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.d, self.d), PSD=True)
@@ -127,22 +132,24 @@ class Spectraplex(MatrixBody):
         return NuclearBall(self.d)
 
     def gaussian_width(self) -> float | None:
-        """Mean of the positive part of the largest eigenvalue of a Gaussian svec.
+        """Mean of max(lambda_max, 0) for a matrix whose svec is standard normal.
 
-        In closed form for d = 1 and 2, otherwise None.
+        lambda_max is the largest eigenvalue. The mean is known for d = 1 and 2; None otherwise.
         """
         if self.d == 1:
             return 1 / math.sqrt(2 * math.pi)
         if self.d == 2:
-            # The largest eigenvalue is (g + r) / sqrt(2), g Gaussian and r the norm of two more;
-            # E max(g + r, 0) = integral of r e^(-r^2/2) (r Phi(r) + phi(r)) over r > 0.
+            # The largest eigenvalue is (g + r) / sqrt(2), where g is standard normal and r is the
+            # norm of two further standard normals. With the normal distribution function Phi and
+            # density phi, E max(g + r, 0) = integral over r > 0 of
+            # r e^(-r^2/2) (r Phi(r) + phi(r)).
             return 3 * math.sqrt(math.pi) / 8 + 1 / (2 * math.sqrt(math.pi))
         return None
 
 
 @dataclass(frozen=True)
 class SpectraplexDifference(SymmetricSpectral):
-    """K - K for the spectraplex K: {M symmetric : tr M_+ <= 1, tr M_- <= 1}, svec coordinates.
+    """K - K for the spectraplex K, in svec coordinates: {M symmetric : tr M_+, tr M_- <= 1}.
 
     M is d x d, and the dimension is d (d + 1) / 2. M_+ and M_- are the positive and the negative
     part of M, so M = M_+ - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
@@ -184,8 +191,8 @@ class SpectraplexDifference(SymmetricSpectral):
     def _gradient(self, values: FloatArray) -> FloatArray:
         """Eigenvalues of a gradient of the norm.
 
-        If the positive part has the larger trace, they are 1 where `values` > 0 and 0 elsewhere.
-        Otherwise they are -1 where `values` < 0 and 0 elsewhere.
+        If tr M_+ >= tr M_-, they are 1 where `values` > 0 and 0 elsewhere. Otherwise they are -1
+        where `values` < 0 and 0 elsewhere.
         """
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))
@@ -218,5 +225,5 @@ class SpectraplexDifference(SymmetricSpectral):
         return [above <= 1, below <= 1]
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(K - K) = 2 w(K)."""
+        """w(K - K) = 2 w(K) for the Gaussian width w."""
         return 2.0, Spectraplex(self.d)

@@ -25,31 +25,31 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body {M : lambda(M) in S}, given by a set S of spectra lambda(M).
+    """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra lambda.
 
     The body is invariant under M -> V M V^T for orthogonal V. Verbs take one eigenvalue
     decomposition, O(d^3), per point or direction. Uniform points have Haar-distributed
-    eigenvectors, and eigenvalues from coupling from the past, O(d^3 log d) per draw (JL-COV).
-    Moments and volume are computed from Pfaffians of order d.
+    eigenvectors; their eigenvalues are drawn by coupling from the past, O(d^3 log d) per draw
+    (JL-COV). Moments and volume are computed from Pfaffians of order d.
     """
 
     symmetric = True
 
     @abc.abstractmethod
     def _height(self, values: FloatArray) -> FloatArray:
-        """Support function (b,) at matrices with the ascending eigenvalues (b, d)."""
+        """Support function (b,) at matrices with the ascending eigenvalues `values` (b, d)."""
 
     @abc.abstractmethod
     def _norm(self, values: FloatArray) -> FloatArray:
-        """Gauge (b,) of matrices with these eigenvalues."""
+        """Gauge (b,) of matrices with the ascending eigenvalues `values` (b, d)."""
 
     @abc.abstractmethod
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """Derivative (b, d) of the gauge by the eigenvalues."""
+        """A subgradient (b, d) of the gauge as a function of the eigenvalues `values` (b, d)."""
 
     @abc.abstractmethod
     def _nearest(self, values: FloatArray) -> FloatArray:
-        """The point (b, d) of S nearest to these eigenvalues."""
+        """The spectra (b, d) in S nearest to the eigenvalues `values` (b, d)."""
 
     @abc.abstractmethod
     def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -60,7 +60,7 @@ class SymmetricSpectral(MatrixBody):
 
     @abc.abstractmethod
     def _bounds(self, above: Any, below: Any) -> list[Any]:
-        """CVXPY constraints on the traces of the positive and the negative part."""
+        """CVXPY constraints on the traces `above` of M_+ and `below` of M_-."""
 
     @abc.abstractmethod
     def orbits(self) -> FloatArray:
@@ -75,18 +75,18 @@ class SymmetricSpectral(MatrixBody):
         return self._norm(eigenvalues(points))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals that have the eigenvectors of the point."""
+        """Gauges and normals; the normal at a point has the same eigenvectors as the point."""
         values, vectors = eigen(points)
         return Facets(self._norm(values), assemble(self._gradient(values), vectors))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The matrix with the same eigenvectors, and the eigenvalues projected on S."""
+        """The matrix with the same eigenvectors and with the eigenvalues projected on S."""
         values, vectors = eigen(points)
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Haar-distributed eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
-        # This module is compiled. Its import takes longer than that of all other bodies.
+        # Imported here, because compiled code is slow to import: it takes longer than all bodies.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
         return in_haar_frames(self._spectra(n, rng), rng)
@@ -96,11 +96,11 @@ class SymmetricSpectral(MatrixBody):
         return self._moments().second_moment(self.d)
 
     def volume(self) -> float:
-        """Volume of the spectraplex times the ratio of the integrals over spectra."""
+        """Volume of the spectraplex times the ratio given by `SpectralMoments.log_integral`."""
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """M as the difference of two semidefinite matrices with bounds on their traces."""
+        """Constraints that make M the difference of two psd matrices with bounded traces."""
         import cvxpy as cp
 
         above = cp.Variable((self.d, self.d), PSD=True)
@@ -113,7 +113,7 @@ class SymmetricSpectral(MatrixBody):
 class NuclearBall(SymmetricSpectral):
     """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
 
-    M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the moduli of the
+    M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the
     eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each verb.
 
     Parameters
@@ -133,11 +133,11 @@ class NuclearBall(SymmetricSpectral):
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
-        """Operator norm: largest modulus of an eigenvalue."""
+        """Operator norm: the largest absolute value of an eigenvalue."""
         return np.asarray(np.maximum(values[:, -1], -values[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """sign(lambda) v v^T for an eigenvalue lambda of largest modulus and its eigenvector v."""
+        """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|, eigenvector v."""
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
@@ -163,7 +163,7 @@ class NuclearBall(SymmetricSpectral):
         return nuclear_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T. Its orbit has all extreme points, up to sign."""
+        """Eigenvalues of e_1 e_1^T; the orbit of this matrix has all extreme points, up to sign."""
         return np.eye(1, self.d)
 
     def radius(self) -> float:

@@ -35,7 +35,7 @@ class Certificate:
     problem : Problem
         Privacy, error, metric and neighbour relation.
     rungs : tuple of Rung or LineRung
-        In increasing order of the numbers of records.
+        The excluded ranges, in increasing order of the numbers of records.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Certificate:
         return self.rungs[-1].last
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate to `path`, which ends in .json; `write_certificate` has details."""
+        """Write the certificate to `path`, which must end in .json (see `write_certificate`)."""
         write_certificate(Path(path), self.document())
 
     def document(self) -> dict[str, Any]:
@@ -81,10 +81,10 @@ class Certificate:
 
 
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
-    """The fewest of `ranges` that exclude everything from 1 to v, the most that all can exclude.
+    """The fewest of `ranges` that exclude 1, 2, ..., v without a gap, for the largest possible v.
 
-    Greedy: of all ranges that leave no gap after the ranges chosen before, take the one that ends
-    last. The result is empty if no range starts at 1.
+    The choice is greedy: of all ranges that leave no gap after the ranges chosen before, the range
+    that ends last is taken. The result is empty if no range starts at 1.
     """
     waiting = sorted(ranges, key=lambda part: part.first)
     reach = 0
@@ -104,7 +104,7 @@ def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
 def covering_bound(
     ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
 ) -> Bound:
-    """The lower bound that excluded `ranges` for one workload and one `problem` prove together.
+    """The lower bound that all `ranges` together prove for one workload and one `problem`.
 
     The `reasons` say why other arguments exclude nothing. They are part of the error message.
 
@@ -112,7 +112,8 @@ def covering_bound(
     ------
     SideConditionError
         If not even one record is excluded, or if the failure probabilities of the ranges used add
-        up to 1 or more. In that case no draw needs to satisfy all of them, so nothing is proved.
+        up to 1 or more. In the second case, possibly no public draw satisfies the conditions of all
+        ranges, so nothing is proved.
     """
     chosen = cover(ranges)
     if not chosen:
@@ -144,7 +145,7 @@ def certify(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """The lower bound that a set of packings proves together (JL-L6, JL-L7).
+    """The lower bound that all packings of a set prove together (JL-L6, JL-L7).
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def certify(
     Raises
     ------
     ValueError
-        If `families` holds anything but packings, or the packings are not of one workload.
+        If `families` holds an object that is no packing, or packings of different workloads.
     SideConditionError
         If not even one record is excluded; the message gives the reason for each packing.
 

@@ -22,7 +22,7 @@ families are:
 * ``orthogonal lines``: "pairs" (i, 2), row numbers of elements, "weights" (i,), and workload,
   elements or answers as in ``listed``. Besides "first" and "last", such a rung has "scale" C,
   "copies" b, "steps" T_1..T_i and "known", which lists "prior", "spacing" and "risk" for each
-  different number of steps; see `geomdp.bounds.lines.orthogonal_lines`;
+  different number of steps (see `geomdp.bounds.lines.orthogonal_lines`);
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 
@@ -55,8 +55,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, which can contain NumPy arrays, to `path` and its .npz file.
 
-    Both are written in full or not at all. If no array needs the .npz file, an .npz file that an
-    earlier certificate of this name left behind is removed.
+    Both files are written in full, or neither is written. If no array is large enough for the .npz
+    file, none is written, and an .npz file of an earlier certificate of this name is removed.
 
     Raises
     ------
@@ -84,7 +84,11 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
 
 
 def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
-    """`value` in plain types; arrays above the limit go to `arrays` under their path."""
+    """`value` with lists and numbers in place of NumPy arrays and scalars.
+
+    Arrays of more than `MAX_JSON_ENTRIES` entries are put into `arrays`. Their key consists of
+    `name` and of the keys that lead to the array within `value`.
+    """
     if isinstance(value, np.ndarray):
         if value.size <= MAX_JSON_ENTRIES:
             return value.tolist()

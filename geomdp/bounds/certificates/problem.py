@@ -10,7 +10,7 @@ from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 
-#: Number of steps between neighbouring data sets that replace one record.
+#: Number of changes, each to a neighbouring data set, that together replace one record.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
 
@@ -77,7 +77,7 @@ class Problem:
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:
-        # Round down, because a bound for epsilon and alpha holds for smaller values, but not for
-        # larger ones.
+        # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha,
+        # but not for larger ones.
         epsilon, alpha = rounded_down(self.epsilon), rounded_down(self.alpha)
         return f"{epsilon}-DP ({self.adjacency.value}), {self.metric.name} {alpha}"

@@ -1,17 +1,18 @@
-"""The numbers of records that one packing excludes.
+"""The numbers of records that one packing excludes: one step of a certificate, called a rung.
 
-Take data sets Y_1..Y_M of s records, any two of them within d replacements, their answers at least
-gamma apart. For n >= t s records let X_i be t copies of Y_i and n - t s copies of one fixed
-element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements turn X_i into X_j. By
-JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n records if
+Take data sets Y_1..Y_M of s records each. At most d replacements turn any Y_i into any Y_j, and
+their answers are at least gamma apart. For n >= t s records let X_i be t copies of Y_i and n - t s
+copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements turn
+X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n records if
 
     t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
 
-The metric determines c and the odds. A replacement is one change under replace-one and two under
-add/remove. Let T be the largest t that satisfies the last inequality. The ranges of t and t + 1
-leave no gap if t s rho >= (t + 1) s - 1, that is if t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So
-all n from t_0 s to T s rho are excluded. For s = 1 and rho >= 1 that is every n <= T rho, which is
-the padded construction of JL-L7.
+The metric determines the number c and the odds. The last inequality is for replace-one adjacency.
+Under add/remove a replacement is two changes, so its left-hand side is 2 t d epsilon. Let T be the
+largest t that satisfies the last inequality. The ranges of t and t + 1 leave no gap if
+t s rho >= (t + 1) s - 1, that is if t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So all n from t_0 s
+to T s rho are excluded. For s = 1 and rho >= 1 these are all n <= T rho, as in the padded
+construction of JL-L7.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionEr
 from geomdp.bounds.metrics import Metric
 from geomdp.bounds.rounding import rounded_down
 
-#: Relative margin for the few float64 operations behind the constants, far above 2^-52.
+#: Relative margin for rounding errors of the constants. Each takes a few float64 operations with a
+#: relative error of 2^-53 each, so the margin is far above their sum.
 MARGIN = 1e-12
 
 
@@ -35,20 +37,20 @@ class Conditional:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Conditions that are not proved, in words."""
+        """The conditions that the proof assumes, in words."""
         return ()
 
     @property
     def failure(self) -> float:
-        """Probability over public draws that the conditions fail; 0 if there are none."""
+        """Probability over public draws that a condition fails; 0 if there are no conditions."""
         return 0.0
 
 
 class PackingFamily(Conditional, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
-    A bound needs only three facts, which are the methods of this class: how many data sets there
-    are, how far apart their answers are, and how few replacements turn one into another.
+    A bound needs only three facts, which methods of this class return: how many data sets there
+    are, how far apart their answers are, and how few replacements turn one data set into another.
     """
 
     @property
@@ -63,7 +65,7 @@ class PackingFamily(Conditional, abc.ABC):
 
     @property
     def distance(self) -> int:
-        """Largest number of records to replace to turn one data set into another; at most s."""
+        """d, the most replacements that any data set needs to become another one; at most s."""
         return self.size
 
     @property
@@ -90,7 +92,7 @@ class ExcludedRange(Conditional, abc.ABC):
     @property
     @abc.abstractmethod
     def said(self) -> str:
-        """Why no mechanism exists for the last number of records, in words."""
+        """Why no mechanism reaches the error with `last` records, in words."""
 
     @abc.abstractmethod
     def document(self, problem: Problem) -> dict[str, Any]:
@@ -146,7 +148,7 @@ class Rung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of data sets, their distance as data sets, and that of their answers."""
+        """The number of data sets, the replacements between them, and the distance of answers."""
         apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
         return (
             f"there are {self.count} data sets, at most {self.copies * self.distance} replacements "
@@ -182,12 +184,13 @@ class Rung(ExcludedRange):
 def reachable_distance(log_others: float, problem: Problem) -> float:
     """(ln(M - 1) + log odds) / epsilon, or half of it under add/remove.
 
-    A packing contradicts privacy if fewer replacements turn any of its data sets into any other.
+    M is the number of data sets of a packing. An accurate mechanism contradicts privacy if fewer
+    replacements than this number turn any of the data sets into any other.
     """
     log_odds = problem.metric.log_odds
     total = log_others + log_odds
     if abs(total) < MARGIN * abs(log_odds):
-        total = 0.0  # The two terms cancel, and the difference is only rounding.
+        total = 0.0  # The two terms cancel, and what is left is a rounding error.
     return total / (problem.epsilon * CHANGES[problem.adjacency])
 
 
@@ -220,8 +223,8 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     if copies < max(1, least):
         raise SideConditionError(
             f"{max(1, least)} copies of data sets {distance} replacements apart are "
-            f"{max(1, least) * distance} replacements apart, which must be below "
-            f"(ln(M - 1) + log odds) / epsilon = {reachable:.6g}"
+            f"{max(1, least) * distance} replacements apart, which must be below (ln(M - 1) + log "
+            f"odds) / (epsilon times changes per replacement) = {reachable:.6g}"
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
     return Rung(first, last, family, family.log_others, separation, size, distance, copies)
@@ -236,7 +239,7 @@ def excluded_records(family: PackingFamily, problem: Problem) -> int:
 
 
 def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[Rung], list[str]]:
-    """The rungs of all packings that exclude a record, and the reasons why the others do not."""
+    """A rung for each packing that excludes a range; for all others, the reason why it does not."""
     rungs, reasons = [], []
     for family in families:
         try:

@@ -1,4 +1,4 @@
-"""Workloads that a certificate names instead of listing their answers."""
+"""Workloads that a certificate describes by name and parameters instead of a list of answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     MarginalTables: lambda W: {"name": "marginal tables", "columns": list(W.levels), "k": W.k},
 }
 
-#: Largest modulus of an answer in a certificate. Its square, and sums of squares, do not overflow.
+#: Largest absolute value of an answer in a certificate. Sums of squares of such numbers do not
+#: overflow in float64.
 MAX_ANSWER = 1e100
 
 
@@ -39,12 +40,12 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
     Raises
     ------
     ValueError
-        If an answer is not finite or above 1e100 in modulus.
+        If an answer is NaN, or its absolute value is above 1e100.
     """
     answers = workload.evaluate(elements)
     largest = float(np.abs(answers).max())
     if not largest <= MAX_ANSWER:
-        raise ValueError(f"answers must be at most {MAX_ANSWER:g} in modulus, got {largest:g}")
+        raise ValueError(f"|answers| must be at most {MAX_ANSWER:g}, got {largest:g}")
     return answers
 
 
@@ -54,14 +55,15 @@ def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
     Raises
     ------
     ValueError
-        If `values` is empty, does not have two axes, or holds a number that is no row.
+        If `values` is empty, does not have two axes, or holds a number that is no row number.
     """
     rows = np.array(values, dtype=np.int64, order="C")
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"{name} must have a shape (a, b), both at least 1, got {rows.shape}")
     if not (rows.min() >= 0 and rows.max() < count):
         raise ValueError(
-            f"{name} must hold rows of elements, 0 to {count - 1}, got {rows.min()} to {rows.max()}"
+            f"{name} must hold row numbers of elements, 0 to {count - 1}, got {rows.min()} to "
+            f"{rows.max()}"
         )
     rows.setflags(write=False)
     return rows
@@ -74,7 +76,11 @@ def workload_document(workload: Workload) -> dict[str, Any] | None:
 
 
 def workload_subject(workload: Workload) -> str:
-    """A key for a workload: its name and parameters, or for other workloads the object's id."""
+    """A key that identifies a workload.
+
+    The name and the parameters of a workload in `NAMED_WORKLOADS`; for any other workload, its
+    `repr` and the id of the object.
+    """
     named = workload_document(workload)
     return f"{workload!r} at {id(workload)}" if named is None else str(named)
 
@@ -84,8 +90,8 @@ def listing_document(
 ) -> dict[str, Any]:
     """Workload and elements as a certificate lists them.
 
-    For a workload in `NAMED_WORKLOADS` these are its name and parameters and the `elements`
-    (E, ...). For any other they are only the `answers` (E, k) of the elements.
+    For a workload in `NAMED_WORKLOADS`: its name and parameters, and the `elements` (E, ...). For
+    any other workload: the `answers` (E, k) of the elements alone.
     """
     named = workload_document(workload)
     return {"answers": answers} if named is None else {"workload": named, "elements": elements}
