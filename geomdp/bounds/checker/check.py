@@ -26,9 +26,10 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
-#: Relative rounding error allowed in the constants of a rung.
+#: Relative rounding error allowed in the constants of a rung. It is above the margin of 1e-12 by
+#: which a certificate's constants are rounded to the safe side.
 ROUNDING = 1e-10
-#: Changes between neighbours that amount to replacing one record.
+#: Number of changes, each to a neighbouring data set, that together replace one record.
 CHANGES = {"replace-one": 1, "add/remove": 2}
 
 
@@ -85,7 +86,7 @@ def check_certificate(path: str | Path) -> Checked:
     Parameters
     ----------
     path : str or Path
-        The .json file; its .npz file, if it has one, stands beside it.
+        The .json file. Its .npz file, if there is one, must be in the same folder.
 
     Returns
     -------
@@ -95,9 +96,9 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        At the first number that differs from the recomputed one. Also for files that are malformed
-        or too large to check: more than 16 MB of JSON, more than 1 GB of arrays, or more work than
-        the size of the file allows (a few seconds for a file of 1 KB).
+        If a number differs from the recomputed one; the message names the first such number. Also
+        if the file is malformed or too large to check: more than 16 MB of JSON, more than 1 GB of
+        arrays, or more work than the size of the file allows (a few seconds for a file of 1 KB).
     OSError
         If the file cannot be read.
 
@@ -150,13 +151,14 @@ def _checked(document: Part) -> Checked:
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
     require(
         failure < 1,
-        f"the conditions can all fail: their failure probabilities add up to {failure:.6g}",
+        f"possibly no draw meets all conditions: failure probabilities add up to {failure:.6g}",
     )
     if failure > 0:
         conditions.append(
             f"together these hold with probability at least 1 - {rounded_up(failure)}"
         )
-    # A bound for epsilon and alpha also holds for smaller ones, not for larger ones.
+    # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha, but
+    # not for larger ones.
     statement = (
         f"no {rounded_down(problem.epsilon)}-DP mechanism ({document.word('adjacency')}) for "
         f"{queries} has {document.word('metric')} at most {rounded_down(problem.alpha)} with "
@@ -182,7 +184,7 @@ def _problem(document: Part) -> _Problem:
 
 
 def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
-    """A checked rung, with the first and last number of records that it excludes."""
+    """The result of checking a rung, and the first and last number of records that it excludes."""
     family = rung.part("family")
     if family.word("type") == "orthogonal lines":
         one = problem.epsilon * problem.changes
@@ -192,7 +194,7 @@ def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
 
 
 def _packing(family: Part, measure: Measure) -> VerifiedPacking:
-    """Check a packing by its type."""
+    """Check a packing by the rule for its type."""
     kind = family.word("type")
     if kind == "listed":
         return verify_listed(family, measure.norm)
@@ -206,13 +208,18 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
-    """First and last number of records that a packing excludes, all constants recomputed."""
+    """Recompute all constants of a packing; first and last number of records that it excludes.
+
+    The notation is that of `geomdp.bounds.certificates.rung`. Where rounding could favour the file,
+    a recomputed number must satisfy its inequality with a relative margin of 1e-14. This margin is
+    far above the rounding of the few operations here, and far below the margins of a certificate.
+    """
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
     require_close(rung.number("log_others"), others, "log_others")
     size, distance = rung.whole("size"), rung.whole("distance")
     require(size == found.size, f"size is {found.size}, the file says {size}")
-    # The size is an upper bound on the distance, so a certificate can state it as the distance.
+    # The size is an upper bound on the distance, so a certificate may state the size instead.
     require(
         distance in (found.distance, size) and distance >= found.distance,
         f"distance is {found.distance}, the file says {distance}",
@@ -236,8 +243,8 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records; rho is the separation divided by the required one."""
-    require(rho >= 1, f"separation is {rho:.9g} times the required one")
+    """First and last number of records; rho is the separation / the required separation."""
+    require(rho >= 1, f"separation is {rho:.9g} times the required separation")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size
     require(

@@ -15,7 +15,10 @@ Bits = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Polynomials:
-    """A Reed-Solomon code: values of all polynomials of degree < `degree` over a prime field."""
+    """A Reed-Solomon code: values of all polynomials of degree < `degree` over a prime field.
+
+    A word has the values of one polynomial at the points 0, ..., `length` - 1 of the field.
+    """
 
     prime: int
     length: int
@@ -28,11 +31,14 @@ class Polynomials:
 
     @property
     def differing(self) -> int:
-        """Least number of positions in which two words differ: they agree in at most degree - 1."""
+        """Least number of positions in which two words differ.
+
+        Two polynomials of degree < `degree` agree in at most `degree` - 1 points.
+        """
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:
-        """Two random words that are not equal; each costs `length` times `degree` operations."""
+        """Two different random words; each costs `length` times `degree` operations."""
         while True:
             words = [self._word(rng) for _ in range(2)]
             if words[0] != words[1]:
@@ -56,7 +62,10 @@ def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
 
 
 def _is_prime(n: int) -> bool:
-    """Whether n < 2^64 is prime, by trial division or by Miller's test, exact for these bases."""
+    """Whether n < 2^64 is prime, by trial division or by Miller's test.
+
+    Miller's test is exact for all n < 2^64 with the seven bases below.
+    """
     if n < 1 << 20:
         return n > 1 and all(n % f for f in range(2, math.isqrt(n) + 1))
     if n % 2 == 0:
@@ -76,18 +85,22 @@ def generators_of(part: Part) -> Bits:
     rows = part.whole_array("generators", axes=2)
     require(bool(((rows == 0) | (rows == 1)).all()), "generators are not 0 or 1")
     require(len(rows) <= 20, "there are more than 20 generators")
-    part.work.spend(200 << len(rows))  # `least_weight` visits all words, 200 operations each.
+    part.work.spend(200 << len(rows))  # `least_weight` spends 200 operations on each word.
     return rows
 
 
 def word_of(generators: Bits, symbol: int) -> Bits:
-    """The sum of the generators that the bits of `symbol` choose."""
+    """The sum modulo 2 of the generators that the bits of `symbol` choose."""
     chosen = [row for i, row in enumerate(generators) if symbol >> i & 1]
     return np.asarray(np.sum([np.zeros_like(generators[0]), *chosen], axis=0) % 2)
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight of a nonzero word. A Gray code visits all words, one generator at a time."""
+    """Least weight (number of ones) of a nonzero word.
+
+    The words are visited in the order of a Gray code, so each differs from the last one by a
+    generator.
+    """
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
     word, least = 0, int(generators.shape[1])
     for step in range(1, 1 << len(masks)):

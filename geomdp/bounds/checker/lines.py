@@ -1,6 +1,7 @@
-"""The check of a certificate by orthogonal lines: it computes lengths and risks again.
+"""Check of a certificate by orthogonal lines: lengths and risks are computed again.
 
-The argument is in `geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk`.
+`geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk` explain the argument and
+its notation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Vector = npt.NDArray[np.float64]
 LEAST_EIGENVALUE = 1e-9
 #: Halvings in the bisection for a risk. They shrink the interval to 2^-60 of its length.
 HALVINGS = 60
-#: Largest number of steps times points of one line.
+#: Largest product of the number of steps of a line and the number of points y at which the risk of
+#: the line is checked.
 MOST_CELLS = 1 << 24
 
 
@@ -29,7 +31,7 @@ def verify_lines(
 ) -> tuple[Verified, int, int]:
     """Check one rung (one step of a certificate) that argues by lines.
 
-    Returns the result with the first and the last number of records that the rung excludes.
+    Returns the result of the check, and the first and last number of records that it excludes.
     `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean squared
     error and 1 otherwise.
     """
@@ -72,7 +74,10 @@ def verify_lines(
 
 
 def _lengths(family: Part, answers: Vector) -> Vector:
-    """|<u_j, w_j>| for the differences w_j of answers and the polar frame u of weighted ones."""
+    """|<u_j, w_j>| for differences w_j of answers and orthonormal vectors u_j.
+
+    The u_j are the columns of the polar factor of the matrix whose columns are the weighted w_j.
+    """
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
@@ -85,17 +90,18 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     require(bool(values[-1] > 0), "all differences are 0")
     kept = values > LEAST_EIGENVALUE * values[-1]
     axes = (vectors[:, kept] / np.sqrt(values[kept])).T @ scaled
-    # Axes of small eigenvalues are orthonormal up to rounding only; one Newton step corrects them.
+    # Rounding makes axes of small eigenvalues less accurately orthonormal. One Newton step for the
+    # polar factor corrects them.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
-    # Any frame of norm at most 1 proves the bound. So neither the weights nor the rounding of the
-    # steps above need a check.
+    # Any frame of operator norm at most 1 proves the bound, and the result is divided by the norm.
+    # So the weights and the rounding of the steps above need no check.
     norm = math.sqrt(float(np.linalg.eigvalsh(frame @ frame.T)[-1]))
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 
 
 def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """The proved risk of each number of steps of a line."""
+    """The checked risk for each number of steps of a line."""
     risks: dict[int, float] = {}
     for line in rung.parts("known"):
         prior, risk = line.array("prior", axes=1), line.number("risk")
@@ -106,7 +112,8 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
         require(0 < spacing <= 1 and (moment == 2 or spacing == 1), "spacing is out of range")
         require(len(prior) ** 2 / spacing <= MOST_CELLS, "there are too many points of a line")
         line.work.spend(10 * HALVINGS * int(len(prior) ** 2 / spacing))
-        require(epsilon * len(prior) < 600, "steps of a line cost too much for float64")
+        # e^600 is in the range of float64.
+        require(epsilon * len(prior) < 600, "epsilon of all steps of a line is above 600")
         found = _risk(prior / prior.sum(), epsilon, moment, spacing)
         require(risk > 0, "a risk is not above 0")
         require_close(risk, found, "risk")
@@ -116,7 +123,10 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
 
 
 def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest risk that satisfies `_holds`, the condition of `private_line`, by bisection."""
+    """The largest risk for which `_holds` is true, by bisection.
+
+    `_holds` checks the condition of `private_line`.
+    """
     low, high = 0.0, float(len(prior)) ** moment
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -127,11 +137,12 @@ def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
 
 
 def _holds(prior: Vector, epsilon: float, moment: int, spacing: float, risk: float) -> bool:
-    """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all y and all f that change slowly.
+    """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all estimates y and all f > 0.
 
-    pi is the prior, p the `moment`. f > 0 changes by a factor from e^-epsilon to e^epsilon from
-    each t to the next. The test is a dynamic programme from the last t down: `least` is the least
-    value of the sum from t on, divided by f_t. It is attained at the largest or smallest factor.
+    pi is the prior, and p is the `moment`. The f_t are the densities of an output: from each t to
+    the next, they change by a factor from e^-epsilon to e^epsilon. The test is a dynamic program
+    from the last t down: `least` is the least value of the sum from t on, divided by f_t. The least
+    value is attained at the largest or the smallest factor.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least = np.zeros(len(points))

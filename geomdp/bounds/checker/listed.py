@@ -17,16 +17,16 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
-#: Relative error allowed for each float64 operation: four times 2^-53, because the file's numbers
-#: may come from sums in another order.
+#: Relative error allowed for each float64 operation. It is four times the rounding error 2^-53 of
+#: an operation, because the file's numbers may come from sums in another order.
 UNIT = 2.0**-51
-#: Largest number of answers (2^26 are 512 MB), and largest number of attributes of a named
-#: workload.
+#: Largest number of answers (2^26 float64 numbers take 512 MB), and largest number of attributes of
+#: a named workload.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
 def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
-    """Number, distance and separation of the data sets of a listed packing."""
+    """Compute number, distance and separation of the data sets of a listed packing."""
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
@@ -41,6 +41,8 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
         distances = norm(means[:i] - means[i])
         require(bool(np.isfinite(distances).all()), "a distance of two answers is not finite")
         closest = min(closest, float(distances.min()))
+    # A mean adds `size` answers, and a norm squares and adds the differences of all queries. The
+    # last number is a margin.
     operations = size + 2 * answers.shape[1] + 8
     slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
     return VerifiedPacking(
@@ -60,7 +62,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 
 def _largest_distance(datasets: Codes) -> int:
-    """The largest number of records to replace to turn one data set into another."""
+    """The most replacements of a record that any data set needs to become another one."""
     multisets = [Counter(row) for row in datasets.tolist()]
     if datasets.shape[1] == 1:
         return int(len({row[0] for row in datasets.tolist()}) > 1)
@@ -71,7 +73,7 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key of the workload, its name, and what the proof assumes."""
+    """Answers of the elements, a key of the workload, its name, and the proof's assumptions."""
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
@@ -90,7 +92,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
 
 
 def _afford(workload: Part, elements: Codes, queries: int) -> None:
-    """Reject a workload with more answers than fit in memory, and count the work."""
+    """Reject a workload with more answers than fit in memory, and subtract the work for them."""
     require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
     workload.work.spend(50 * len(elements) * queries + 1000 * queries)
 
@@ -116,7 +118,7 @@ def _parities(workload: Part, elements: Codes) -> Answers:
 
 
 def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
-    """Elements 0..N-1 as a column, and all codes 0..N-1."""
+    """The elements as a column of codes from 0..N-1, and all codes 0..N-1 for comparison."""
     size = workload.whole("N", most=MOST_ANSWERS)
     require(elements.ndim == 1, "elements are not single codes")
     inside = elements.min() >= 0 and elements.max() < size
@@ -163,7 +165,7 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     return np.column_stack(columns).astype(np.float64)
 
 
-#: For the name of a workload, the function that computes its answers, and its parameters.
+#: For each name of a workload: the function that computes answers, and the names of parameters.
 EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
     "marginals": (_marginals, ("d", "k")),
     "parities": (_parities, ("d", "k")),

@@ -1,7 +1,8 @@
-"""Check of packings for marginals that are given by a rule, not listed.
+"""Check of packings for marginals whose data sets are given by a rule instead of a list.
 
 Minimum distances of the codes are computed again. In addition, a few pairs of data sets are drawn
-and compared.
+and compared. `geomdp.bounds.packings.code_words` and `geomdp.bounds.packings.marginal_blocks`
+explain the rules.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SLACK = 1e-13
 
 
 def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check single records that are concatenated code words, for 1-way marginals."""
+    """Check data sets of one record, which is a concatenated code word, for 1-way marginals."""
     d, generators = part.whole("attributes", most=MOST_BITS), generators_of(part)
     outer = polynomials_of(part, "symbols", "length")
     bits = generators.shape[1]
@@ -59,13 +60,17 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
         verified=(
             f"inner distance of all {1 << len(generators)} words; any two of e^"
             f"{rounded_down(outer.log_count)} records differ in {differing} of {d} attributes",
-            *([f"{pairs} sampled pairs of records differ as much"] if pairs else []),
+            *([f"{pairs} sampled pairs of records differ at least as much"] if pairs else []),
         ),
     )
 
 
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check Hadamard blocks: orthogonality after projection, code distance and sampled pairs."""
+    """Check Hadamard blocks for marginals of at least two attributes.
+
+    The checks are the orthogonality of the projected blocks, the minimum distances of the codes,
+    and the separation of a few sampled pairs of data sets.
+    """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)
     functions = polynomials_of(part, "symbols", "length")
@@ -106,12 +111,12 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _marginals_subject(d: int, k: int) -> tuple[object, ...]:
-    """The key of the workload, equal to that of a listed packing of the same marginals."""
+    """The key of the workload, the same as `answers_of` makes for listed packings of marginals."""
     return tuple(sorted({"name": "marginals", "d": str(d), "k": str(k)}.items()))
 
 
 def _half_hadamard(side: int) -> Bits:
-    """Rows v_j = (1 + h_j) / 2 from the signs (-1)^(popcount(i & j)), j = 1..side - 1."""
+    """Rows v_j = (1 + h_j) / 2 for j = 1..side - 1; h_j has the signs (-1)^popcount(i & j)."""
     require(side & (side - 1) == 0, f"part {side} is not a power of two")
     numbers = np.arange(side)
     return np.asarray(1 - np.bitwise_count(numbers[1:, None] & numbers).astype(np.int64) % 2)

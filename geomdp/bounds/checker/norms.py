@@ -20,12 +20,12 @@ class Measure:
     ----------
     norm : callable
         Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row: its root
-        mean square or its largest modulus.
+        mean square or its largest absolute value.
     moment : int
-        The p for which the p-th moment of the error is at most alpha^p: 1 for a mean, 2 for a root
-        mean square.
+        The number p such that a mechanism of error alpha has a p-th moment of at most alpha^p: 1
+        for a mean, 2 for a root mean square.
     largest : bool
-        Whether the norm is the largest modulus.
+        Whether the norm is the largest absolute value.
     """
 
     norm: Norm
@@ -35,7 +35,8 @@ class Measure:
     def log_odds(self, factor: float) -> float:
         """ln(q / (1 - q)) for the separation factor c, with q = 1 - (2 / c)^moment.
 
-        By Markov's inequality, the error is below c alpha / 2 with probability at least q.
+        By Markov's inequality, a mechanism of error alpha has a norm of its errors below
+        c alpha / 2 with probability at least q.
         """
         return math.log((factor / 2) ** self.moment - 1)
 

@@ -1,4 +1,7 @@
-"""The check of packings for random sign queries, by the union bound and by sampled pairs."""
+"""Check of packings for random sign queries, by the union bound and by sampled pairs.
+
+`geomdp.bounds.packings.random_signs` explains the union bound and its notation.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Decimal digits of the union bound. Numbers of queries have up to 77 digits, and floats 17.
+#: Decimal digits in the computation of the union bound. Numbers of queries have up to 78 digits, so
+#: products with them keep about 40 digits after the decimal point.
 DIGITS = 120
-#: A deviation is accepted if it exceeds the least possible one by at most this relative and
+#: A deviation is accepted if it exceeds the least possible deviation by at most this relative and
 #: absolute margin.
 MARGIN = 4e-12
 #: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
@@ -42,12 +46,12 @@ class _Sets(NamedTuple):
     difference: int
     #: ln of the number of elements of the universe.
     log_universe: float
-    #: The code whose words are the sets; None for sets of one element.
+    #: The Reed-Solomon code whose words define the sets; None for sets of one element.
     code: Polynomials | None
 
 
 def verify_signs(part: Part) -> VerifiedPacking:
-    """Check families of sets under random signs, by the union bound and by sampled pairs."""
+    """Check a family of sets under random signs, by the union bound and by sampled pairs."""
     queries, seed = part.whole("queries"), part.whole("seed", 0)
     sets = _sets(part.part("sets"))
     failure, tilt, deviation = part.number("failure"), part.number("tilt"), part.number("deviation")
@@ -63,7 +67,8 @@ def verify_signs(part: Part) -> VerifiedPacking:
         f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "
         "elements"
     )
-    # A packing has a whole number of sets. Rounding down matters if they are few.
+    # A packing has a whole number of sets, so round down. For more than e^36 sets, rounding would
+    # not change the float64 logarithm. The factor keeps a whole number from being lowered by one.
     log_count = float(sets.log_count)
     if log_count <= 36:
         log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
@@ -89,7 +94,10 @@ def verify_signs(part: Part) -> VerifiedPacking:
 def _check_union_bound(
     sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
 ) -> None:
-    """Check that the failure (M^2 / 2) e^(-k rate) is at most the stated one, and close to it."""
+    """Check that the failure probability (M^2 / 2) e^(-k rate) is at most `failure`, and close.
+
+    M is the number of sets, k the number of queries, and the rate follows from tilt and deviation.
+    """
     with decimal.localcontext(decimal.Context(prec=DIGITS)):
         x, delta = Decimal(tilt), Decimal(deviation)
         moment = 1 - x + (3 - Decimal(1) / sets.size) * x * x / 2
@@ -97,8 +105,8 @@ def _check_union_bound(
         found = 2 * sets.log_count - Decimal(2).ln() - queries * rate
         stated = Decimal(failure).ln()
         slack = Decimal(CLOSE) * (1 - stated) + queries * x * Decimal(MARGIN)
-    # The stated failure must not be far above the one found. Tiny deviations are exempt: they are
-    # rounded up to a margin, so the failure found can be far smaller.
+    # The stated failure must not be far above the failure found. Tiny deviations are exempt: a
+    # certificate rounds them up, so the failure found can be far smaller.
     least = stated - slack <= found or deviation <= CLOSE
     require(
         found <= stated and least,
@@ -125,7 +133,7 @@ def _sets(sets: Part) -> _Sets:
 def _sample_signs(
     code: Polynomials, queries: int, seed: int, pairs: int, separation: float
 ) -> None:
-    """Draw pairs of sets and the signs of their elements, and check that they are separated."""
+    """Draw pairs of sets and the signs of their elements; check that the sets are separated."""
     rng = np.random.default_rng(1)
     for _ in range(pairs):
         first, second = code.pair(rng)

@@ -1,4 +1,4 @@
-"""Reading a certificate file: size, depth and digest are checked before anything else."""
+"""Reading a certificate file: its size, depth and digest are checked before its content is used."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
 #: Largest number of digits of a whole number, and largest number of levels of nested lists and
 #: objects.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
-#: Number of operations that a check is allowed: a few seconds for every file, plus more for each
-#: byte of the file.
+#: Number of operations that a check may use: `BASE_WORK` (a few seconds) for every file, plus
+#: `WORK_PER_BYTE` for each byte of the file.
 BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17
 
 #: Exceptions that unpacking raises for a file that is not an archive of arrays.
@@ -45,7 +45,7 @@ def read(path: Path) -> Part:
     Raises
     ------
     CertificateRejected
-        If it is not a certificate, its digest differs, or it exceeds a limit.
+        If the file is not a certificate, its digest is wrong, or it exceeds a limit.
     OSError
         If there is no file at `path`.
     """
@@ -127,7 +127,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
-    """One array of numbers in NumPy's format; rejected if its length differs from its header."""
+    """One array of numbers in NumPy's format; rejected if its length contradicts its header."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"an array has format {version}")

@@ -1,4 +1,4 @@
-"""Values of a certificate file, checked as they are read and compared with recomputed ones."""
+"""Values of a certificate file: range checks on reading, and comparison with recomputed values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 #: Relative difference allowed between two float64 evaluations of the same few operations.
 CLOSE = 1e-9
-#: A number is 0 or has a modulus from LEAST to LARGEST, and a whole number is below MOST. So
-#: products and squares of a few of them neither overflow nor underflow in float64.
+#: A number is 0 or has an absolute value from LEAST to LARGEST, and a whole number is below MOST.
+#: So products and squares of a few such numbers stay in the range of float64.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
 #: Whole numbers up to this one are exact in float64.
 MOST_EXACT = 1 << 53
@@ -43,18 +43,18 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_close(stated: float, found: float, name: str) -> None:
-    """Reject unless the number stated in the file equals the one found here, up to rounding."""
+    """Reject unless the number stated in the file equals the number found here, up to rounding."""
     same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
     require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
 
 
 def rounded_down(value: float) -> str:
-    """The largest decimal of six digits that is at most `value`."""
+    """The largest decimal of six significant digits that is at most `value`, as text."""
     return _rounded(value, decimal.ROUND_FLOOR)
 
 
 def rounded_up(value: float) -> str:
-    """The smallest decimal of six digits that is at least `value`."""
+    """The smallest decimal of six significant digits that is at least `value`, as text."""
     return _rounded(value, decimal.ROUND_CEILING)
 
 
@@ -77,7 +77,7 @@ class Work:
         self._left = allowance
 
     def spend(self, operations: int) -> None:
-        """Subtract `operations` from those left; reject if there are not enough."""
+        """Subtract `operations` from the operations left; reject if fewer are left."""
         require(operations <= self._left, "the check takes too long for a file of this size")
         self._left -= operations
 
@@ -104,7 +104,7 @@ class Part:
         return value
 
     def number(self, key: str) -> float:
-        """The number at `key`, which is 0 or between 1e-100 and 1e100 in modulus."""
+        """The number at `key`: 0, or of absolute value from 1e-100 to 1e100."""
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise CertificateRejected(f"{key} is not a finite number")
@@ -122,7 +122,7 @@ class Part:
         return value
 
     def array(self, key: str, axes: int | None = None) -> npt.NDArray[np.float64]:
-        """The array at `key`: at least one number, none above 1e100 in modulus."""
+        """The array at `key`: at least one number, and no absolute value above 1e100."""
         try:
             values = np.asarray(self.values[key])
         except (KeyError, ValueError) as error:
@@ -136,7 +136,7 @@ class Part:
         return values.astype(np.float64)
 
     def whole_array(self, key: str, axes: int | None = None) -> npt.NDArray[np.int64]:
-        """The array at `key`: whole numbers up to 2^53 in modulus."""
+        """The array at `key`: at least one whole number, and no absolute value above 2^53."""
         values = self.array(key, axes)
         exact = bool(((values == np.rint(values)) & (np.abs(values) <= MOST_EXACT)).all())
         require(exact, f"{key} holds numbers that are not whole, or above 2^53")

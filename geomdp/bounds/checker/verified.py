@@ -1,4 +1,4 @@
-"""Result of checking one rung: one step of a certificate."""
+"""The result of checking one rung. A rung is one step of a certificate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What is known about an argument after its check.
+    """The result of checking one argument of a certificate: a packing, or orthogonal lines.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class Verified:
     conditions : tuple of str
         What the argument assumes without checking it.
     failure : float
-        Probability over public draws that the argument does not hold.
+        Probability over public draws that the conditions do not hold.
     """
 
     subject: tuple[object, ...]
@@ -32,13 +32,15 @@ class Verified:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedPacking(Verified):
-    """What is known about a packing after its check."""
+    """The result of checking a packing."""
 
     #: ln M, where M is the number of data sets.
     log_count: float
-    #: Number of records s of a data set, and largest number of replacements between two data sets.
+    #: Number of records s of each data set.
     size: int
+    #: The most replacements that turn a data set into another one.
     distance: int
-    #: Least distance of two answers, as computed here, and a bound on its rounding error.
+    #: Least distance between the answers of two data sets, as the check computes it.
     separation: float
+    #: Bound on the rounding error of `separation`.
     slack: float
