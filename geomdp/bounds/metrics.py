@@ -1,13 +1,14 @@
-"""Measures of error: a norm of answer differences, and how far apart a packing must be in it.
+"""Measures of error: a norm of answer differences, and the distance that a packing needs in it.
 
-Let Y be the norm of M(X) - Q(X) for a mechanism of error at most alpha. By Markov's inequality
-Y < c alpha / 2 with probability at least p, where c is the *separation factor*. Balls of radius
-c alpha / 2 around answers that are c alpha apart are disjoint. For M data sets that are at most r
-changes apart, group privacy then gives 1 >= p + (M - 1) p e^(-epsilon r). This is false if
+Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a data set X. By
+Markov's inequality Y < c alpha / 2 with probability at least q, where c is the *separation factor*.
+Balls of radius c alpha / 2 around answers that are c alpha apart are disjoint. For M data sets that
+are at most r changes apart, group privacy then gives 1 >= q + (M - 1) q e^(-epsilon r). This
+inequality is false if
 
-    epsilon r < ln(M - 1) + ln(p / (1 - p))                                          (JL-L6).
+    epsilon r < ln(M - 1) + ln(q / (1 - q))                                          (JL-L6).
 
-A larger c raises the odds p / (1 - p), but the packing needs more separation. With the default c
+A larger c raises the odds q / (1 - q), but the packing needs more separation. With the default c
 the odds are 1.
 """
 
@@ -29,8 +30,8 @@ from geomdp._validation import real_number
 class Metric(abc.ABC):
     """How the error of a mechanism is measured.
 
-    If E Y^p <= alpha^p for the `moment` p, then Y < c alpha / 2 with probability at least
-    1 - (2 / c)^p, whose odds are (c / 2)^p - 1.
+    Let Y be the norm of the error. If E Y^p <= alpha^p for the `moment` p, then Y < c alpha / 2
+    with probability at least 1 - (2 / c)^p. The odds of this probability are (c / 2)^p - 1.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Metric(abc.ABC):
 
     #: The error in words.
     name: ClassVar[str]
-    #: The moment p of the error that is at most alpha^p.
+    #: The number p such that a mechanism of error alpha has E Y^p <= alpha^p.
     moment: ClassVar[int]
 
     def __post_init__(self) -> None:
@@ -67,16 +68,20 @@ class Metric(abc.ABC):
 
     @property
     def log_odds(self) -> float:
-        """ln((c / 2)^p - 1); not above 0 if the odds are 1 up to rounding, as for the defaults."""
+        """ln((c / 2)^p - 1), the logarithm of the odds.
+
+        For the default c, the odds are 1 up to rounding. The logarithm is then rounded to at most
+        0, so that rounding cannot raise a bound.
+        """
         odds = (self.separation / 2) ** self.moment - 1
         return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
 
     @abc.abstractmethod
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Norms (b,) of answer differences (b, k), normalised so that alpha is per query."""
+        """Norms (b,) of answer differences (b, k), normalised so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of the squared Euclidean length; None if it is not."""
+        """The norm on R^k as a function of squared Euclidean lengths; None if there is none."""
         del k
         return None
 
@@ -90,7 +95,7 @@ class _Euclidean(Metric):
         return np.asarray(np.sqrt(squares / differences.shape[1]))
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
-        """The square root of the squared length divided by k."""
+        """The function that divides squared lengths by k and takes the square root."""
         return lambda squares: np.asarray(np.sqrt(squares / k))
 
 
@@ -152,7 +157,7 @@ class WorstCase(Metric):
     moment = 1
 
     def norm(self, differences: FloatArray) -> FloatArray:
-        """The largest modulus in each row of `differences` (b, k): (b,)."""
+        """The largest absolute value in each row of `differences` (b, k): (b,)."""
         return np.asarray(np.abs(differences).max(axis=1))
 
 

@@ -1,8 +1,9 @@
 """Lower bounds from orthogonal lines for any workload: choice of the pairs and of the steps.
 
-Frames of growing size come from `frames`. More steps on a line prove a larger error, but need more
-records. Each step therefore has a price. For each frame and each price of a grid, a line gets the
-number of steps with the largest squared error minus the price of the steps.
+`orthogonal_lines` explains the bound. Frames (sets of orthogonal lines) of growing size come from
+`frames`. More steps on a line prove a larger error, but need more records. Each step therefore has
+a price. For each frame and each price of a grid, a line gets the number of steps that maximises the
+squared error minus the price of all its steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -36,17 +37,18 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of elements used, and of their answers in memory: 2^23 float64 are 64 MB.
+#: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
+#: numbers take 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Ratio of the sizes of frames: 1, 2, 3, 4, 6, 8, ..., which are rounded powers of sqrt(2).
+#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of it.
 FRAME_RATIO = math.sqrt(2)
 #: Numbers of steps T that are tried.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
-#: Number of prices, and the ratio of each price to the one before. The last price is low enough for
-#: 64 steps on short lines.
+#: Number of prices, and the ratio of each price to the price before. The last price is so low that
+#: even short lines get 64 steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Records are copied so often that one step costs about this epsilon. Larger steps would lower the
-#: bound by 2%.
+#: Each record is copied so often that one step of a line has about this privacy loss. Larger steps
+#: would lower the bound by 2%.
 STEP_EPSILON = 0.5
 
 
@@ -109,11 +111,11 @@ def orthogonal_lines_error(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> float:
-    """An error that no epsilon-DP mechanism has on all data sets of exactly n records.
+    """A lower bound on the error of every epsilon-DP mechanism on its worst data set of n records.
 
-    It is the largest `LinePlan.scale` of plans with at most n records, divided by n; 0 if there are
-    none. The error is per query, in the units of the answers (means). The other arguments are those
-    of `orthogonal_lines_bound`.
+    The bound is the largest `LinePlan.scale` of plans with at most n records, divided by n; it is 0
+    if there is no such plan. The error is per query, in the units of the answers (means). The other
+    arguments are those of `orthogonal_lines_bound`.
 
     Examples
     --------
@@ -145,11 +147,11 @@ def additive_noise_error(
 ) -> float:
     """A lower bound on the error of additive epsilon-DP noise that is independent of the data.
 
-    It holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. Their privacy does not
-    depend on n. So if lines exclude an error for some number of records, this number times the
-    error is a lower bound on the size of Z. The bound does not hold for projected or otherwise
-    fitted answers. Arguments and units are those of `orthogonal_lines_error`, which is never
-    larger.
+    The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. The privacy of
+    such a mechanism does not depend on n. So if lines exclude an error for some number of records,
+    this number times the error is a lower bound on the size of Z. The bound does not hold for
+    projected or otherwise fitted answers. Arguments and units are those of
+    `orthogonal_lines_error`, whose result is never larger.
 
     Examples
     --------
@@ -170,7 +172,7 @@ def additive_noise_error(
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """The ranges of numbers of records that the plans for a workload exclude."""
+    """The rungs of all plans for a workload: each excludes a range of numbers of records."""
     plans = line_plans(
         workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
     )
@@ -181,7 +183,7 @@ def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans for a workload, by increasing number of records and, with it, increasing scale."""
+    """Plans for a workload, in order of their numbers of records; the scale increases, too."""
     require_type(workload, Workload, "workload")
     require_type(metric, Metric, "metric")
     return _plans(
@@ -193,7 +195,10 @@ def line_plans(
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
-    """Plans for all frames and prices, without those that a plan with fewer records beats."""
+    """Plans for all frames and prices; a plan is dropped if one with fewer records proves as much.
+
+    A plan proves more if its scale is larger.
+    """
     most = max(1, math.floor(STEP_EPSILON / epsilon))
     # Use either several steps with the largest number of copies, or one step with fewer copies.
     options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
@@ -212,7 +217,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For each price, from high to low, the plan with the best number of steps for each line."""
+    """For each price, from high to low, the plan with the best number of steps on each line."""
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Squared lengths and gains are in units of the squared length of the longest line.

@@ -1,15 +1,16 @@
 """Pairs of points that are far apart in orthogonal directions.
 
 The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where delta_j is at most the
-width of the answers of all elements in direction u_j. An ascent over orthonormal frames of i
-vectors increases the sum of squared widths. It alternates two steps. The first finds, for each u_j,
-the pair of elements farthest apart along it, with difference w_j and length delta_j along u_j. The
-second replaces the frame by the one nearest to the matrix with columns delta_j w_j, which is the
-polar factor of this matrix. Neither step lowers the sum.
+width of the answers of all elements in direction u_j. An ascent over orthonormal frames
+(u_1, ..., u_i) increases the sum of squared widths. The ascent alternates two steps. The first step
+finds, for each u_j, the pair of elements whose answers are farthest apart along u_j. Let w_j be the
+difference of these answers and delta_j its length along u_j. The second step takes the matrix with
+columns delta_j w_j, and replaces the frame by the orthonormal frame nearest to this matrix, which
+is its polar factor. Neither step lowers the sum.
 
-There are two starts. One frame consists of axes through elements that are chosen one by one, each
-as far as possible from the span of the elements before it (Cholesky with pivoting). The other frame
-is random.
+The ascent has two starts. The first frame consists of axes through elements that are chosen one by
+one, each as far as possible from the span of the elements before it (Cholesky with pivoting). The
+second frame is random.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Number of steps of an ascent. After them, widths change by less than one per cent per step.
+#: Number of steps of an ascent. Further steps change the widths by less than one per cent each.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest one are raised to it, so that they can be inverted.
+#: Eigenvalues below this share of the largest eigenvalue are raised to that value, so that they can
+#: be inverted.
 SINGULAR = 1e-9
-#: An element whose pivot is below this share of the largest depends on the elements before it.
+#: An element counts as dependent on the elements before it if its squared distance from their span
+#: (the pivot) is below this share of the largest pivot.
 LEAST_PIVOT = 1e-8
 
 
 def coordinates(centred: FloatArray) -> FloatArray:
-    """Coordinates (E, r) of `centred` points (E, k) on axes through points chosen one by one."""
+    """Coordinates (E, r) of `centred` points (E, k) of rank r, on axes through chosen points."""
     gram = centred @ centred.T
     least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
@@ -39,10 +42,10 @@ def coordinates(centred: FloatArray) -> FloatArray:
 
 
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
+    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size` axes.
 
-    The better result of two ascents. For random sign queries the axes are the better start, for
-    ranges the random frame is.
+    The result is the better one of two ascents. For random sign queries, the axes through elements
+    are the better start. For ranges, the random frame is better.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
@@ -59,14 +62,14 @@ def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
         # If pairs repeat, some eigenvalues are 0, and the polar factor is not unique. With raised
-        # eigenvalues the frame is unique, and shorter in these directions.
+        # eigenvalues the frame is unique; its vectors are shorter than 1 in these directions.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths
 
 
 def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The pair of points farthest apart along each column of `frame` (r, size), and how far."""
+    """The pair of points farthest apart along each column of `frame` (r, size), and distances."""
     along = points @ frame
     pairs = np.column_stack([along.argmax(axis=0), along.argmin(axis=0)])
     columns = np.arange(frame.shape[1])

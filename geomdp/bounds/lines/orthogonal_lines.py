@@ -2,28 +2,29 @@
 
 Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
 vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
-0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j. The
-rest of its n >= b sum_j T_j records are copies of a fixed element. Then
+0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j. All
+other records of X(t), which has n >= b sum_j T_j records, are copies of a fixed element. Then
 n Q(X(t)) = constant + b sum_j t_j w_j.
 
-Fix all t_l but t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that does not
-depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and t_j + 1 are
-b replacements apart. With independent priors on the t_j, `private_line` bounds the error of this
-estimate from below by lambda_j, for all values of the other t_l. The errors in orthogonal
-directions add up:
+Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
+does not depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and
+t_j + 1 are b replacements apart. With independent priors on the entries of t, `private_line` proves
+that the p-th moment of the error of this estimate, in units of b delta_j, is at least lambda_j for
+all values of the other entries. The errors in orthogonal directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
 The second inequality holds because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in
-particular for a_j proportional to lambda_j delta_j. It also bounds the largest error, as
-||e||_inf >= ||e||_2 / sqrt(k). Let C be the right-hand side (its root for p = 2) divided by
-sqrt(k). No epsilon-DP mechanism has an error below C / n on all data sets of n >= b sum_j T_j
-records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
+particular for a_j proportional to lambda_j delta_j. The second inequality also bounds the largest
+error, because ||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be the right-hand side for p = 1,
+or its square root for p = 2, divided by sqrt(k). No epsilon-DP mechanism has an error below C / n
+on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n from
+b sum_j T_j to C / alpha.
 
 The frame U = (u_1, ..., u_i) is the polar factor of W D, where W = (w_1, ..., w_i) and
-D = diag(weights). With S = (D W^T W D)^(1/2) it satisfies U^T W D = S, so delta_j = S_jj / D_jj.
-Thus only inner products of answers are needed.
+D = diag(weights). Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. Hence only
+inner products of answers are needed.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
-#: Eigenvalues of D W^T W D below this share of the largest are taken as 0, which lowers S. For the
-#: others, rounding errors of 2^-52 of the largest change the root by less than `LENGTH_MARGIN`.
+#: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
+#: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. This changes the root
+#: of the other eigenvalues by less than `LENGTH_MARGIN` times the largest root.
 LEAST_EIGENVALUE = 1e-9
 #: Relative margin by which C is rounded down.
 LENGTH_MARGIN = 5e-10
@@ -60,7 +62,7 @@ LENGTH_MARGIN = 5e-10
 class OrthogonalLines:
     """Pairs of elements whose answers differ along orthogonal directions.
 
-    The pairs and the weights determine the directions, see the docstring of the module.
+    The pairs and the weights determine the directions (see the docstring of the module).
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ class OrthogonalLines:
     elements : (E, ...) array
         Records of the workload's universe.
     pairs : (i, 2) array of int
-        Row numbers of `elements`; i is at most k.
+        Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k.
     weights : (i,) array
         The diagonal of D, above 0.
 
@@ -81,7 +83,7 @@ class OrthogonalLines:
 
     Notes
     -----
-    Cost: O(i^2 k + i^3).
+    Cost: O(i^2 k + i^3) for `lengths`.
 
     Examples
     --------
@@ -127,15 +129,15 @@ class OrthogonalLines:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """delta_1, ..., delta_i, up to rounding."""
+        """delta_1, ..., delta_i: lengths of the answer differences along the directions."""
         differences = self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]]
         weights = self.weights / self.weights.max()
         gram = differences @ differences.T
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # Compute <u_j, w_j> from U = W D S^-1. The equal S_jj / D_jj would amplify rounding errors
-        # if D_jj is tiny.
+        # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but would
+        # amplify rounding errors if D_jj is tiny.
         return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -156,13 +158,13 @@ class LinePlan:
     Parameters
     ----------
     lines : OrthogonalLines
-        i pairs.
+        The i pairs of elements, and the directions of the lines.
     steps : (i,) array of int
-        T_1, ..., T_i.
+        Numbers of steps T_1, ..., T_i.
     copies : int
         Number of records b that one step replaces.
     known : tuple of PrivateLine
-        The bound for each different number of steps, fewest first.
+        The Bayes risk for each different number of steps, in order of increasing numbers.
     scale : float
         C, rounded down: the error that is excluded with n records is C / n.
     """
@@ -175,13 +177,13 @@ class LinePlan:
 
     @property
     def records(self) -> int:
-        """b sum_j T_j, the least number of records of a data set."""
+        """b sum_j T_j, the least number of records that the data sets need."""
         return self.copies * int(self.steps.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class LineRung(ExcludedRange):
-    """The numbers of records that data sets on orthogonal lines exclude.
+    """One step of a certificate: a range of numbers of records that orthogonal lines exclude.
 
     Parameters
     ----------
@@ -210,7 +212,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and the least error of a mechanism on the worst of the data sets."""
+        """The number of lines, and the least error that a mechanism has on its worst data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest dimension of a code. All its 2^20 words are formed, which takes a few megabytes.
+#: Largest dimension of a code. `LinearCode` forms all 2^20 words, 8 MB for words of 64 bits.
 MAX_DIMENSION = 20
-#: Dimension at which a greedy search stops. It forms 2^14 words for each generator that it tries.
+#: Dimension at which a greedy search stops. For each generator that it tries, the search forms as
+#: many words as the code has, at most 2^13.
 SEARCH_DIMENSION = 14
 #: A greedy search stops if this many random generators all fail to add a dimension.
 TRIES = 400
@@ -98,7 +99,7 @@ def greedy_code(length: int, distance: int) -> LinearCode:
     Raises
     ------
     ValueError
-        If `distance` is above `length`, or one of them is below 1.
+        If `distance` is above `length`, or `distance` or `length` is below 1.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def greedy_code(length: int, distance: int) -> LinearCode:
 
 
 def code_distances(length: int) -> tuple[int, ...]:
-    """Minimum distances to try: 1, and shares of `length` from 1/8 to 1/2."""
+    """Minimum distances to try: 1, and the shares 2/16, 3/16, ..., 8/16 of `length`, rounded up."""
     return tuple(sorted({1, *(math.ceil(length * share / 16) for share in range(2, 9))}))
 
 
@@ -135,7 +136,10 @@ def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
 
 
 def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """All words, packed, in order of their numbers. Bit i of a number chooses generator i."""
+    """All words that packed generators span, in order of word numbers.
+
+    Bit i of the number of a word says whether generator i is part of its sum.
+    """
     span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
     for row in packed:
         span = np.vstack([span, span ^ row])

@@ -11,12 +11,12 @@ MAX_VERTICES = 256
 
 
 def largest_clique(adjacency: BoolArray) -> IntArray:
-    """Vertices of a clique of the largest size, ascending.
+    """Vertices of a clique of the largest size, in ascending order.
 
     `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
-    is a branch and bound: candidates can add at most as many vertices to a clique as a greedy
-    colouring of them has colours (Tomita and Seki 2003). It can take exponential time. A graph of
-    more than 256 vertices raises ``ValueError``.
+    is a branch and bound: if a greedy colouring of the candidates needs c colours, they can add at
+    most c vertices to a clique (Tomita and Seki 2003). The search can take exponential time. A
+    graph of more than 256 vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
@@ -31,12 +31,13 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
 
 
 def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int]) -> list[int]:
-    """The larger of `best` and the largest clique that extends `chosen` by `candidates`."""
+    """The larger of `best` and the largest clique of `chosen` and some of the `candidates`."""
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
-        # This vertex and those before it have `colours` colours, and a clique holds at most one
-        # vertex of each colour. So no clique that can still be found is larger than `best`.
+        # This vertex and the vertices before it have `colours` colours, and a clique has at most
+        # one vertex of each colour. If the condition holds, no remaining clique is larger than
+        # `best`.
         if len(chosen) + colours <= len(best):
             break
         best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)

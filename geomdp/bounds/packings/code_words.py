@@ -22,17 +22,18 @@ from geomdp.workloads import Marginals
 class CodeWords(PackingFamily):
     """Data sets of one record each: words in {0, 1}^d, given by a rule.
 
-    The answers of a record to 1-way marginals are the record itself. A record is a word of an outer
-    Reed-Solomon code, each symbol written as a word of an inner binary code; attributes left over
-    are 0. Two records differ in at least (outer distance) x (inner distance) attributes. With an
-    outer code of length 1 the records are the words of the inner code.
+    The answers of a record to 1-way marginals are the record itself. To make a record, take a word
+    of an outer Reed-Solomon code, and write each of its symbols as a word of an inner binary code.
+    The remaining attributes are 0. Two records differ in at least (outer distance) x (inner
+    distance) attributes. With an outer code of length 1, the records are words of the inner code.
 
     Parameters
     ----------
     attributes : int
         Number d of attributes.
     outer : ReedSolomon
-        Outer code of length L over a field of q symbols, at most the number of words of `inner`.
+        Outer code of length L over a field of q symbols; q is at most the number of words of
+        `inner`.
     inner : LinearCode
         Inner code with words of b bits, L b <= d. Symbol a is written as word number a.
 
@@ -78,13 +79,13 @@ class CodeWords(PackingFamily):
         return self.outer.log_others
 
     def separation(self, metric: Metric) -> float:
-        """sqrt(differing attributes / d), or 1 for the worst case, minus a margin for rounding."""
+        """sqrt(differing attributes / d), or 1 for `WorstCase`, minus a margin for rounding."""
         differing = self.outer.differing * self.inner.distance
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)
 
     def records(self, words: IntArray) -> IntArray:
-        """Records of some `words` (b, L) of the outer code: (b, d)."""
+        """The records (b, d) for some `words` (b, L) of the outer code."""
         written = self.inner.words(words.ravel()).reshape(len(words), -1)
         return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
 

@@ -23,10 +23,11 @@ from geomdp.bounds.certificates.workloads import (
 from geomdp.bounds.metrics import Metric
 from geomdp.workloads import Workload
 
-#: Entries of answer differences that are held in memory at a time: 2^22 float64 are 32 MB.
+#: Largest number of entries of answer differences in memory at a time: 2^22 float64 numbers take
+#: 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
-#: most 2^-53 per operation. The checker adds in another order, so 16 times that is allowed.
+#: most 2^-53 per operation. The checker adds in another order, so 16 times 2^-53 is allowed.
 ROUNDING = 2.0**-49
 
 
@@ -44,7 +45,7 @@ class Packing(PackingFamily):
         Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are the
         same multiset, their separation is 0 and the packing proves nothing.
     origin : str
-        How the packing was built, in words. Certificate files carry it for their readers.
+        How the packing was built, in words. Certificate files contain this text for information.
 
     Raises
     ------
@@ -130,12 +131,13 @@ class Packing(PackingFamily):
 
     @cached_property
     def distance(self) -> int:
-        """The largest number of records to replace to turn one data set into another.
+        """The most replacements of a record that any data set needs to become another one.
 
-        For two data sets it is s - sum over elements of min(count, count'). The minimum of two
-        counts is the number of levels l with l <= count and l <= count'. So the sums for all pairs
-        are one product of 0/1 matrices over pairs (element, level). If M^2 s is above 2^28, the
-        upper bound s is returned without this computation.
+        Let two data sets contain an element a and b times. They need s minus the sum over elements
+        of min(a, b) replacements. The number min(a, b) is the number of levels l = 1, 2, ... with
+        l <= a and l <= b. So the sums for all pairs of data sets are one product of 0/1 matrices,
+        whose columns belong to pairs (element, level). If M^2 s is above 2^28, the upper bound s is
+        returned without this computation.
         """
         if len(self.datasets) == 1:
             return 0
@@ -176,7 +178,11 @@ class Packing(PackingFamily):
 
     @property
     def rounding(self) -> float:
-        """Bound on the float64 error of a separation: operations x `ROUNDING` x largest answer."""
+        """Bound on the float64 error of a separation.
+
+        The bound is (number of operations) x `ROUNDING` x (largest absolute value of an answer, or
+        1 if that is larger).
+        """
         operations = self.size + self.workload.n_queries + 4
         return float(operations * ROUNDING * np.abs(self.answers).max(initial=1.0))
 

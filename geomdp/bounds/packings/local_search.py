@@ -12,7 +12,7 @@ CANDIDATES = 32
 
 
 def means_of(answers: FloatArray, datasets: IntArray) -> FloatArray:
-    """Answers (b, k) of data sets (b, s) of rows of `answers` (E, k)."""
+    """Mean answers (b, k) of `datasets` (b, s), which has row numbers of `answers` (E, k)."""
     means: FloatArray = np.zeros((len(datasets), answers.shape[1]))
     for column in datasets.T:
         means += answers[column]
@@ -29,9 +29,10 @@ def spread_out(
 ) -> IntArray:
     """`datasets` after exchanges of single records that never lower the least separation.
 
-    One step picks a data set with the least distance to another, one of its records, and 32 random
-    elements. For each element it computes how far the data set would be from all others if the
-    element replaced the record. The best element replaces it if this distance has increased.
+    One step takes the data set with the least distance to another data set, one of its records, and
+    32 random elements. For each element, the step computes the least distance of the data set from
+    all others if the element replaced the record. The element with the largest such distance
+    replaces the record if the distance increases.
 
     Parameters
     ----------
@@ -62,8 +63,8 @@ def spread_out(
     means = means_of(answers, datasets)
     nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
     for _ in range(exchanges):
-        # An exchange moves a data set away from others, so their entries of `nearest` are only
-        # lower bounds. Recompute the least entry before using it.
+        # An exchange can move a data set away from others, so the entries of `nearest` for the
+        # others are only lower bounds. Recompute the least entry before using it.
         closest = int(nearest.argmin())
         nearest[closest] = _nearest(metric, means, closest)
         if nearest[closest] > nearest.min():
@@ -85,7 +86,7 @@ def spread_out(
 
 
 def _nearest(metric: Metric, means: FloatArray, i: int) -> float:
-    """Distance of data set i from the nearest other one."""
+    """Distance of the answers of data set i from the nearest answers of another data set."""
     distances = metric.norm(means - means[i])
     distances[i] = np.inf
     return float(distances.min())

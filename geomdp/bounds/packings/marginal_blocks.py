@@ -1,21 +1,23 @@
 """Packings for marginals from Hadamard blocks and codes: the family of Theorem 25 (JL-T25).
 
-Attributes are split into l - 1 parts of d' (a power of two) and a last part with the rest. Let
-h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of Sylvester and
-v_j = (1 + h_j) / 2 in {0, 1}^d'. The data set of a function f holds, for each of the first s of the
-J^(l-1) tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
+The queries are conjunctions of l of d attributes. Attributes are split into l - 1 parts of d' (a
+power of two) and a last part with the rest. Let h_1..h_J be the J = d' - 1 non-constant columns of
+the d' x d' Hadamard matrix of Sylvester, and v_j = (1 + h_j) / 2 in {0, 1}^d'. There are J^(l-1)
+tuples j = (j_1, ..., j_{l-1}) of column numbers. Let f be a function from tuples to 0/1 vectors of
+the length of the last part. The data set X_f has, for each of the first s tuples j, the record
+(v_{j_1}, ..., v_{j_{l-1}}, f(j)).
 
-Keep only the queries that take one attribute of each part, and apply P x ... x P x I to their
-answers, with P = I - 11^T / d'. Neither step increases a norm. As P v_j = h_j / 2, the answers of
-records of different tuples become orthogonal, and
+Keep only the queries that take one attribute of each part, and apply the tensor product
+P x ... x P x I to their answers, with P = I - 11^T / d'. Neither step increases a norm. As
+P v_j = h_j / 2, the answers of records of different tuples become orthogonal, and
 
     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The last part of a record holds B words of a binary code with minimum distance D; the remaining
-attributes are 0. A data set thus holds s B binary words. They stand for the symbols of one word of
-a Reed-Solomon code over F_q. Any two words of this code differ in at least c symbols, so the sum is
-at least c D. The paper takes B = 1. With more and shorter words, the binary codes are small enough
-to be found by search.
+The last part of a record has B words of a binary code with minimum distance D; the remaining
+attributes are 0. So a data set has s B binary words, which stand for the symbols of one word of a
+Reed-Solomon code over F_q. Any two words of the Reed-Solomon code differ in at least c symbols, so
+the sum over j is at least c D. The paper takes B = 1. With more and shorter words, the binary codes
+are small enough to be found by search.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ from geomdp.workloads import Marginals
 class MarginalBlocks(PackingFamily):
     """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
 
-    The first l - 1 parts of each record are columns of a Hadamard matrix, and the last part holds
-    words of a code that determine the data set. There is one data set for each word of
-    `functions`; they are given by this rule and not listed. The docstring of the module has the
-    construction.
+    The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
+    part has words of a code, which distinguish the data sets. There is one data set for each word
+    of `functions`. The data sets are given by this rule and not listed. The docstring of the module
+    has the construction and the notation.
 
     Parameters
     ----------
@@ -58,11 +60,12 @@ class MarginalBlocks(PackingFamily):
         Number of attributes d' of each of the first l - 1 parts: a power of two, at least 2, with
         (l - 1) d' < d.
     code : LinearCode
-        Binary code with words of at most d - (l - 1) d' bits. B is how many words fit.
+        Binary code with words of at most d - (l - 1) d' bits. B is the number of words that fit in
+        the last part.
     functions : ReedSolomon
-        Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q <= 2^r symbols. Symbol
-        a stands for word number a of `code`. Symbols i B to (i + 1) B - 1 of a word are the values
-        of f at tuple i.
+        Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q symbols, where q is at
+        most the number of words of `code`. Symbol a stands for word number a of `code`. Symbols i B
+        to (i + 1) B - 1 of a word of `functions` give the value of f at tuple i.
 
     Raises
     ------
@@ -133,7 +136,7 @@ class MarginalBlocks(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(q^t - 1)."""
+        """ln(q^t - 1) for the q^t words of `functions`, which has degree t."""
         return self.functions.log_others
 
     @property
@@ -142,10 +145,11 @@ class MarginalBlocks(PackingFamily):
         return self.functions.length // self.words_each
 
     def separation(self, metric: Metric) -> float:
-        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).
+        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries.
 
-        For the worst case, k is only the number of queries that take one attribute of each part.
-        The largest of their answers is at least their root mean square.
+        For `WorstCase`, k is instead the number of queries that take one attribute of each part:
+        the largest difference of their answers is at least the root mean square of these
+        differences.
         """
         others = self.width - 1
         square = self.functions.differing * self.code.distance * (self.part / 4) ** others
@@ -155,13 +159,13 @@ class MarginalBlocks(PackingFamily):
         return math.sqrt(square / queries) / self.size * (1 - MARGIN)
 
     def tuples(self) -> IntArray:
-        """The first s tuples of columns 0..J-1: (s, l - 1). The last entry varies fastest."""
+        """The first s tuples (s, l - 1) of column numbers 0..J-1. The last entry varies fastest."""
         columns = self.part - 1
         places = columns ** np.arange(self.width - 2, -1, -1)
         return np.arange(self.size)[:, None] // places % columns
 
     def records(self, words: IntArray) -> IntArray:
-        """Records of the data sets that some `words` (b, s B) of `functions` define: (b, s, d)."""
+        """Records (b, s, d) of the data sets that some `words` (b, s B) of `functions` define."""
         blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
         first = blocks[self.tuples()].reshape(self.size, -1)
         last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)

@@ -1,4 +1,4 @@
-"""Theorem 25: monotone marginals of constant width need many records (JL-T25)."""
+"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.bounds.packings.marginal_blocks import MarginalBlocks
 from geomdp.bounds.packings.reed_solomon import ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Ratio of each number of tuples that is tried to the one before.
+#: Ratio of each number of tuples that is tried to the number tried before.
 LENGTH_RATIO = 2**0.25
 #: Degrees that are tried for one length of a code, as shares of the length.
 DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
@@ -47,11 +47,12 @@ def marginal_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``, unconditional. Let l be the width. For l = 1 it is proved by concatenated
-        codes, and for l >= 2 by Hadamard blocks (`MarginalBlocks`), in both cases by the best ones
-        of those tried. If l is constant and alpha is small enough, the bound is at least a constant
-        times d / (alpha eps) for l = 1, and for l >= 2 a constant times
-        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}.
+        ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
+        packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
+        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. If l
+        is constant and alpha is small enough, the bound is at least a constant times
+        d / (alpha epsilon) for l = 1, and a constant times
+        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def _code_words(attributes: int) -> Iterator[CodeWords]:
 
 
 def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
-    """Blocks for all splits of the attributes, binary codes, numbers of tuples and degrees."""
+    """Blocks for every size of the parts, binary code, number of tuples and degree to try."""
     for part in _parts(attributes, width):
         rest = attributes - (width - 1) * part
         for code in _codes(rest):
@@ -111,8 +112,8 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
-    Each is a power of two, at least a third of an even share d / l (if that is at least 2), and
-    leaves at least two attributes for the last part.
+    Each is a power of two from 2 on that leaves at least two attributes for the last part. The last
+    condition of the code, d' >= min(d / (3 l), 2), is true for all these numbers.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [
@@ -125,8 +126,8 @@ def _parts(attributes: int, width: int) -> list[int]:
 def _codes(attributes: int) -> Iterator[LinearCode]:
     """Binary codes of more than two words, and of at most `attributes` bits.
 
-    For one length, the codes come in order of decreasing distance. A code is skipped if it does not
-    have more words than the codes of larger distance before it.
+    For one length, the codes come in order of decreasing distance. A code is skipped unless it has
+    more words than all codes before it, because these have larger distances.
     """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
@@ -138,9 +139,10 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Growing numbers of tuples s from 1 up to `most`, as long as answers can be far enough apart.
+    """Growing numbers of tuples s, from 1 to `most` or until answers cannot be far enough apart.
 
-    The separation proved for s tuples is at most sqrt(2 s) / s, so s is at most 2 / (c alpha)^2.
+    The separation proved for s tuples is at most sqrt(2 s) / s. It must be at least the required
+    separation c alpha, so s is at most 2 / (c alpha)^2.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))

@@ -1,7 +1,7 @@
-"""Families of s-sets in which any two sets share few elements (JL-T24).
+"""Families of sets of s elements in which any two sets share few elements (JL-T24).
 
-Uniform distributions on sets S and T of such a family differ by ||p_S - p_T||_2^2 = |S (+) T| / s^2
-(symmetric difference).
+The uniform distributions p_S and p_T on sets S and T satisfy ||p_S - p_T||_2^2 = |S (+) T| / s^2,
+where S (+) T is the symmetric difference.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SetFamily(Protocol):
 
     @property
     def log_universe(self) -> float:
-        """ln of the number of elements that the sets are chosen from."""
+        """ln of the number of elements of the universe from which the sets are chosen."""
 
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""
@@ -86,15 +86,16 @@ class Singletons:
 
 @dataclass(frozen=True)
 class ReedSolomonSets:
-    """The sets {(i, w_i) : i < s} over the words w of a Reed-Solomon code (q, s, t).
+    """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
 
-    The universe has s blocks of q elements each. Element number i q + a stands for the pair (i, a).
-    There are q^t sets, and any two of them share at most t - 1 elements.
+    The code has length s and degree t over a field of q elements. The universe has s blocks of q
+    elements each. Element number i q + a stands for the pair (i, a). There are q^t sets, and any
+    two sets share at most t - 1 elements.
 
     Parameters
     ----------
     code : ReedSolomon
-        Words of length s.
+        The code.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class ReedSolomonSets:
         return math.log(self.universe)
 
     def elements(self, words: IntArray) -> IntArray:
-        """Element numbers (b, s) of the sets of some `words` (b, s)."""
+        """Element numbers (b, s) of the sets that some `words` (b, s) define."""
         return words + self.code.prime * np.arange(self.size)
 
     def document(self) -> dict[str, Any]:
@@ -158,9 +159,10 @@ class ReedSolomonSets:
 def log_whole(log_count: float) -> float:
     """ln M for the largest whole number M that is at most e^log_count.
 
-    M is the number of sets of a packing. Above e^36 > 2^51, ln M and `log_count` agree to float64.
-    Below, e^log_count is raised by a small margin first. Otherwise its rounding error could lower M
-    by one if it is the number of words of a code, which is a whole number.
+    M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
+    are the same float64 number. Below e^36, the float64 value of e^log_count is first raised by a
+    small margin: if e^log_count is a whole number, such as the number of words of a code, its
+    rounding error could otherwise lower M by one.
     """
     if log_count > 36:
         return log_count

@@ -1,4 +1,4 @@
-"""Theorem 24: random sign queries need many records, in three regimes (JL-T24)."""
+"""Theorem 24 of Nikolov (2022): random sign queries need many records (JL-T24)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from geomdp.privacy import Adjacency
 
 #: ln of the largest universe of Reed-Solomon sets.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
-#: Largest size of sets that is tried, and the ratio of each size to the one before.
+#: Largest size of sets that is tried, and the ratio of each size to the size before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
 #: Degrees that are tried for one size of sets, as shares of the size.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: How many different numbers of single elements are tried.
+#: How many different numbers of singletons are tried.
 SINGLETON_COUNTS = 64
 
 
@@ -59,8 +59,8 @@ def random_sign_bound(
     -------
     Bound
         ``Side.LOWER``, proved by singletons and by Reed-Solomon families of growing set size. In
-        the ranges of the theorem it is at least a constant times
-        min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)}.
+        the three ranges of parameters of the theorem, the bound is at least a constant times
+        min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}.
 
     Raises
     ------
@@ -102,10 +102,11 @@ def random_sign_bound(
 
 
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
-    """Growing set sizes s from 2, as long as s^2 <= N and answers can be c alpha apart.
+    """Growing set sizes s from 2, as long as s^2 <= N and answers can be far enough apart.
 
-    A prime q >= s with s q <= N exists only if s^2 <= N. The separation is at most sqrt(2 s) / s,
-    so it can reach c alpha only if s <= 2 / (c alpha)^2.
+    N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The
+    separation is at most sqrt(2 s) / s. It must be at least the required separation c alpha, so s
+    is at most 2 / (c alpha)^2.
     """
     most = min(
         2 / problem.required_separation**2,
@@ -121,8 +122,11 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """The number of singletons that excludes most records. More singletons are closer together."""
-    # The largest rate is that of delta = 1 at tilt 1/2, where the separation is 0.
+    """The family of singletons that excludes most records.
+
+    The number of singletons is a compromise: for more of them, the proved separation is smaller.
+    """
+    # The rate is largest for delta = 1 and tilt 1/2. The separation is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):
@@ -143,7 +147,10 @@ def _best_sets(
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
-    """The Reed-Solomon family of sets of `size` that excludes most records, if any does."""
+    """The Reed-Solomon family of sets of `size` elements that excludes most records.
+
+    None if no family excludes a record.
+    """
     best, furthest = None, 0
     prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
     if prime < size:
@@ -153,7 +160,7 @@ def _best_sets(
         try:
             family = RandomSignSets(queries, sets, failure, seed)
         except UnionBoundError:
-            break  # Higher degrees have more sets.
+            break  # Families of higher degree have more sets, so the union bound fails for them.
         reach = excluded_records(family, problem)
         if reach > furthest:
             best, furthest = family, reach

@@ -1,17 +1,17 @@
 """Packings for random sign queries, given by a rule: the family of Theorem 24 (JL-T24).
 
-Each of k queries takes independent uniform values +-1 on the elements. For a family of s-sets S
-whose symmetric differences have at least w elements, let X_S hold the elements of S once each, and
-let p_S be their uniform distribution. For one pair, v = p_S - p_T has ||v||^2 >= w / s^2. For the
-signs of one query, Y = <signs, v> / ||v|| has E Y^2 = 1 and
-E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. As e^(-x) <= 1 - x + x^2 / 2 for x >= 0, every
-tilt x in (0, 1) gives
+Each of k queries takes independent uniform values +-1 (signs) on the elements. Take a family of
+sets of s elements, and let the symmetric difference of any two sets have at least w elements. The
+data set X_S has the elements of S once each, and p_S is their uniform distribution. For two sets S
+and T, v = p_S - p_T has ||v||^2 >= w / s^2. For the signs of one query, Y = <signs, v> / ||v|| has
+E Y^2 = 1 and E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. As e^(-z) <= 1 - z + z^2 / 2 for
+z = x Y^2 >= 0, every number x in (0, 1), called the tilt, gives
 
     Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
     rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
 By a union bound over all pairs of M sets, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
-holds for all of them with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound
+holds for all pairs with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound
 depends on the family only through ln M, w and s, so the sets need not be listed.
 """
 
@@ -47,7 +47,7 @@ class UnionBoundError(SideConditionError):
 
 @dataclass(frozen=True)
 class RandomSignSets(PackingFamily):
-    """One data set X_S for each set S of a family, for k random sign queries; given by a rule.
+    """One data set X_S for each set S of a family, given by a rule, for k random sign queries.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class RandomSignSets(PackingFamily):
         Probability over the signs that some pair is closer than `separation` says, in (0, 1).
     seed : int
         Seed of the signs. ``numpy.random.default_rng([seed, e])`` draws the signs of the k queries
-        at element e. Only sampled checks draw them.
+        at element e. Only `check_sample` draws signs.
 
     Raises
     ------
     UnionBoundError
-        If 2 ln M + ln(1 / (2 failure)) is not below k times the largest rate.
+        If 2 ln M + ln(1 / (2 failure)) is not below k times the largest rate, for M sets.
 
     Examples
     --------
@@ -94,18 +94,18 @@ class RandomSignSets(PackingFamily):
 
     @cached_property
     def _least(self) -> tuple[float, float]:
-        """The least delta that the union bound allows, and the tilt x of its proof."""
+        """The least delta that the union bound proves, and the tilt x of this proof."""
         needed = (2 * self.sets.log_count - math.log(2 * self.failure)) / self.queries
         return _least_deviation(needed, self.sets.size)
 
     @property
     def deviation(self) -> float:
-        """The least delta that the union bound allows."""
+        """The least delta that the union bound proves."""
         return self._least[0]
 
     @property
     def tilt(self) -> float:
-        """The tilt x for which the union bound allows `deviation`."""
+        """The tilt x for which the union bound proves `deviation`."""
         return self._least[1]
 
     @property
@@ -115,7 +115,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1) for the number M of sets, e^`sets.log_count` rounded down to a whole number."""
+        """ln(M - 1), where the number M of sets is e^`sets.log_count` rounded down."""
         count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
@@ -127,7 +127,8 @@ class RandomSignSets(PackingFamily):
     def separation(self, metric: Metric) -> float:
         """sqrt((1 - delta) w) / s, which is a lower bound in every metric.
 
-        It is proved for the root mean square, and the largest modulus is at least as large.
+        The bound is proved for the root mean square of answer differences, and their largest
+        absolute value is at least as large.
         """
         del metric
         difference = (1 - self.deviation) * self.sets.difference
@@ -135,7 +136,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The probability over the signs, and the number of pairs that were sampled."""
+        """The conditions with their probability over the signs, and the number of sampled pairs."""
         said = (
             "the signs are independent and uniform on at least "
             f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
@@ -160,12 +161,12 @@ class RandomSignSets(PackingFamily):
         return np.asarray(2.0 * draws - 1)
 
     def check_sample(self) -> None:
-        """Draw `sampled_pairs` pairs of sets and their signs, and compare with `separation`.
+        """Draw `sampled_pairs` pairs of sets and their signs; compare distances with `separation`.
 
         Raises
         ------
         ValueError
-            If a pair is too close, which has probability at most `failure`.
+            If two sampled sets are too close, which has probability at most `failure`.
         """
         if not isinstance(self.sets, ReedSolomonSets):
             return
@@ -198,7 +199,7 @@ class RandomSignSets(PackingFamily):
 
 
 def rate(deviation: float, tilt: float, size: int) -> float:
-    """The rate for `deviation` delta in (0, 1), `tilt` x and sets of `size` elements."""
+    """The rate of the module's docstring for delta = `deviation`, x = `tilt` and s = `size`."""
     return -tilt * (1 - deviation) - _log_moment(tilt, size)
 
 
@@ -210,10 +211,11 @@ def _log_moment(tilt: float, size: int) -> float:
 def _least_deviation(needed: float, size: int) -> tuple[float, float]:
     """The smallest delta, rounded up, whose rate is at least `needed`, and its tilt.
 
-    For a given tilt x the rate is linear in delta, so delta(x) = 1 + (needed + ln moment(x)) / x.
-    At the least delta, 1 - delta equals the derivative of -ln moment. This equation in x has one
-    root to the left of the least moment. Every x proves a bound, so x need not be accurate, but
-    delta(x) must be. Computed with `_log_moment`, its error is a few 2^-53, far below the margin.
+    Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. For a given tilt x the rate is linear in delta, so
+    delta(x) = 1 + (needed + ln moment(x)) / x. At the least delta, 1 - delta equals the derivative
+    of -ln moment. This equation has one root x between 0 and the x at which moment(x) is least.
+    Every x proves a bound, so x need not be accurate, but delta(x) must be accurate. Computed with
+    `_log_moment`, delta(x) has an error of a few 2^-53, far below the margin.
     """
     fourth = 3 - 1 / size
 
@@ -221,7 +223,7 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
         slope = (1 - fourth * x) * math.exp(-_log_moment(x, size))
         return -x * slope - _log_moment(x, size) - needed
 
-    top = 1 / fourth  # The moment is least here, and delta is 1.
+    top = 1 / fourth  # moment(x) is least here, so the rate for delta = 1 is largest here.
     if not excess(top) > 0:
         raise UnionBoundError(
             f"2 ln M + ln(1 / (2 failure)) per query must be below {excess(top) + needed:.4g}, "

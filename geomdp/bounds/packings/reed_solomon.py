@@ -11,10 +11,10 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size of a field. The elements of a field, and the numbers i q + a of `ReedSolomonSets`,
-#: are int64.
+#: Largest size of a field. The elements of a field, and the element numbers i q + a of
+#: `ReedSolomonSets`, must fit in int64.
 MAX_PRIME = 1 << 60
-#: Largest size of a field for which a product of two elements plus a third is an int64.
+#: Largest size of a field for which a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31
 #: Largest number of words that are listed.
 MAX_WORDS = 1 << 20
@@ -66,7 +66,7 @@ class ReedSolomon:
 
     @property
     def log_others(self) -> float:
-        """ln(q^t - 1): the logarithm of the number of words other than a given one."""
+        """ln(q^t - 1): the logarithm of the number of words that differ from a given word."""
         return self.log_count + math.log1p(-math.exp(-self.log_count))
 
     @property
@@ -105,7 +105,7 @@ class ReedSolomon:
 
 
 def prime_at_most(number: int) -> int:
-    """Largest prime up to `number`; ``ValueError`` below 2."""
+    """The largest prime that is at most `number`; ``ValueError`` if `number` is below 2."""
     whole(number, "number", minimum=2)
     return next(candidate for candidate in range(number, 1, -1) if _is_prime(candidate))
 

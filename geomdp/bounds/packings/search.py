@@ -1,14 +1,15 @@
 """Packings for any workload, by search over multisets of its elements.
 
 The search takes three steps for each size s. *Random*: draw a pool of random multisets of s
-records. *Greedy*: order the multisets so that each next one is farthest from those before it, in
-the space of answers. Every prefix of this order is a packing, and the best one is kept. *Local
-search*: take a data set with the least distance to another, and exchange one of its records so that
-it moves away from all others.
+records. *Greedy*: order the multisets so that the answers of each multiset are as far as possible
+from the answers of all multisets before it. Every prefix of this order is a packing, and the best
+prefix is kept. *Local search*: take the data set with the least distance to another data set, and
+exchange one of its records so that it moves away from all others.
 
-For s = 1, the pool holds all elements. If there are few elements, largest cliques of elements that
-are far enough apart are tried, too. Each packing found is certified, so a poor search gives a weak
-bound, but never a false one.
+For s = 1, the pool is the list of all elements. If there are few elements, another kind of packing
+is tried, too: the largest set of elements whose answers are pairwise far enough apart, a clique of
+a graph. Each packing found is certified, so a poor search gives a weak bound, but never a false
+one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of answers of elements kept in memory: 2^24 float64 are 128 MB.
+#: Largest number of answers of elements in memory: 2^24 float64 numbers take 128 MB.
 MAX_ANSWERS = 1 << 24
 #: If there are at most CLIQUE_ELEMENTS elements, largest cliques are computed for CLIQUE_SCALES
 #: different separations.
@@ -48,15 +49,15 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of a search; larger ones give better bounds and take longer.
+    """Limits of a search; larger limits give better bounds and take longer.
 
     Parameters
     ----------
     elements : int
         Largest number of elements used. From a larger universe, a random sample is drawn.
     pool : int
-        Number of random multisets of each size. None are drawn if there are at least `pool`
-        elements, because then the data sets of one record are already that many.
+        Number of random multisets of each size. If there are at least `pool` elements, no multisets
+        are drawn, because data sets of one record are then as many as the pool would have.
     datasets : int
         Largest number of data sets of one packing.
     exchanges : int
@@ -65,7 +66,7 @@ class Effort:
     Raises
     ------
     ValueError
-        If one of the first three is below 3, or `exchanges` is negative.
+        If `elements`, `pool` or `datasets` is below 3, or `exchanges` is negative.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def packing_search(
     effort : Effort
         Limits of the search.
     rng : Generator, int or None
-        Randomness of the search. The bound holds for every outcome of it.
+        Randomness of the search. The bound holds for every outcome of the random draws.
 
     Returns
     -------
@@ -126,7 +127,8 @@ def packing_search(
 
     Notes
     -----
-    Cost: O(elements x datasets x k), and O(pool x datasets x k) for each size of multisets.
+    Cost for k queries, with the limits of `effort`: O(elements x datasets x k), and
+    O(pool x datasets x k) for each size of multisets.
 
     Examples
     --------
@@ -167,7 +169,10 @@ class _Search:
         return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def _best_clique(self) -> IntArray:
-        """The largest separated set, at the scale where it excludes most records."""
+        """Row numbers of the largest set of elements whose answers are at least a scale apart.
+
+        Of `CLIQUE_SCALES` scales, the one whose set excludes most records is taken.
+        """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
         scales = np.unique(pairs[pairs >= self.problem.required_separation])
@@ -182,7 +187,7 @@ class _Search:
         return best
 
     def all_multisets(self) -> list[Packing]:
-        """Packings by multisets of growing size, until `PATIENCE` sizes in a row add nothing."""
+        """Packings of multisets of growing size, until `PATIENCE` sizes in a row do not improve."""
         found: list[Packing] = []
         furthest, misses = 0, 0
         for size in self.sizes():
@@ -197,9 +202,10 @@ class _Search:
     def sizes(self) -> list[int]:
         """Sizes 2, 3, 4, 6, 8, 11, ..., as long as random multisets can exclude a record.
 
-        The answers of two random multisets are about sqrt(2 / s) times the standard deviation of a
-        record's answers apart, which must be at least the required separation. Two data sets are
-        up to s replacements apart, which must be at most the reachable distance of the packing.
+        The distance between the answers of two random multisets of size s is about sqrt(2 / s)
+        times the standard deviation of a record's answers. It must be at least the required
+        separation. Up to s replacements turn one of the multisets into the other, and s must be at
+        most the `reachable_distance` of the packing.
         """
         if len(self.elements) >= self.effort.pool:
             return []
@@ -225,7 +231,7 @@ class _Search:
         return Packing(self.workload, self.elements, spread, "search over multisets")
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
-        """The best prefix of the farthest-point order; one row if none excludes a record."""
+        """The best prefix of the farthest-point order; one row if no prefix excludes a record."""
         found = farthest_points(
             points,
             self.problem.metric.norm,
