@@ -60,12 +60,14 @@ class Scale:
 class InstanceOptimality:
     """Chaining and packing bounds of one workload, from its diameter down to alpha.
 
+    `Scale` explains the notation.
+
     Parameters
     ----------
     scales : tuple of Scale
         The scales, coarsest first.
     diameter : float
-        D: the largest distance of two answers divided by sqrt(k), or an upper bound on D.
+        D, the largest distance of two answers divided by sqrt(k), or an upper bound on this number.
     epsilon, alpha : float
         Privacy, and separation of the net per query. The packings exclude an error of alpha / 4.
 
@@ -112,8 +114,8 @@ class InstanceOptimality:
     def limit(self) -> float:
         """Explicit bound on `upper` in terms of `lower` (JL-T4).
 
-        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), where T is at
-        least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then
+        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), where the number
+        of copies T is at least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then
         ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2, and the terms of all scales add up to at
         most
 

@@ -1,4 +1,4 @@
-"""Measures of error: a norm of answer differences, and the distance that a packing needs in it.
+"""Measures of error: norms of answer differences, and the separation that a packing needs.
 
 Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a data set X. By
 Markov's inequality Y < c alpha / 2 with probability at least q, where c is the *separation factor*.
@@ -81,7 +81,7 @@ class Metric(abc.ABC):
         """Norms (b,) of answer differences (b, k), normalised so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths; None if there is none."""
+        """The norm on R^k as a function of squared Euclidean lengths, if it is one; else None."""
         del k
         return None
 

@@ -184,7 +184,7 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. K is the
     sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two neighbours
     differ by one answer vector Q(x), so B = conv(K u -K), which lies in the linear span of K. B is
-    for sums of answers; scaled by 1/n it is the body for means.
+    for sums of answers; scaled by 1/n, B is the body for means.
 
     Parameters
     ----------

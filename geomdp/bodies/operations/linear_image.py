@@ -184,7 +184,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K after point and direction are pulled back; (0, 0) for u outside the span."""
+        """Chord of K with point and direction pulled back; 0 for directions outside the span."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -263,7 +263,7 @@ class LinearImage(Body):
     def width_rule(self) -> tuple[float, Body]:
         """w(AK) = c w(K) for the Gaussian width w, if the matrix A scales lengths in K's hull by c.
 
-        No rule otherwise.
+        Without such a number c, there is no rule.
         """
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 

@@ -130,7 +130,7 @@ class Product(Body):
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent samples of the factors, side by side; exact if every factor's sampler is."""
+        """Independent samples of the factors, side by side; exact if all samplers are exact."""
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:

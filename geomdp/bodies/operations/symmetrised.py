@@ -52,7 +52,11 @@ class Symmetrised(Body):
         return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K lists vertices (for gauge, facets, contains and chord) or has the verb."""
+        """Whether K has what the verb needs.
+
+        Gauge, facets, contains and chord need listed vertices of K. Other verbs need the same verb
+        of K.
+        """
         if not super().implements(verb):
             return False
         if verb in (Body.affine_hull, Body.radius):

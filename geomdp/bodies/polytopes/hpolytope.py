@@ -225,7 +225,7 @@ class HPolytope(ByInequalities):
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """The subspace of the equations that some rows satisfy on the whole set."""
+        """The solutions of <a_i, x> = b_i for those rows i that are equalities on the whole set."""
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -233,7 +233,7 @@ class HPolytope(ByInequalities):
         return [self.normals @ variable <= self.offsets]
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest support value of a row a_i / b_i; None unless all offsets b_i are above 0."""
+        """The largest value of `support` at a row a_i / b_i; None unless all b_i are above 0."""
         if (self.offsets <= 0).any():
             return None
         return float(support(self.normals / self.offsets[:, None]).max())

@@ -134,7 +134,7 @@ class Simplex(BarycentricBody):
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     def affine_hull(self) -> AffineHull:
-        """The affine hull of the vertices, through their mean."""
+        """The affine hull of the vertices; its offset is their mean."""
         return AffineHull(self._map.centre, self._map.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -75,8 +75,8 @@ def nuclear_moments(d: int) -> SpectralMoments:
     gas = _gas(d)
     shares = gas.shares
     p, q = gas.degrees, D - gas.degrees
-    # Given p, the sums of the positive eigenvalues and of the moduli of the negative eigenvalues
-    # are Gamma(p) and Gamma(q), independently. So E (tr M)^2 is (p - q)^2 + p + q.
+    # Given p, the sum of the positive eigenvalues is Gamma(p), and minus the sum of the negative
+    # eigenvalues is Gamma(q), independent of it. So E (tr M)^2 is (p - q)^2 + p + q.
     squared_trace = float(shares @ ((p - q) ** 2 + D))
     radial = (D + 1) * (D + 2)
     return SpectralMoments(
@@ -89,7 +89,7 @@ def difference_moments(d: int) -> SpectralMoments:
     """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p).
 
     Given p and q = D - p, the sums of the positive and of the negative eigenvalues are U^(1/p) and
-    -V^(1/q) with U, V uniform. Their squares have means p / (p + 2) and q / (q + 2).
+    -V^(1/q) with U and V uniform on [0, 1]. Their squares have means p / (p + 2) and q / (q + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -144,7 +144,10 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the integral of the gas' density over positive ascending states, by Selberg."""
+    """Logarithm of the integral of the gas' density over positive ascending states.
+
+    The closed form is Selberg's integral.
+    """
     j = np.arange(d)
     return float(
         (gammaln(1 + j / 2) + gammaln((j + 3) / 2)).sum() - d * gammaln(1.5) - gammaln(d + 1)
@@ -201,7 +204,7 @@ def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
 
 
 def _pfaffian(matrix: ComplexArray) -> complex:
-    """Pfaffian of a skew matrix of even order, by pivoted skew elimination (Parlett-Reid)."""
+    """Pfaffian of a skew-symmetric matrix of even order, by Parlett-Reid elimination."""
     matrix, value = matrix.copy(), 1.0 + 0.0j
     for k in range(0, len(matrix), 2):
         best = k + 1 + int(np.abs(matrix[k + 1 :, k]).argmax())

@@ -149,10 +149,11 @@ class Spectraplex(MatrixBody):
 
 @dataclass(frozen=True)
 class SpectraplexDifference(SymmetricSpectral):
-    """K - K for the spectraplex K, in svec coordinates: {M symmetric : tr M_+, tr M_- <= 1}.
+    """The difference body K - K of the spectraplex K, in svec coordinates.
 
-    M is d x d, and the dimension is d (d + 1) / 2. M_+ and M_- are the positive and the negative
-    part of M, so M = M_+ - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+    K - K = {M symmetric : tr M_+ <= 1, tr M_- <= 1}. M is d x d, and the dimension is
+    d (d + 1) / 2. M_+ and M_- are the positive and the negative part of M, so M = M_+ - M_-
+    (JL-COV). See `SymmetricSpectral` for the cost of each verb.
 
     Parameters
     ----------

@@ -86,7 +86,8 @@ class SymmetricSpectral(MatrixBody):
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Haar-distributed eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
-        # Imported here, because compiled code is slow to import: it takes longer than all bodies.
+        # Imported here, because importing this compiled code takes longer than importing all other
+        # bodies.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
         return in_haar_frames(self._spectra(n, rng), rng)

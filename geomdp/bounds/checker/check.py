@@ -96,9 +96,10 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        If a number differs from the recomputed one; the message names the first such number. Also
-        if the file is malformed or too large to check: more than 16 MB of JSON, more than 1 GB of
-        arrays, or more work than the size of the file allows (a few seconds for a file of 1 KB).
+        If a number differs from the recomputed number; the message names the first such number. It
+        is also raised if the file is malformed or too large to check: more than 16 MB of JSON, more
+        than 1 GB of arrays, or more work than the size of the file allows (a few seconds for a file
+        of 1 KB).
     OSError
         If the file cannot be read.
 

@@ -17,7 +17,8 @@ from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
 
-#: Directions with eigenvalues below this share of the largest are left out of the frame.
+#: Directions whose eigenvalues are below this share of the largest eigenvalue are left out of the
+#: frame.
 LEAST_EIGENVALUE = 1e-9
 #: Halvings in the bisection for a risk. They shrink the interval to 2^-60 of its length.
 HALVINGS = 60
@@ -42,7 +43,10 @@ def verify_lines(
     require(len(steps) == len(lengths), f"there are not {len(lengths)} numbers of steps")
     require(bool(steps.min() >= 1), "a line has no step")
     risks = _risks(rung, epsilon * copies, moment)
-    require(sorted(risks) == sorted(set(steps.tolist())), "lines of some lengths are not proved")
+    require(
+        sorted(risks) == sorted(set(steps.tolist())),
+        "known does not have one risk for each number of steps of a line",
+    )
     squares = sum(
         length**2 * risks[count] ** (2 / moment)
         for count, length in zip(steps.tolist(), lengths.tolist(), strict=True)

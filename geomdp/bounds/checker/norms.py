@@ -35,7 +35,7 @@ class Measure:
     def log_odds(self, factor: float) -> float:
         """ln(q / (1 - q)) for the separation factor c, with q = 1 - (2 / c)^moment.
 
-        By Markov's inequality, a mechanism of error alpha has a norm of its errors below
+        Let a mechanism have error alpha. By Markov's inequality, the norm of its errors is below
         c alpha / 2 with probability at least q.
         """
         return math.log((factor / 2) ** self.moment - 1)

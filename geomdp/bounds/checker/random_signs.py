@@ -27,7 +27,7 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 #: products with them keep about 40 digits after the decimal point.
 DIGITS = 120
 #: A deviation is accepted if it exceeds the least possible deviation by at most this relative and
-#: absolute margin.
+#: absolute margin. A certificate rounds deviations up by a relative and an absolute 1e-12.
 MARGIN = 4e-12
 #: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22

@@ -1,4 +1,7 @@
-"""Reading a certificate file: its size, depth and digest are checked before its content is used."""
+"""Reading a certificate file: its size, depth and digest are checked before its content is used.
+
+The limits keep a malicious file from using up memory or time.
+"""
 
 from __future__ import annotations
 

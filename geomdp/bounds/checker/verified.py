@@ -20,7 +20,7 @@ class Verified:
     conditions : tuple of str
         What the argument assumes without checking it.
     failure : float
-        Probability over public draws that the conditions do not hold.
+        Probability over public draws that a condition does not hold.
     """
 
     subject: tuple[object, ...]

@@ -5,7 +5,7 @@ such records are neighbours, so the output densities f_t of an epsilon-DP mechan
 e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, and let p be 1 or 2. For every
 estimator y, the mean of |y - t|^p is at least lambda if
 
-    sum_t pi_t f_t (|y - t|^p - lambda) >= 0   for all such f > 0 and all y in [0, T],
+    sum_t pi_t f_t (|y - t|^p - lambda) >= 0   for all f > 0 with these ratios, all y in [0, T],
 
 because the inequality can be integrated over the outputs, and an estimate outside [0, T] is worse
 than the nearest end. For fixed y, dynamic programming from the last t to the first gives the least

@@ -40,7 +40,7 @@ from geomdp.workloads import Workload
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
 #: numbers take 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of it.
+#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
 #: Numbers of steps T that are tried.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)

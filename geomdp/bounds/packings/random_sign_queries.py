@@ -18,7 +18,7 @@ from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBo
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: ln of the largest universe of Reed-Solomon sets.
+#: ln of the largest universe of Reed-Solomon sets, whose element numbers must fit in int64.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
 #: Largest size of sets that is tried, and the ratio of each size to the size before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
@@ -131,8 +131,9 @@ def _best_singletons(
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):
         raise SideConditionError(
-            f"ln M of separated elements is at most {limit:.4g}, for {queries} queries on a "
-            f"universe of e^{log_universe:.4g}: more queries or a larger universe are needed"
+            f"ln M of M separated elements must be above ln 3, but is at most {limit:.4g} for "
+            f"{queries} queries on a universe of e^{log_universe:.4g} elements: more queries or a "
+            "larger universe are needed"
         )
     counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
     families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]

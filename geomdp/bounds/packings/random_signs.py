@@ -59,7 +59,7 @@ class RandomSignSets(PackingFamily):
         Probability over the signs that some pair is closer than `separation` says, in (0, 1).
     seed : int
         Seed of the signs. ``numpy.random.default_rng([seed, e])`` draws the signs of the k queries
-        at element e. Only `check_sample` draws signs.
+        at element e. Signs are drawn for sampled checks only.
 
     Raises
     ------

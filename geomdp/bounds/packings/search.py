@@ -187,7 +187,10 @@ class _Search:
         return best
 
     def all_multisets(self) -> list[Packing]:
-        """Packings of multisets of growing size, until `PATIENCE` sizes in a row do not improve."""
+        """Packings of multisets of growing size.
+
+        The sizes end when `PATIENCE` sizes in a row have excluded no further record.
+        """
         found: list[Packing] = []
         furthest, misses = 0, 0
         for size in self.sizes():

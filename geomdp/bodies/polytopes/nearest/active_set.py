@@ -44,8 +44,8 @@ DISTANCE_DROP = 1e-15
 #: Gaussian vertices with (dimension, number of vertices) from (50, 1000) to (500, 20000): shares of
 #: 0.3 to 0.7 need a quarter fewer exchanges than a share of 0.
 JOINING_SHARE = 0.3
-#: Number of exchanges per dimension after which a call returns the current point. Most calls need
-#: 2 to 4.
+#: Number of exchanges per dimension after which a call returns the current point. Most calls need 2
+#: to 4 exchanges per dimension.
 EXCHANGES_PER_DIMENSION = 50
 
 

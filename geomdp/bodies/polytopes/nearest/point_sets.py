@@ -1,4 +1,4 @@
-"""The points whose hull a target is projected on: listed vertices, or extreme points on demand.
+"""Points onto whose hull a target is projected: listed vertices, or extreme points on demand.
 
 Points are identified by integer keys. Distances are measured between the images of the points under
 a matrix A. Without a given matrix, A is the identity.
@@ -32,7 +32,7 @@ class Columns(abc.ABC):
 
     @abc.abstractmethod
     def start(self, target: FloatArray) -> int:
-        """Key of the image, of those known so far, that is nearest to `target` (d,)."""
+        """Key of the image nearest to `target` (d,) among the images known so far."""
 
     @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
@@ -161,7 +161,7 @@ class OracleColumns(Columns):
         self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
 
     def start(self, target: FloatArray) -> int:
-        """Key of the image, of those known so far, that is nearest to `target` (d,)."""
+        """Key of the image nearest to `target` (d,) among the images known so far."""
         offsets = self._images[: self._count] - target
         return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 

@@ -81,8 +81,8 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
     """Make the rows of `points` (k, d+1) the members, with `weights` (k,).
 
-    Rows that depend on earlier ones are left out, and the weights of the others are scaled to sum
-    to 1.
+    Rows that depend on earlier rows are left out, and the weights of the remaining rows are scaled
+    to sum to 1.
     """
     count = len(points)
     factor.size[0] = 0
