@@ -45,7 +45,9 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
     answers = workload.evaluate(elements)
     largest = float(np.abs(answers).max())
     if not largest <= MAX_ANSWER:
-        raise ValueError(f"|answers| must be at most {MAX_ANSWER:g}, got {largest:g}")
+        raise ValueError(
+            f"answers must be at most {MAX_ANSWER:g} in absolute value, got {largest:g}"
+        )
     return answers
 
 
