@@ -68,12 +68,12 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     Let D = d (d + 1) / 2, let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
     each factor a_i + b_j of the density choose one term, a_i with probability a_i / (a_i + b_j).
     Given the choices, the density is homogeneous in a and in b, so sum a and sum b are independent
-    of everything else. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions, where
-    p is k (k + 1) / 2 plus the number of choices of an a_i, and p + q = D. In the body, sum a and
-    sum b are distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of (p, q)
-    in the body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A draw
-    from the gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws in
-    three are accepted, for every d.
+    of everything else. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and q = D - p.
+    In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body, they are
+    distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of (p, q) in the
+    body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A draw from the
+    gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws in three are
+    accepted, for every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2

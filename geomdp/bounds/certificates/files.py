@@ -9,9 +9,9 @@
                 "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
 
 In the notation of `geomdp.bounds.certificates.rung`, log_others is ln(M - 1), size is s, distance
-is d, separation is gamma, largest_distance is (ln(M - 1) + log odds) / epsilon (half of it under
-add/remove), and copies is T. All numbers of records from first to last are excluded. The types of
-families are:
+is d, separation is gamma and copies is T. Under replace-one, largest_distance is
+(ln(M - 1) + log odds) / epsilon; under add/remove it is half of this. All numbers of records from
+first to last are excluded. The types of families are:
 
 * ``listed``: "datasets" (M, s), row numbers of elements, and either "workload" (name and
   parameters) with the records "elements" (E, ...), or the "answers" (E, k) of the elements;

@@ -61,14 +61,14 @@ def read(path: Path) -> Part:
     names = document.get("arrays")
     require(isinstance(names, list), "arrays is not a list of names")
     arrays = _arrays(path.with_suffix(".npz")) if names else {}
-    require(sorted(arrays) == names, "the arrays are not those of the .npz file")
+    require(sorted(arrays) == names, "arrays does not list the names in the .npz file")
     stated = document.pop("digest", None)
     content = hashlib.sha256(
         json.dumps(document, sort_keys=True, separators=(",", ":")).encode("utf-8")
     )
     for name in sorted(arrays):
         content.update(name.encode("utf-8") + np.ascontiguousarray(arrays[name]).tobytes())
-    require(stated == content.hexdigest(), "the digest is not that of the content")
+    require(stated == content.hexdigest(), "the digest does not match the content")
     size = len(text) + sum(values.nbytes for values in arrays.values())
     return Part(_restored(document, arrays), Work(BASE_WORK + WORK_PER_BYTE * size))
 
@@ -144,7 +144,7 @@ def _array(content: bytes) -> npt.NDArray[Any]:
     require(dtype.kind in "iuf", "an array does not hold numbers")
     require(
         math.prod(shape) * dtype.itemsize == len(rest),
-        "the length of an array is not that of its header",
+        "the length of an array does not match its header",
     )
     flat = np.frombuffer(rest, dtype)
     return flat.reshape(shape, order="F" if by_columns else "C")

@@ -32,7 +32,7 @@ class CertificateRejected(ValueError):  # noqa: N818 (the name says what the che
     >>> gd.bounds.check_certificate("bound.json")
     Traceback (most recent call last):
         ...
-    geomdp.bounds.checker.values.CertificateRejected: the digest is not that of the content
+    geomdp.bounds.checker.values.CertificateRejected: the digest does not match the content
     """
 
 

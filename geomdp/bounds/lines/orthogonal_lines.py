@@ -8,9 +8,9 @@ n Q(X(t)) = constant + b sum_j t_j w_j.
 
 Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
 does not depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and
-t_j + 1 are b replacements apart. With independent priors on the entries of t, `private_line` proves
-that the p-th moment of the error of this estimate, in units of b delta_j, is at least lambda_j for
-all values of the other entries. The errors in orthogonal directions add up:
+t_j + 1 are b replacements apart. Take independent priors on the entries of t, and measure the error
+of this estimate in units of b delta_j. `private_line` proves that the p-th moment of this error is
+at least lambda_j for all values of the other entries. The errors in orthogonal directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).

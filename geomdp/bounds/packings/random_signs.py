@@ -10,9 +10,9 @@ z = x Y^2 >= 0, every number x in (0, 1), called the tilt, gives
     Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
     rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
-By a union bound over all pairs of M sets, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
-holds for all pairs with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound
-depends on the family only through ln M, w and s, so the sets need not be listed.
+A union bound over all pairs of M sets gives ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
+for all pairs with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound depends
+on the family only through ln M, w and s, so the sets need not be listed.
 """
 
 from __future__ import annotations
