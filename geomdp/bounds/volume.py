@@ -1,15 +1,15 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
-The volume radius vr(K) of a body is the radius of a ball of the same volume. Let vr_i(K) be the
-largest volume radius of a projection of K on a subspace of dimension i. It is bounded from below by
-the volume radius of one projection, or of a body inside it, and from above by Urysohn's inequality.
+The volume radius vr(K) of a body K is the radius of the ball with the volume of K. Let vr_i(K) be
+the largest volume radius of a projection of K on i dimensions. Any one projection, or a body inside
+it, gives a lower bound on vr_i(K); Urysohn's inequality gives an upper bound.
 
 The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
 private with respect to the l1 distance of histograms. A mechanism for records need only be private
 on whole counts, and at large epsilon it can be more accurate: at epsilon = 50, geometric noise
-answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). So only for
-small epsilon does the bound approximate the error possible for records. It says nothing about data
-sets of n records under replace-one, and no bracket of the sample complexity uses it.
+answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). The bound is
+therefore close to the error possible for records only if epsilon is small. The bound says nothing
+about data sets of n records under replace-one, and no bracket of the sample complexity uses it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions take their place.
 DIRECTIONS = 8
-#: Relative margin by which volumes are rounded down, far above the rounding of products of pivots.
+#: Relative margin by which volumes are rounded down, far above the error of products of pivots.
 MARGIN = 1e-9
 #: Highest dimension in which projections on principal axes are cut into simplices. In higher
 #: dimensions this takes minutes or exceeds the limit of `triangulate`.
@@ -58,7 +58,7 @@ class VolumeRadius:
     dimension : int
         Dimension i of the subspaces.
     lower : float
-        Proved lower bound. It never comes from a body that contains K, which would be no proof.
+        Proved lower bound, from K or a set inside K. A larger body would prove nothing about K.
     upper : float
         Urysohn's bound w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i.
     source : str
@@ -85,9 +85,9 @@ class VolumeRadius:
 def urysohn(width: float, dimension: int) -> float:
     """Explicit upper bound w / mu_i on vr_i(K), for a body of Gaussian `width` w, i = `dimension`.
 
-    In dimension i, vr(K) <= w(K) / mu_i, with equality for balls, and a projection does not
-    increase the width. As mu_i >= i / sqrt(i + 1), it follows that i vr_i(K) <= sqrt(i + 1) w(K)
-    (Lemma 20).
+    mu_i is the mean norm of a Gaussian vector in R^i. For a body in R^i, vr(K) <= w(K) / mu_i (with
+    equality for balls), and a projection does not increase the width. With mu_i >= i / sqrt(i + 1)
+    it follows that i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
 
     References
     ----------
@@ -101,21 +101,21 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
     The lower bound is the best of
 
-    * the volume radius of K itself (i = r), if it is known exactly: from a closed form, or for a
-      small polytope by cutting it into simplices;
-    * the volume radius of the projection on the first i principal axes of the points of K, if it is
-      known exactly;
-    * the volume radius of conv(+-v_1, ..., +-v_i) in its span, whose volume is 2^i |det| / i!. The
-      points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting);
-    * a lower bound in a higher dimension, as vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
+    * the volume radius of K itself (i = r), if its volume is known exactly: from a closed form, or
+      for a small polytope from a division into simplices;
+    * the volume radius of the projection of K on the first i principal axes of its points, if the
+      volume of the projection is known exactly;
+    * the volume radius of conv(+-v_1, ..., +-v_i) in its span, which has the volume 2^i |det| / i!.
+      The points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting);
+    * the bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     Parameters
     ----------
     body : Body
         K in R^m, symmetric, not the point 0.
     rng : Generator, int or None
-        Draws directions in which extreme points are computed if K does not list its vertices, and
-        directions for the Gaussian width if it has no closed form.
+        Draws directions for extreme points if K does not list its vertices, and directions for the
+        Gaussian width if the width has no closed form.
 
     Returns
     -------
@@ -164,14 +164,14 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
     """Explicit lower bound on the error in counts, in l2 norm, of any epsilon-DP mechanism.
 
-    Let x range over all histograms of real counts under add/remove, and let K = F B_1. Then the
-    supremum over x of E ||M(x) - F x||_2 is at least i vr_i(K) / (8 e^2 epsilon). Proof: pack
-    points 2R apart into the projection of (i / epsilon) K. At least (i vr_i / (2 R epsilon))^i
-    points fit, and they are within l1 distance 2 i / epsilon of each other. Choose
-    R = i vr_i / (4 e^2 epsilon).
+    Let F be the matrix of the queries, B_1 the l1 unit ball, and K = F B_1. Under add/remove, the
+    supremum of E ||M(x) - F x||_2 over all histograms x of real counts is at least
+    i vr_i(K) / (8 e^2 epsilon). Proof: the projection of (i / epsilon) K holds at least
+    (i vr_i / (2 R epsilon))^i points that are 2R apart, and the l1 distances of their histograms
+    are at most 2 i / epsilon. Choose R = i vr_i / (4 e^2 epsilon).
 
-    The result uses the proved lower bound `radius.lower` in place of vr_i. It does not hold for
-    whole counts at large epsilon, see the docstring of the module.
+    The result uses the proved lower bound `radius.lower` in place of vr_i. For whole counts it can
+    be false at large epsilon, see the docstring of the module.
 
     References
     ----------
@@ -192,10 +192,10 @@ def volume_bound(
 ) -> Bound:
     """Lower bound on the declared n at which histograms of real counts are answered within alpha.
 
-    A mechanism here answers histograms of every size, under add/remove, and divides the sums of
-    answers by a public n. If its error is at most alpha, its error in counts is at most
+    A mechanism here answers k queries on histograms of every size, under add/remove, and divides
+    the sums of answers by a public n. If its error is at most alpha, its error in counts is at most
     n alpha sqrt(k). With `count_error` it follows that
-    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). This is not a theorem about data sets of
+    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). This is no theorem about data sets of
     records, whose counts are whole numbers: see `count_error`.
 
     Parameters
@@ -213,8 +213,8 @@ def volume_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare it with an upper
-        bound for data sets of n records, because the two are for different mechanisms.
+        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare the bound with an
+        upper bound for data sets of n records, which is about other mechanisms.
 
     Raises
     ------
@@ -292,11 +292,11 @@ def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
 def _exact_projections(
     body: Body, basis: FloatArray, points: FloatArray
 ) -> dict[int, tuple[float, str]]:
-    """Volume radii that are known exactly, by dimension: of K and of its principal projections."""
+    """Exact volume radii, by dimension: of K, and of its projections on principal axes."""
     rank = basis.shape[1]
     within = points @ basis
     axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T
-    # On a line, use the support function, because `shadow` inflates segments against rounding.
+    # For i = 1 use the support function, because `shadow` makes segments longer by 1e-9.
     exact = {1: (float(body.support(axes[:1])[0]) * (1 - MARGIN), "its widest principal axis")}
     if _is_exact(body):
         exact[rank] = (volume_radius(body).value * (1 - MARGIN), "the body itself")

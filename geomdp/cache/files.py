@@ -1,4 +1,4 @@
-"""The folder of cached arrays: one npz file per array, the least recently used deleted first."""
+"""The folder of cached arrays. Each array is one npz file; the least recently used go first."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ logger = logging.getLogger("geomdp.cache")
 
 @dataclass(frozen=True)
 class CacheFiles:
-    """Arrays on disk by name. Several processes can read, write and delete at the same time.
+    """Arrays stored on disk by name. Several processes can read, write and delete at once.
 
-    A file is written under a temporary name and then renamed, so a reader sees all of it or
-    nothing. A file that cannot be read counts as absent. If a folder cannot be written to, nothing
-    is stored. Both are logged as warnings and raise no error.
+    A file is written under a temporary name and then renamed, so no reader sees half of a file. A
+    file that cannot be read counts as absent. If the folder cannot be written to, nothing is
+    stored. Neither case raises an error; a warning is logged.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class CacheFiles:
 
     @classmethod
     def of_user(cls) -> Self:
-        """The cache that the environment asks for.
+        """The cache with the folder and the limit that the environment variables name.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class CacheFiles:
         return cls(Path(folder), mebibytes * 2**20)
 
     def read(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
-        """The array stored under `name`, or None where there is none of this shape."""
+        """The array stored under `name`; None if there is no readable array of this shape."""
         path = self._path(name)
         if self.limit == 0:
             return None
@@ -105,11 +105,11 @@ class CacheFiles:
             logger.warning("ignored the unreadable cache file %s: %s", path, error)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # note the time of use, as files unused for longest are deleted first
+            os.utime(path)  # record the time of use: the least recently used are deleted first
         return np.asarray(array)
 
     def write(self, name: str, array: FloatArray) -> None:
-        """Store `array` under `name`, then delete the oldest files until the limit is met."""
+        """Store `array` under `name`, then delete the least recently used files above the limit."""
         if self.limit == 0:
             return
         try:
@@ -132,7 +132,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all files of the cache, and no others; return how many there were."""
+        """Delete all files of the cache, and no others; return their number."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class CacheFiles:
         return self.folder / f"{name}{FINISHED}"
 
     def _listed(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, bytes and path of each file, oldest first."""
+        """Time of last use, bytes and path of each file, the least recently used first."""
         found = []
         try:
             paths = [*self.folder.iterdir()]
@@ -151,7 +151,8 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # Leave out unfinished files that another process can still be writing.
+                # List an unfinished file only if its process has abandoned it: another process may
+                # still be writing a newer one.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

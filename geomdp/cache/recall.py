@@ -31,8 +31,8 @@ def recalled(
     """The array that `compute` returns, read from the user's cache if it was computed before.
 
     Cache only results of public inputs: nothing that depends on records, and no noise of a release.
-    Anyone who can write to the folder can change what is read from it. A caller must therefore
-    check the array, or use it only where no value can weaken a privacy claim.
+    Anyone who can write to the folder can change its arrays. A caller must therefore check the
+    array, or use it only where no value of it can weaken a privacy claim.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def recalled(
     shape : tuple of int
         Shape of the result; a stored array of another shape is not used.
     compute : callable
-        () -> a finite float64 array of that shape, the same in every process.
+        Function without arguments that returns a finite float64 array of that shape, the same in
+        every process.
     least : float
         Smallest valid entry. A stored array with an entry below it is damaged and is not used.
 

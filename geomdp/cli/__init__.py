@@ -8,10 +8,10 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Run the command line, and exit with code 0, or with code 2 after an error message.
+    """Run the command line with the arguments in ``sys.argv``, then exit.
 
-    The arguments are those of the process, ``sys.argv``. Bad input prints one line for each error
-    on standard error.
+    The exit code is 0, or 2 after bad input, which prints one line for each error on standard
+    error. `audit` and `check-bound` exit with 1 if they refute a claim or reject a certificate.
 
     Examples
     --------

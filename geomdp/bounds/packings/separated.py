@@ -20,10 +20,12 @@ from geomdp.workloads import Workload
 
 
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a maximal subset of `points` (N, k) that is `separation` apart in the metric's norm.
+    """Rows of a maximal subset of `points` (N, k) with distances of at least `separation`.
 
-    Each next row is the point farthest from the rows before it. The subset is at least as large as
-    any subset that is twice as far apart. Cost: O(N M k) for M rows.
+    Distances are measured in the metric's norm. The search starts at the point farthest from the
+    mean, and always adds the point farthest from all points chosen before. The subset has at least
+    as many points as any subset with distances of at least 2 `separation`. Cost: O(N M k) for M
+    rows.
 
     Examples
     --------
@@ -40,10 +42,11 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 
 
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a largest subset of `points` (N, k) that is `separation` apart: N_sep of JL-L7.
+    """Rows of a largest subset of `points` (N, k) with distances of at least `separation`.
 
-    It is a largest clique of the graph whose edges are the separated pairs. The search is exact and
-    can take exponential time.
+    The size of the subset is the number N_sep of JL-L7. The subset is a largest clique of the graph
+    whose edges join the points at least `separation` apart. The search is exact and can take
+    exponential time.
 
     Raises
     ------
@@ -97,23 +100,27 @@ def single_elements(
 
 
 def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, int]:
-    """The prefix of a farthest-point order that excludes most records.
+    """The prefix of a farthest-point order that proves the largest lower bound on n.
+
+    A packing *excludes* n if it proves that no mechanism for n records solves the problem.
 
     Parameters
     ----------
     radii : (M,) array
-        The first N data sets are `radii[N - 1]` apart; the entries do not increase.
+        The answers of the first N data sets are pairwise at least `radii[N - 1]` apart; the entries
+        do not increase.
     size : int
-        Number of records s of each data set. Any two are taken to be s replacements apart.
+        Number s of records of each data set. Any two data sets count as s replacements apart.
     problem : Problem
         Privacy, error and metric.
 
     Returns
     -------
     tuple of int
-        The largest number of records excluded, and the number N of data sets that exclude it. For
-        N data sets it is floor(T s radii[N - 1] / (c alpha)), where T is the number of copies that
-        JL-L6 allows. The result is (0, 0) if no prefix excludes a record.
+        The largest n excluded, and the number N of data sets that exclude it. N data sets exclude
+        all n <= floor(T s radii[N - 1] / (c alpha)), where T is the largest number of copies of
+        each record for which JL-L6 holds, and c alpha is the distance that the problem requires
+        between answers. The result is (0, 0) if no prefix excludes n = 1.
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

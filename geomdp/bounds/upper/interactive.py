@@ -2,9 +2,9 @@
 
 With probability 1 - beta no answer has an error above alpha. The theorems depend on the update rule
 only through a bound B: at accuracy alpha the rule makes at most B(alpha) updates. An example of B
-is `SparseMultiplicativeWeights(m).bound`. Each theorem is an equation in alpha whose right side
-falls as alpha grows. Each function returns its solution in (0, 1], up to a relative error of 1e-12.
-All constants are explicit.
+is `SparseMultiplicativeWeights(m).bound`. Each theorem is an equation for alpha, and its right side
+falls as alpha grows. Each function here solves one equation and returns alpha in (0, 1], up to a
+relative error of 1e-12. All constants are explicit.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ ONLINE_CONSTANT = 3000
 def online_accuracy(
     bound: Callable[[float], float], *, n: int, queries: int, privacy: ApproxDP, beta: float
 ) -> float:
-    """The alpha of Theorem 3.3: 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
+    """The accuracy alpha of Theorem 3.3, for k adaptive queries about n records.
 
-    With the bound of `SparseMultiplicativeWeights` it is Theorem 3.8,
-    alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n), s = s(alpha) slots (DISC-8).
-    The construction of this library needs 76.4 in place of 3000 (BR-OIC).
+    alpha = 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
+
+    With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, the theorem
+    becomes Theorem 3.8 (DISC-8):
+    alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). For the `OnlineConstruction` of
+    this library, 76.4 is enough in place of 3000 (BR-OIC).
 
     Parameters
     ----------
@@ -87,9 +90,10 @@ def iterative_accuracy(
 
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
-    query of each update. With the printed constants, 8 and 16, only an error of 3 alpha / 2 is
-    guaranteed (DISC-13). For multiplicative weights alpha^3 = 512 ln N / (n eps)
-    ln(2 B |C| / beta). Parameters, result and errors are those of `online_accuracy`.
+    query of each update. The printed constants, 8 and 16, guarantee only an error of 3 alpha / 2
+    (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and errors are those of
+    `online_accuracy`.
 
     References
     ----------

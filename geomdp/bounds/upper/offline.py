@@ -1,12 +1,12 @@
-"""Upper bounds of the papers for offline mechanisms: records they need, and their errors.
+"""Upper bounds of the papers for offline mechanisms: numbers of records needed, and errors.
 
-The first word of each docstring says how much is known. *Explicit* formulas hold as they stand, for
-every data set. A *shape* states how the bound depends on all parameters, but its theorem does not
-give the absolute constant. The caller gives this constant as the argument `constant`. Sample sizes
-are real numbers: from the next whole number on, the error is at most alpha. Errors are
-E ||M(X) - Q(X)||_2 / sqrt(k), per query, or the root mean square if the docstring says so.
-Neighbours replace one record, and privacy is epsilon-DP if the docstring says nothing else. The
-`predicted_rmse` of a mechanism uses more properties of the workload and is usually smaller.
+The first word of each docstring says how much is known. An *explicit* formula holds for every data
+set. A *shape* states how the bound depends on all parameters, but its theorem does not give the
+absolute constant C, which the caller gives as `constant`. There are k queries, N elements in the
+universe and n records. Sample sizes are real numbers: with at least that many records the error is
+at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
+per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if the
+docstring says nothing else. A mechanism's `predicted_rmse` is mostly smaller: it fits the workload.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Regimes(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The smallest of the three; Theorem 1 bounds the sample complexity by it."""
+        """The smallest of the three sizes: the bound of Theorem 1 on the sample complexity."""
         return min(self)
 
 
 def bounded_queries(
     queries: int, size: int, *, epsilon: float, alpha: float, constant: float
 ) -> Regimes:
-    """Shape of Theorem 1: sample sizes for `queries` k with |q| <= 1 on a universe of `size` N.
+    """Shape of Theorem 1: sample sizes for k = `queries` with |q| <= 1 on N = `size` elements.
 
-    sc <= C min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)}.
+    sc <= C min{k, sqrt(k ln N), ln N / alpha} / (alpha eps), where sc is the sample complexity.
 
     Source: Nikolov 2022, Theorem 1; JL-T1.
 
@@ -75,8 +75,8 @@ def from_width(
 ) -> float:
     """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, where w is the `width`.
 
-    w = w(K_Q) is the Gaussian width of the sensitivity polytope. For bounded queries it is at most
-    sqrt(2 k ln N), which gives the last two terms of Theorem 1 (JL-14).
+    w is the Gaussian width of the sensitivity polytope. For bounded queries w is at most
+    sqrt(2 k ln N). With this bound on w, Theorem 2 gives the last two terms of Theorem 1 (JL-14).
 
     Source: Nikolov 2022, Theorem 2; JL-T2.
 
@@ -128,10 +128,10 @@ def jl_mechanism_error(
     distortion: float,
     noise: float,
 ) -> float:
-    """Shape of Theorem 21: error of the JL mechanism with `rows` m and recursive K-norm noise.
+    """Shape of Theorem 21: error of the JL mechanism with m = `rows` and recursive K-norm noise.
 
-    (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)). The theorem does not give the constants
-    c1 = `distortion` and c2 = `noise`. At m = eps n both terms are of the same order.
+    (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), where w is the Gaussian `width`. The theorem
+    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n both terms have the same order.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -154,11 +154,10 @@ def jl_mechanism_error(
 def jl_mechanism_rows(
     dimension: int, *, n: int, epsilon: float, distortion: float = 1.0, noise: float = 1.0
 ) -> int:
-    """The number of rows that balances `jl_mechanism_error`: c1 eps n / c2, rounded up.
+    """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
-    It is at most the effective `dimension` of the workload, because the answers themselves (the JL
-    map A = I) are better than more rows. With both constants 1 it is the ceil(eps n) of the
-    theorem.
+    It is c1 eps n / c2, rounded up: for c1 = c2 the ceil(eps n) of the theorem. It is at most the
+    effective `dimension` of the workload, in which the identity is a map without distortion.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -195,7 +194,8 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    `size` N. It needs no JL map. No mechanism with approximate privacy depends less on N.
+    `size` N. It needs no JL map. Even under approximate DP, no mechanism needs a number of records
+    that grows more slowly with N.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
@@ -246,9 +246,9 @@ def older_projection(
 def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
 
-    min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}, both terms of Lemma 22 with their
-    constants. The mechanism adds a difference of two Wishart matrices and projects. The error is
-    in Frobenius norm, not per query.
+    The bound is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}: the two terms of
+    Lemma 22 with their constants. The mechanism adds the difference of two Wishart matrices and
+    projects. The error is in Frobenius norm, not per query.
 
     Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
 
@@ -281,10 +281,10 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 
 
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
-    """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws on the unit ball of R^d.
+    """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws from the unit ball of R^d.
 
-    It is the sum of three errors: 3 / sqrt n of sampling, the error of the second moments at
-    eps / 2, and twice the error 2 d / (n eps / 2) of the mean at eps / 2.
+    S(X) estimates the covariance Sigma. The bound adds the sampling error 3 / sqrt n, the error of
+    the second moments at eps / 2, and twice the error 2 d / (n eps / 2) of the mean at eps / 2.
 
     Source: Nikolov 2022, Theorem 3; JL-T3.
 

@@ -11,15 +11,15 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     """Shape of Theorem 3.1: error of all queries with K = `order` bounded derivatives in R^d.
 
     The error is at most C n^(-K / (2 d + K)) max(1, 1 / eps), with probability 1 - beta for every
-    beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum, which
-    is wrong for eps > 1: the approximation error does not fall as eps grows (DISC-17).
+    beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum. For
+    eps > 1 that is wrong, because the approximation error does not fall as eps grows (DISC-17).
 
     Parameters
     ----------
     d : int
         Dimension of the records, in [-1, 1]^d.
     order : int
-        Order K of smoothness.
+        Order of smoothness K: the number of bounded derivatives of the queries.
     n : int
         Number of records.
     epsilon : float

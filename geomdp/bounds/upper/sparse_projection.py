@@ -1,6 +1,7 @@
 """Sizes and error bounds of sparse projection: rows, independence of the signs, error.
 
-Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
+A random matrix with T rows of signs projects the histogram of n records and k queries of sparsity
+m. Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.definitions import check_privacy
 
-#: Constant of the Johnson-Lindenstrauss lemma for signs of limited independence, which needs
-#: T >= 4 * 64^2 ln(1/tau) / s^2 rows for distortion s.
+#: Constant of the Johnson-Lindenstrauss lemma for signs of limited independence. The lemma needs
+#: T >= 4 * 64^2 ln(1/tau) / s^2 rows for distortion s with failure probability tau.
 JL_CONSTANT = 4 * 64**2
 #: Least number of rows: the signs of one column then fill one 64-bit word.
 MIN_ROWS = 64
@@ -28,13 +29,14 @@ class PaperSizes:
     Parameters
     ----------
     failure : float
-        tau = beta / (4k), the failure probability allowed for each inner product.
+        tau = beta / (4k), the failure probability allowed for each inner product, if beta is
+        allowed for the whole run.
     distortion : float
         2 sqrt(m) / (m + n^2).
     rows : int
         T = ceil(4 * 64^2 ln(1/tau) / distortion^2), which is enough for the proof.
     boxed_rows : int
-        The T printed in the box of the algorithm, larger by a factor 2 sqrt(m) (DISC-2).
+        The T printed in the box of the algorithm, which is 2 sqrt(m) times as large (DISC-2).
 
     Examples
     --------
@@ -53,7 +55,7 @@ class PaperSizes:
 
     @property
     def runnable_rows(self) -> int:
-        """The least power of two that is at least `rows` and 64.
+        """The least power of two that is at least `rows` and at least 64.
 
         `SparseProject` needs a power of two, and more rows distort less.
 
@@ -85,9 +87,10 @@ def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSiz
 
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
-    """The least even r >= 2 log2(k T / (2 beta)) of Corollary 4.7, at least 4 (BR-PROJ).
+    """The order r of independence that the signs need by Corollary 4.7 (BR-PROJ).
 
-    The signs of the projection are r-wise independent. k is `queries` and T is `rows`.
+    For k = `queries` and T = `rows`, r is the least even number that is at least
+    2 log2(k T / (2 beta)) and at least 4. The signs of the projection are r-wise independent.
 
     Examples
     --------
@@ -102,11 +105,11 @@ def independence(*, rows: int, queries: int, beta: float) -> int:
 
 
 def feasible_rows(*, n: int, epsilon: float) -> int:
-    """A power of two T near (eps n)^2, from 2^6 to 2^16: distortion and noise are about equal.
+    """The number of rows T at which distortion and noise are about equal (BR-PROJ).
 
-    The noise in an answer does not depend on T, and the distortion falls as 1 / sqrt(T). So more
-    rows than (eps n)^2 gain nothing (BR-PROJ). If more than 2^16 rows are needed, pass `rows` to
-    the mechanism.
+    T is a power of two near (eps n)^2, at least 2^6 and at most 2^16. The noise in an answer does
+    not depend on T, and the distortion falls as 1 / sqrt(T), so more than (eps n)^2 rows gain
+    little. If more than 2^16 rows are needed, pass `rows` to the mechanism.
 
     Examples
     --------
@@ -119,10 +122,10 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
 
 
 def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) -> float:
-    """4 sqrt(m log2(k T / (2 beta)) / T), a bound on the coefficients of all projected queries.
+    """Bound on the coefficients of all projected queries, with probability 1 - beta.
 
-    With probability 1 - beta no coefficient of any of the k = `queries` exceeds it in modulus
-    (Corollary 4.7). m is `sparsity` and T is `rows`.
+    For m = `sparsity`, k = `queries` and T = `rows`, no coefficient exceeds
+    4 sqrt(m log2(k T / (2 beta)) / T) in absolute value (Corollary 4.7).
 
     Examples
     --------
@@ -136,10 +139,10 @@ def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) ->
 
 
 def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float) -> float:
-    """Bound on Pr[|q_1 Y_1 + ... + q_T Y_T| >= deviation] for independent Y_i ~ Lap(b) (L4.8).
+    """Bound on Pr[|q_1 Y_1 + ... + q_T Y_T| >= deviation] for independent Y_i ~ Lap(b).
 
     T is `rows`, b is `scale`, and all |q_i| are at most `bound`. With a = deviation / bound the
-    result is exp(-a^2 / (6 T b^2)) if a <= T b, and exp(-a / (6 b)) otherwise.
+    result is exp(-a^2 / (6 T b^2)) if a <= T b, and exp(-a / (6 b)) otherwise (Lemma 4.8).
 
     Examples
     --------
@@ -157,7 +160,8 @@ def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float)
 def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, beta: float) -> float:
     """Theorem 4.9 with its constant: a bound on the errors of all k answers, under add/remove.
 
-    It holds with probability 1 - beta for Laplace noise and the T rows of the paper, and is
+    The bound holds with probability 1 - beta for Laplace noise and the T rows of the paper. With
+    m = `sparsity` and k = `queries` it is
     (1/n) (sqrt(m) + (16 sqrt(3) / eps) sqrt(m ln(4k/beta) ln(1/delta) (log2(2k/beta) + log2 T))).
 
     Examples

@@ -2,10 +2,10 @@
 
 A mechanism with threshold T is (alpha, beta)-accurate if the following holds with probability
 1 - beta. Every query that is reported above the threshold has a true answer of at least T - alpha,
-every other query has one of at most T + alpha, and each released value is within alpha of its true
-answer. Each theorem assumes that the mechanism does not halt early: at most `cutoff` of the k
-queries reach T - alpha (for `above_threshold`, only the last one can). For queries of sensitivity
-D, multiply alpha by D.
+every other query has a true answer of at most T + alpha, and each released value is within alpha of
+the true answer. Let k be the number of queries and c the `cutoff`. Each theorem assumes that the
+mechanism does not halt early: at most c of the k queries have a true answer of at least T - alpha
+(for `above_threshold`, only the last query can). For queries of sensitivity D, multiply alpha by D.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
 
 
 def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
-    """Accuracy of `Sparse` that redraws its threshold noise (Dwork-Roth, Theorem 3.26; SV-SP).
+    """Accuracy of `Sparse` if it redraws the threshold noise after each answer above threshold.
 
     alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP, with sqrt(512 c ln(1/delta)) in place of
-    8 c for approximate DP.
+    8 c for approximate DP (Dwork-Roth, Theorem 3.26; SV-SP).
 
     Examples
     --------
@@ -104,8 +104,8 @@ def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta
     """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
 
     alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
-    queries the printed noise scales do not give it: at c = k = 10, beta = 0.05 and delta = 1e-6
-    the noise on the answers alone exceeds it with probability 0.347 (DISC-11).
+    queries the printed noise scales do not give this accuracy: at c = k = 10, beta = 0.05 and
+    delta = 1e-6 the noise on the answers alone exceeds alpha with probability 0.347 (DISC-11).
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The command `ask`: adaptive questions about a table, answered one by one within one budget.
 
-A run lives in one process. Its noise is never written to a file, so no later process can continue
-the run. After a run was killed, a new run must pay from the budget again.
+A run is one process. Its noise is never written to a file, so no later process can continue the
+run. If a run is killed, a new run spends its privacy parameters from the budget again.
 """
 
 from __future__ import annotations
@@ -155,10 +155,7 @@ def ask(
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    """The number that counts are divided by.
-
-    It is the number of records counted, or under add-remove the declared --n.
-    """
+    """The number that counts are divided by: the counted records, or --n under add-remove."""
     if relation is Adjacency.ADD_REMOVE:
         assert n is not None  # by `check_normaliser`
         return n

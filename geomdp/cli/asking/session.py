@@ -1,7 +1,7 @@
-"""One run of `ask`: the questions, their answers, and the file that holds both.
+"""One run of `ask`: the questions, their answers, and the file of --state that records them.
 
-The file of --state holds only questions and their private answers, which are public. It is created
-for one run and locked while the run lasts. Each answer is on disk before it is printed.
+The file of --state holds questions and private answers, so it can be published. It is created for
+one run and locked while the run lasts. Each answer is on disk before it is printed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from geomdp.mechanisms.interactive.transcript import Answer
     from geomdp.workloads.single_queries.single_query import DenseQuery
 
-#: Largest number of level combinations. A query is a vector with one entry for each of them.
+#: Largest number of combinations of levels. A query is a vector with one entry per combination.
 MAX_ELEMENTS = 1 << 20
 
 
@@ -95,7 +95,7 @@ def questions_of(place: str, table: Table) -> Iterator[Lines]:
 
 
 def _streamed(stream: TextIO, table: Table) -> Lines:
-    """Questions of a stream, one by one. A malformed one is reported and skipped, at no cost."""
+    """Questions of a stream, one by one. A malformed question gives a warning and costs nothing."""
     for line in map(str.strip, stream):
         try:
             query = table.query(line)
@@ -138,8 +138,8 @@ def answer_all(
 ) -> None:
     """Answer each question with a noisy share of the `n` records; write it to the state file.
 
-    It stops after the last question, or when the mechanism answers no more. `histogram` holds the
-    number of records for each combination of levels.
+    The run stops after the last question, or when the mechanism answers no more. `histogram` holds
+    the number of records for each combination of levels.
     """
     started: dict[str, object] = {
         "claim": str(mechanism.guarantee),
@@ -178,7 +178,7 @@ def _in_words(mechanism: Interactive, answer: Answer) -> str:
 
 
 def _written(record: TextIO, line: dict[str, object]) -> None:
-    """Add a line to the state file. It is on disk when this function returns."""
+    """Add a line to the state file. The line is on disk when this function returns."""
     record.write(json.dumps(line) + "\n")
     record.flush()
     os.fsync(record.fileno())
