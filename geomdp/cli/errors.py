@@ -24,9 +24,9 @@ def check_together(
 ) -> tuple[First, Second]:
     """Run all checks of a command's flags, so that one run of the command reports every error.
 
-    Returns the results of `first` and `second` if no part raises ``ValueError``. If exactly one
-    part raises it, that error is raised again; if several do, one ``ExceptionGroup`` of all errors.
-    A part can itself be a call of this function, because groups of errors are merged.
+    Returns the results of `first` and `second` if none of the functions raises ``ValueError``. A
+    single ``ValueError`` is raised again; several are raised together as one ``ExceptionGroup``.
+    One of the functions can itself call `check_together`, because groups of errors are merged.
     """
     results: list[object] = []
     errors: list[Exception] = []
@@ -51,7 +51,7 @@ def check_together(
 def naming_flags(*parameters: str) -> Iterator[None]:
     """Put ``--`` before the parameter that an error of the library begins with.
 
-    Messages of the library begin with the name of a parameter, which is the name of its flag. Only
+    Messages of the library begin with the name of a parameter, and the flag has the same name. Only
     errors that begin with one of `parameters` are changed.
     """
     try:
@@ -63,12 +63,13 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
-    """Run `command` and exit with 0, with the code it returns, or with 2 after its errors.
+    """Run `command` and exit with the code that it returns, or 0 if it returns None.
 
-    Errors of the user are printed on standard error, one line each: wrong usage, a ``ValueError``
-    for bad parameters or records (its message never holds the value of a record), an exhausted
-    budget, a file that cannot be read or written, and a table too large for this machine. Any other
-    exception is an error of this program and keeps its traceback.
+    The exit code is 2 after an error of the user and 130 after Ctrl-C. Errors of the user are
+    printed on standard error, one line each: wrong usage, a ``ValueError`` for bad parameters or
+    records (the message never holds the value of a record), an exhausted budget, a file that cannot
+    be read or written, and a table too large for this machine. Any other exception is an error of
+    this program and keeps its traceback.
     """
     # Imported here, so that --help appears at once.
     from geomdp.privacy.ledger import BudgetExhausted
@@ -77,7 +78,7 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
         code = command()
     except typer.TyperException as error:
         message = error.format_message()
-        if not message:  # a command that was called without arguments has printed its help
+        if not message:  # the command was called without arguments and has printed its help
             sys.exit(0)
         _fail(message)
     except OSError as error:

@@ -110,12 +110,12 @@ class RecordFlags:
     def source(self, columns: Sequence[str] | None) -> RecordSource:
         """The records that the flags name, with their schema.
 
-        If the schema is inferred, it describes `columns`, or all columns if that is None.
+        An inferred schema describes `columns`, or all columns of the records if `columns` is None.
 
         Raises
         ------
         ValueError
-            If the flags contradict each other, or name no records or no schema.
+            If the flags contradict each other, or if they name no records or no schema.
         """
         if self.sql is not None:
             return self._queried(self.sql)
@@ -151,7 +151,7 @@ def planned_task(question: Question, sample: str | None, schema: Path | None) ->
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Client | None]:
-    """A client of the cluster that --scheduler names, while a command runs; None without it."""
+    """While a command runs, a client of the cluster of --scheduler; None without --scheduler."""
     if scheduler is None:
         yield None
         return

@@ -21,7 +21,7 @@ def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
     ------
     ValueError
         If there is neither a file nor --budget, if --budget is malformed or differs from the budget
-        in the file, or if the file holds no ledger or one for another neighbour relation.
+        in the file, or if the file holds no ledger or a ledger for another neighbour relation.
     OSError
         If the file cannot be opened or created.
     """
@@ -48,7 +48,7 @@ def parse_budget(text: str) -> Privacy:
     Raises
     ------
     ValueError
-        For another form, or a value out of range.
+        If the text has another form, or a value is out of range.
     """
     given: dict[str, float] = {}
     for part in text.split(","):
@@ -70,7 +70,7 @@ def parse_budget(text: str) -> Privacy:
 
 @dataclass(frozen=True)
 class Payment:
-    """The privacy budget that pays for a release, if any, as --ledger and --budget state.
+    """The flags --ledger and --budget: the privacy budget that a release is charged to, if any.
 
     Parameters
     ----------
@@ -84,9 +84,10 @@ class Payment:
     budget: str | None
 
     def check(self, *, provable: bool) -> None:
-        """Raise ``ValueError`` for --budget without --ledger, or a release without a proved cost.
+        """Raise ``ValueError`` if the flags contradict each other or the rest of the command.
 
-        `provable` says whether the release will have a privacy claim.
+        --budget must be well formed and needs --ledger. --ledger needs a release with a proved
+        privacy cost: `provable` says whether the release will have a privacy claim.
         """
         if self.path is None and self.budget is not None:
             raise ValueError(f"--budget needs --ledger, got --budget {self.budget} alone")
@@ -94,8 +95,8 @@ class Payment:
             parse_budget(self.budget)
         if self.path is not None and not provable:
             raise ValueError(
-                "--ledger excludes --seed, --infer-schema and --allow-heuristic, because such a "
-                "release has no proved cost"
+                "--ledger excludes --seed, --infer-schema and --allow-heuristic, because a release "
+                "with one of them has no proved privacy cost"
             )
 
     @contextmanager

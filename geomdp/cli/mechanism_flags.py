@@ -109,7 +109,7 @@ class Planned:
 
     @property
     def by(self) -> str:
-        """The rule in words: it names the file."""
+        """The rule in words, with the name of the file."""
         return f"the plan in {self.path}"
 
     def __call__(
@@ -159,8 +159,8 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     Raises
     ------
     ValueError
-        For an unknown name, a mechanism that does not apply to the setting, or a heuristic
-        sampler where an exact one is required.
+        If the name is unknown, if the mechanism does not apply to the setting, or if its sampler is
+        heuristic but `setting.exact_only` requires an exact one.
     """
     step, row = _parsed(flag)
     try:
@@ -176,7 +176,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
 
 
 def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
-    """Raise a ``ValueError`` that names `flag` if `exact` holds and the sampler is not exact."""
+    """Raise a ``ValueError`` that names `flag` if `exact` is true and the sampler is not exact."""
     if exact and not isinstance(mechanism.guarantee.sampler, Exact):
         raise ValueError(
             f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"

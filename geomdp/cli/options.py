@@ -14,7 +14,7 @@ from geomdp.privacy import Adjacency
 def real(text: str) -> float:
     """The number given to a flag.
 
-    The error message shows a wrong value. The message of typer's own parser does not.
+    The error message shows a wrong value, unlike the message of typer's own parser.
     """
     try:
         return float(text)
@@ -52,7 +52,7 @@ def _adjacency(text: str) -> AdjacencyFlag:
         raise typer.BadParameter(f"must be {known}, got {text!r}") from error
 
 
-#: The value of --mechanism for which `geomdp.advise` chooses.
+#: The value of --mechanism that lets `geomdp.advise` choose the mechanism.
 AUTO = "auto"
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
@@ -84,7 +84,7 @@ WeightOption: TypeAlias = Annotated[
         "--weight",
         metavar="W",
         help="One weight for each --workload, then one for each --tables. The total error counts "
-        "their errors W times, so answers with a larger weight become more accurate.",
+        "errors of that workload or table W times, so a larger W makes its answers more accurate.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -211,8 +211,8 @@ EffortOption: TypeAlias = Annotated[
         "--effort",
         parser=real,
         metavar="SECONDS",
-        help="Largest set-up time of one mechanism; with more, better ones are found. It is "
-        "counted in operations, so that all machines choose the same.  [default: 2]",
+        help="Largest set-up time of one mechanism; with more time, better mechanisms are found. "
+        "Operations are counted, so that all machines choose the same mechanism.  [default: 2]",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),

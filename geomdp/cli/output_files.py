@@ -1,4 +1,4 @@
-"""Files of --out. All of them are written or none, and none is overwritten without --force."""
+"""Files of --out. Either all of them are written or none. Only --force overwrites a file."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class OutputFiles:
         return self.answers.with_suffix(".privacy.json")
 
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
-        """Raise ``ValueError`` for a wrong ending or folder, an input, or an existing file.
+        """Raise ``ValueError`` if the ending or the folder is wrong, or a file must not be written.
 
-        Existing files are allowed with `overwrite`, but inputs never are.
+        An existing file may be written only with `overwrite`, and an input never.
         """
         check_place(self.answers, CSV, PARQUET)
         check_free((self.answers, self.record), overwrite, inputs)
@@ -54,12 +54,12 @@ class OutputFiles:
     ) -> None:
         """Write the columns of the answers, by name, and the record.
 
-        The record is written first: there are never answers without one.
+        The record is written first, so that answers never exist without their record.
         """
         if self.answers.suffix == CSV:
             content = _csv(answers)
         else:
-            import pandas as pd  # slow
+            import pandas as pd  # imported only if it is needed, because it is slow to import
 
             content = encoded(pd.DataFrame(answers), self.answers)
         write_together({self.record: record.encode(), self.answers: content})
@@ -100,18 +100,18 @@ def check_place(out: Path, *endings: str) -> None:
 def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
     """Raise ``ValueError`` if a file of --out is a folder, an input, or an existing file.
 
-    Existing files are allowed with `overwrite`. An input is never allowed, even under another name:
-    all links to one file count as that file.
+    An existing file is allowed with `overwrite`. An input is never allowed, even under another
+    name: a link to a file counts as that file.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:
         if path.is_dir():
-            raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
+            raise ValueError(f"--out would write the file {str(path)!r}, but that is a folder")
         for other in given:
             if is_input(path, other):
                 raise ValueError(
-                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add to "
-                    "it; --force does not allow that"
+                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add a "
+                    "file to that input; --force does not allow either"
                 )
         if path.exists() and not overwrite:
             raise ValueError(f"--out would overwrite {str(path)!r}; use --force to allow it")
@@ -135,7 +135,7 @@ def is_input(path: Path, given: Path) -> bool:
     inputs = paths_at(given)
     if any(_is_same(path, file) for file in inputs):
         return True
-    # A new file would be an input too if it lay beside one and its name matched the pattern.
+    # A new file would become an input if it lay beside an input and its name matched the pattern.
     beside = any(_is_same(place.parent, file.parent) for file in inputs)
     pattern = not given.is_file() and not given.is_dir()
     return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)

@@ -36,7 +36,7 @@ class _Shared(TypedDict):
 
 @dataclass(frozen=True)
 class Setting:
-    """The flags that describe the mechanism; flags that contradict each other raise ``ValueError``.
+    """The flags that describe the mechanism; ``ValueError`` if flags contradict each other.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ class Setting:
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
         """The mechanism for `n` records on `size` elements.
 
-        The ledger pays when the mechanism is built. The sparse vector technique compares counts of
-        records with a count, and the online construction answers with shares.
+        The privacy cost is charged to the ledger when the mechanism is built. The sparse vector
+        technique compares counts of records with a count; the online construction answers with
+        shares of the records.
         """
         from geomdp.mechanisms import (
             AboveThreshold,
@@ -97,11 +98,11 @@ class Setting:
             rule = MultiplicativeWeights(size)
             return OnlineConstruction(rule, n=n, queries=self.questions, **shared)
         assert self.threshold is not None
-        # Compare counts, not shares: they are whole numbers, so no rounding depends on the records,
-        # and their sensitivity is exactly 1.
+        # Compare counts, not shares: counts are whole numbers, so no rounding depends on the
+        # records, and the sensitivity is exactly 1.
         level = self.threshold * n
         if self.cutoff is None:
-            assert isinstance(self.privacy, PureDP)  # checked above
+            assert isinstance(self.privacy, PureDP)  # checked by `__post_init__`
             return AboveThreshold(
                 level,
                 sensitivity=1.0,

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism
     from geomdp.tabulation import Task
 
-#: Errors with a smaller relative difference are called the same.
+#: Two errors are called the same if their relative difference is at most this.
 SAME = 1e-3
-#: The search for a number of records with half the error ends at this multiple of the given number.
+#: The search for the number of records with half the error ends at this multiple of --n.
 MOST_TIMES = 1 << 20
 
 VerboseOption: TypeAlias = Annotated[
@@ -128,7 +128,7 @@ def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
 
 
 def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
-    """Rows about the best mechanism, its error, the records for half of it, and the next best."""
+    """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
     table, best = advice.table, advice.best
     applies = table[table.predicted_rmse.notna()]
     error = best.predicted_rmse
@@ -155,14 +155,14 @@ def _compared(value: float, best: float) -> str:
     if math.isclose(value, best, rel_tol=SAME):
         return ", the same"
     if value < best:
-        return f", {1 - value / best:.1%} less, but it costs more"
+        return f", {1 - value / best:.1%} less, but not advised (see --verbose)"
     return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"
 
 
 def records_for_half(mechanism: Mechanism) -> int | None:
-    """The fewest records with which `mechanism` has half of its predicted error, to one percent.
+    """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
 
-    None if more than 2^20 times its number of records are needed.
+    None if that n is more than 2^20 times the present `mechanism.n`.
     """
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n

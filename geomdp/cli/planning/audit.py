@@ -156,8 +156,8 @@ def audit(
     audited = []
     for flag in mechanism or _known():
         with working(f"auditing {flag}"):
-            # It is an error if a mechanism that the user named does not apply. Otherwise it is
-            # only listed as left out.
+            # A mechanism that the user named must apply. Any other mechanism that does not apply is
+            # listed as left out.
             built = _built(flag, setting, named=mechanism is not None)
             if not isinstance(built, Audited) and mechanism is None:
                 built = _affordable(flag, built, trials)
@@ -209,7 +209,7 @@ def _learners() -> tuple[Learner, ...]:
 def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
     """The mechanism, or the reason why it is left out.
 
-    A mechanism that the user `named` is not left out; the reason is raised as ``ValueError``.
+    If the user `named` the mechanism, the reason is raised as ``ValueError`` instead.
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
@@ -229,7 +229,7 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
 
 
 def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or the reason why it is left out: more than `MOST_SECONDS` for its outputs."""
+    """The mechanism, or that it is left out: drawing its outputs takes over `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism
@@ -255,7 +255,9 @@ def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Aud
     seconds = (time.perf_counter() - begun) * 2 * trials / PILOT
     if seconds <= MOST_SECONDS:
         return mechanism
-    return Audited(flag, None, 0.0, f"its outputs would take {seconds:.0f} s: ask for it by name")
+    return Audited(
+        flag, None, 0.0, f"drawing its outputs would take {seconds:.0f} s: ask with --mechanism"
+    )
 
 
 def _audited(

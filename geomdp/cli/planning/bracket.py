@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from geomdp.advice import Bracket
     from geomdp.bounds import Bound, Metric
 
-#: Number of lower bounds, and of upper bounds, that are printed: the best ones.
+#: Only this many lower bounds and this many upper bounds are printed: the best ones.
 SHOWN = 5
 
 
@@ -109,7 +109,7 @@ def bracket(
     out: CertificateOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Bound the number of records any mechanism needs, from both sides, without any records."""
+    """Bound the number of records that any mechanism needs, from both sides, without records."""
     from geomdp.advice import sample_complexity_bracket
     from geomdp.cli.inputs import planned_task
     from geomdp.cli.questions import parse_question
@@ -166,7 +166,7 @@ def _write(found: Bracket, path: Path) -> None:
     certificate = found.lower.certificate
     if not isinstance(certificate, Certificate):
         raise ValueError(
-            "--out has nothing to write, the lower bound has no certificate: "
+            "--out has nothing to write, because the lower bound has no certificate: "
             f"{found.lower.statement}"
         )
     write_certificate(path, certificate.document())

@@ -10,7 +10,7 @@ import typer
 from geomdp.cli import display
 from geomdp.cli.progress import working
 
-#: Exit code for a certificate that does not prove its bound. A missing file exits with 2.
+#: Exit code for a certificate that does not prove its bound. For a missing file the code is 2.
 REJECTED = 1
 
 CertificateArgument = Annotated[
@@ -19,7 +19,7 @@ CertificateArgument = Annotated[
 
 
 def check_bound(file: CertificateArgument) -> None:
-    """Check the lower bound in FILE from scratch: every answer, distance and constant."""
+    """Check the lower bound in FILE: compute every answer, distance and constant again."""
     from geomdp.bounds.checker import CertificateRejected, check_certificate
 
     with working("checking"):

@@ -166,7 +166,7 @@ def parse_range(text: str) -> list[int]:
     Raises
     ------
     ValueError
-        Unless the text is two whole numbers, LOW below HIGH, joined by a colon.
+        Unless the text is LOW:HIGH with whole numbers 1 <= LOW < HIGH <= 10,000,000.
     """
     import numpy as np
 
@@ -192,7 +192,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records, and its mechanism. The figure stars this point."""
+    """The least predicted error with n records, and its mechanism: a star in the figure."""
     from geomdp.plotting.error_curves import least_predicted
 
     best = least_predicted(table, n)

@@ -95,7 +95,7 @@ def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
 
 
 def show_list(command: str) -> None:
-    """Print the lessons and how to open one with `command`."""
+    """Print the lessons, and the command line that opens the first: `command` followed by 1."""
     rows = [(str(lesson.number), lesson.name, lesson.title) for lesson in all_lessons()]
     display.print_table(["lesson", "name", "what it is about"], rows)
     print(f"\nto open one: {command} 1")
