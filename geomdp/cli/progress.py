@@ -28,8 +28,8 @@ FORMAT = "%(asctime)s %(name)s: %(message)s"
 def working(step: str) -> Iterator[None]:
     """Log `step` at its start, and the steps that the library reports until it ends.
 
-    If this takes longer than half a second and standard error is a terminal, an animated line there
-    shows the latest step.
+    If the step takes longer than half a second and standard error is a terminal, an animated line
+    on the terminal shows the latest step.
     """
     console = Console(stderr=True)
     status = console.status(step)
@@ -72,7 +72,7 @@ def logged_to(path: Path | None) -> Iterator[None]:
 
 
 class _OnTerminal(logging.Handler):
-    """Shows each message on the terminal, in place of the one before."""
+    """Shows each message on the terminal, in place of the previous message."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(logging.INFO)
@@ -83,7 +83,7 @@ class _OnTerminal(logging.Handler):
 
 
 class _OnALine(logging.Handler):
-    """Prints each message as a line on standard error, even if that is not a terminal."""
+    """Prints each message as a line on standard error, whether that is a terminal or not."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"geomdp: {record.getMessage()}", file=sys.stderr)

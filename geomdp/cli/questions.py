@@ -64,8 +64,8 @@ def parse_question(
     Raises
     ------
     ValueError
-        If neither --workload nor --tables is given, or the number of weights is not the number of
-        both together. The message names the flag.
+        If neither --workload nor --tables is given, or if the number of weights is not the number
+        of workloads and tables together. The message names the flag.
     """
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:
@@ -73,8 +73,8 @@ def parse_question(
     numbers = tuple(map(_weight, weights or ()))
     if numbers and len(numbers) != len(specs) + len(crossed):
         raise ValueError(
-            f"--weight must be given once for each --workload and --tables, {len(specs)} and "
-            f"{len(crossed)} times, got {len(numbers)}"
+            f"--weight must be given once for each of the {len(specs)} --workload and "
+            f"{len(crossed)} --tables, got {len(numbers)} times"
         )
     chosen = None if columns is None else split_columns(columns)
     return Question(specs, crossed, numbers or None, chosen)

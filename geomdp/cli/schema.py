@@ -13,7 +13,7 @@ from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place
 
-#: The text that a draft has as the kind of each column; the user replaces it by one of the four.
+#: The kind of every column in a draft; the user replaces this text by one of the four kinds in it.
 TO_DECLARE = "categorical, boolean, numeric or real"
 LOOKED = (
     "categories and bin edges were read from the records, which is not private: replace them by "
@@ -55,7 +55,7 @@ def schema(
     out: DraftOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draft a schema for the records in DATA; without --look, from the names of its columns."""
+    """Draft a schema for the records in DATA; without --look, only column names are read."""
     from geomdp.data import infer_schema
 
     if out is not None:
@@ -77,7 +77,7 @@ def schema(
 
 
 def _draft(data: Path) -> str:
-    """The text of a schema file with names of columns, not yet declared; no record is read."""
+    """The text of a schema file in which the columns have no kinds yet; no record is read."""
     from geomdp.data import column_names
     from geomdp.data.schema import FORMAT, VERSION
 

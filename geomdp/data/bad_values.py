@@ -32,14 +32,14 @@ class BadValues:
 
     @property
     def enough(self) -> bool:
-        """Whether an error would not name them all. The caller can then stop searching."""
+        """Whether there are more bad values than an error names. The search can then stop."""
         return len(self.places) > NAMED
 
     def add(self, bad: BoolArray, wanted: str, column: str, rows: IntArray) -> None:
-        """Note the places of the bad values of one column.
+        """Record the places of the bad values of one column.
 
         `rows` (n,) are the numbers of the records and `bad` (n,) says which of them have a bad
-        value. Only the first 11 places are kept, one more than an error names.
+        value. Only the first 11 places are kept: an error names 10 and says whether there are more.
         """
         found = rows[np.flatnonzero(bad)[: NAMED + 1]]
         self.places += [_BadValue(int(row), column, wanted) for row in found]

@@ -42,14 +42,14 @@ def column_values(
     rows : (n,) array of int
         Row numbers of the records, for error messages.
     bad : BadValues
-        Collects the places of the values that do not fit. The entries returned for these have no
-        meaning.
+        Collects the places of the values that do not fit. The entries returned for such values have
+        no meaning.
 
     Returns
     -------
     (n,) array
-        Codes, or real numbers for a `RealColumn`. If the column declares missing values, they have
-        its last code.
+        Codes, or real numbers for a `RealColumn`. The last code is that of missing values, if the
+        column declares them.
     """
     present = series.notna().to_numpy(dtype=bool)
     if present.all():
@@ -94,7 +94,7 @@ def distinct_texts(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
 def parsed(text: str) -> float:
     """The number that a text spells, or NaN.
 
-    Python reads "1_000" as 1000, but in a data file it is no number.
+    The result for "1_000" is NaN, although Python reads this text as 1000.
     """
     try:
         return float("nan" if "_" in text else text)
@@ -105,7 +105,7 @@ def parsed(text: str) -> float:
 def _present_values(
     series: pd.Series[Any], column: Column, rows: IntArray, bad: BadValues
 ) -> IntArray | FloatArray:
-    """As `column_values`, for a column without missing values."""
+    """The result of `column_values` for a column without missing values."""
     match column:
         case CategoricalColumn(categories=categories):
             codes = {text: code for code, text in enumerate(categories)}

@@ -31,9 +31,9 @@ OTHER, MISSING = "(other)", "(missing)"
 class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
-    Values are compared with categories as texts: blanks count, and so does the case of letters. A
-    whole number, in the declaration or in the records, is compared as its decimal digits, so 3, 3.0
-    and "3" are one category.
+    Values are compared with categories as texts, including blanks and the case of letters. A whole
+    number, in the declaration or in the records, is compared as its decimal digits, so 3, 3.0 and
+    "3" are one category.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class CategoricalColumn:
     Raises
     ------
     ValueError
-        If the name is empty, there are no categories, two are equal, one is neither text nor a
-        whole number, or one is equal to the label ``(other)`` or ``(missing)`` of a declared code.
+        If the name is empty, there are no categories, two of them are equal, one is neither text
+        nor a whole number, or one is ``(other)`` or ``(missing)`` and that label is declared.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class CategoricalColumn:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per code: the categories, then ``(other)`` and ``(missing)`` where declared."""
+        """One label per code: the categories, then ``(other)`` and ``(missing)`` if declared."""
         return (
             *self.categories,
             *([OTHER] if self.other else []),
@@ -191,7 +191,7 @@ class NumericColumn:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per code: the interval, then ``(missing)`` where declared."""
+        """One label per code: the intervals, then ``(missing)`` if declared."""
         bins = list(pairwise(self.edges))
         closing = [")"] * (len(bins) - 1) + ["]"]
         intervals = tuple(
@@ -268,7 +268,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text with which a value is compared. Whole numbers of any type become their digits."""
+    """The text that represents a value in comparisons. A whole number of any type has no point."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):

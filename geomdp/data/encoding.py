@@ -58,8 +58,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Parameters
     ----------
     records : DataFrame of pandas or polars, or iterable of them
-        For instance from `read_chunks`. Columns are taken by name; columns that the universe does
-        not need are not read.
+        For instance from `read_chunks`. Columns are taken by name. Columns that the universe does
+        not need are ignored.
     schema : Schema
         Declares the columns.
     universe : Universe
@@ -68,14 +68,15 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Returns
     -------
     iterator of array
-        One record array per chunk: (n, c) or (n,) int64 codes, or (n, d) float64.
+        One array per chunk of n records: int64 codes, (n, c) for c discrete columns or (n,) for a
+        `FiniteUniverse`; or float64 (n, d) for d real columns.
 
     Raises
     ------
     ValueError
         At the call, if the schema does not fit the universe. While chunks are read, for unknown
-        categories, missing values, texts that are no numbers, and values outside edges or bounds
-        (the error names rows and columns), or if a chunk lacks a column or has it twice.
+        categories, missing values, texts that are no numbers, and values outside edges or bounds;
+        the error names rows and columns. Also if a chunk lacks a column or has it twice.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
 def column_codes(
     records: Tables, columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """Yield, for each chunk, the codes or scaled values (n,) of each column; errors as `encode`."""
+    """Yield, for each chunk, codes or scaled values (n,) of each column; errors of `encode`."""
 
     def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
         return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]
@@ -146,8 +147,8 @@ def _checked(
     """Yield the result of `read` for each chunk, until a chunk has a bad value.
 
     `read` gets the chunk, the numbers of its records and a `BadValues` to fill. After the first bad
-    value, the rest of the chunk and up to `SEARCHED` more chunks are searched for others. Then
-    ``ValueError`` names the first of them.
+    value, the rest of the chunk and up to `SEARCHED` more chunks are searched for other bad values.
+    Then a ``ValueError`` names the first bad values.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for chunk in _chunks(records):
@@ -166,7 +167,7 @@ def _checked(
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
     """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
-    ``ValueError`` if the schema does not fit the universe, or is not a `Schema`.
+    ``ValueError`` if `schema` does not fit the universe, or is not a `Schema`.
     """
     require_type(schema, Schema, "schema")
     match universe:

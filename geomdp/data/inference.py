@@ -1,4 +1,4 @@
-"""A first draft of a schema, read off the records. It is convenient and not private."""
+"""A first draft of a schema from the values of the records. The draft is not private."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ def infer_schema(
     Raises
     ------
     ValueError
-        As for `read_chunks` and `files_at`; and if there are no rows, a value is missing, or a
-        column has more than `max_categories` distinct values that are not all finite numbers. The
-        error names file, row and column where they apply, but never a value.
+        The errors of `read_chunks` and `files_at`; and if there are no rows, a value is missing, or
+        a column has more than `max_categories` distinct values that are not all finite numbers. The
+        error names the file, row and column if it is about one, but never a value.
 
     Examples
     --------

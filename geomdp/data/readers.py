@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 CHUNK_ROWS = 32_768
 CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
-#: Bytes of a header that is read without pandas.
+#: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A name in a header that has no quotation mark or comma in it, with or without marks around it.
+#: A part of a header between two commas that is a plain name, or a plain name in quotation marks.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
@@ -122,7 +122,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
 
 @contextmanager
 def _malformed_csv(path: Path, part: str) -> Iterator[None]:
-    """Turn errors of pandas for a malformed file into ``ValueError`` without values of the file."""
+    """Turn errors of pandas for a malformed file into ``ValueError`` that quotes no value."""
     import pandas as pd
 
     try:
@@ -154,15 +154,16 @@ def _csv_header(path: Path) -> list[str]:
             )
     except pd.errors.EmptyDataError as error:
         raise ValueError(
-            f"{path}: the file must start with a header line, got an empty one or no line"
+            f"{path}: the file must start with a header line, got an empty line or no line"
         ) from error
     return [str(name) for name in header.iloc[0]]
 
 
 def _plain_header(path: Path) -> list[str] | None:
-    """Names of a first line of ASCII that needs no pandas: plain, or each in quotation marks.
+    """The names in a header of ASCII letters without commas or quotation marks inside names.
 
-    None for any other file: pandas then reads the header, or says what is wrong.
+    A name may be in quotation marks. The result is None for any other header: pandas then reads it,
+    or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None
@@ -195,8 +196,8 @@ def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFr
         with reader:
             for chunk in reader:
                 if not isinstance(chunk.index, pd.RangeIndex):
-                    # If the first row has more fields than the header, pandas makes an index of the
-                    # first columns.
+                    # If the first row has more fields than the header, pandas makes the first
+                    # columns the index of the frame.
                     raise ValueError(f"{path}: the first row has more fields than the header")
                 if len(chunk) > 0:
                     yield chunk[columns]

@@ -47,7 +47,7 @@ class Sample:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Records, one a row, as published."""
+        """The records as published, one per row."""
         import pandas as pd
 
         return pd.read_csv(self.path)
@@ -164,7 +164,7 @@ def fair_affairs() -> Sample:
 
 
 def _file(name: str) -> Path:
-    """A table in a file of statsmodels, of which nothing is imported: that takes a second."""
+    """The file of a table in statsmodels, without an import, which would take a second."""
     package = importlib.util.find_spec("statsmodels")
     if package is None or package.origin is None:
         raise ImportError(

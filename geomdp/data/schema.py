@@ -15,7 +15,7 @@ A schema file is one JSON object:
       ]
     }
 
-The kinds are those of `geomdp.data.columns`. Each has the keys shown here, and can have flags.
+The kinds are those of `geomdp.data.columns`. Each kind has the keys shown here and optional flags.
 ``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
 texts that are not listed. ``"clip": true`` moves reals outside their bounds to the nearest bound.
 Columns of the records that the schema does not name are not read. Categories, edges and bounds are
@@ -69,7 +69,7 @@ class Schema:
     Raises
     ------
     ValueError
-        If there are no columns, one is not such a declaration, or two have the same name.
+        If there are no columns, an entry is not one of these types, or two names are equal.
 
     Examples
     --------
@@ -146,13 +146,13 @@ class Schema:
     def universe(self) -> CategoricalProduct | SymmetricCube:
         """The universe of encoded records.
 
-        If all columns are discrete, it is the product of their codes. If all are real, it is the
-        cube [-1, 1]^d.
+        If all columns are discrete, the universe is the product of their codes. If all d columns
+        are real, it is the cube [-1, 1]^d.
 
         Raises
         ------
         ValueError
-            If there are discrete and real columns; `select` one or the other first.
+            If there are both discrete and real columns. `select` the columns of one type first.
         """
         if not self.real_columns:
             return CategoricalProduct(self.levels)
@@ -205,7 +205,7 @@ class Schema:
         Raises
         ------
         ValueError
-            If a declaration is none of these, or not valid; the error names the column.
+            If a declaration has another form or is not valid. The error names the column.
         """
         return cls(tuple(_declared(name, value) for name, value in columns.items()))
 
@@ -220,7 +220,7 @@ class Schema:
             of polars' ``Enum``. The categories must come from public knowledge. After
             ``astype("category")`` they come from the records, and no guarantee holds.
         missing : sequence of str
-            Columns in which values can be missing. Each of them has a category for missing values.
+            Columns in which values can be missing. Each gets a category for missing values.
 
         Raises
         ------
@@ -230,23 +230,23 @@ class Schema:
         return cls(columns_of_dtypes(frame, missing))
 
     def to_json(self) -> str:
-        """The schema as text of the file format."""
+        """The schema as text in the file format."""
         columns = [column.to_dict() for column in self.columns]
         return json.dumps({"format": FORMAT, "version": VERSION, "columns": columns}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """The schema from text of the file format.
+        """The schema from text in the file format.
 
         Raises
         ------
         ValueError
-            If the text is not JSON or not in this format, or if a declaration is not valid; the
-            error then names the column.
+            If the text is not JSON or not in this format, or if a declaration is not valid. In the
+            last case the error names the column.
         """
         try:
             document = json.loads(text)
-        except (ValueError, RecursionError) as error:  # also numbers of too many digits
+        except (ValueError, RecursionError) as error:  # also raised for very long numbers
             raise ValueError(f"a schema must be JSON: {error}") from error
         expected = {"format", "version", "columns"}
         if not isinstance(document, dict) or set(document) != expected:
@@ -267,7 +267,7 @@ def _declared(name: str, value: object) -> Column:
         return BooleanColumn(name)
     if isinstance(value, Mapping):
         found = [kind for kind, keys in _KEYS.items() if keys and keys <= set(value)]
-        # A declaration without any of these keys is that of a boolean column, which needs none.
+        # Only a boolean column needs none of these keys. If there are several, `_column` raises.
         kind = found[0] if len(found) == 1 else "boolean"
         return _column({"name": name, "kind": kind, **value}, 0)
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Half-lengths of confidence intervals by concentration inequalities, which hold at every n."""
+"""Half-lengths of confidence intervals from concentration inequalities, for any sample size n."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 
 
 def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
-    """Deviation t exceeded with probability at most `level` by a mean of n Lipschitz functions.
+    """Deviation t of a mean of n Lipschitz functions, exceeded with probability at most `level`.
 
-    The mean is that of f(g_1), ..., f(g_n), where f is Lipschitz with constant L and the g_i are
-    independent standard Gaussian vectors. As a function of all g_i together, it is Lipschitz with
-    constant L / sqrt(n), so
+    Let f be Lipschitz with constant L = `lipschitz`, and let g_1, ..., g_n be independent standard
+    Gaussian vectors, n = `samples`. The mean of f(g_1), ..., f(g_n) is a function of all g_i
+    together, with Lipschitz constant L / sqrt(n). Hence
     Pr[|mean - E f| >= t] <= 2 exp(-n t^2 / (2 L^2)) (Tsirelson, Ibragimov and Sudakov 1976).
     """
     return lipschitz * math.sqrt(2 * math.log(2 / level) / samples)
 
 
 def hoeffding_deviation(span: float, samples: int, level: float) -> float:
-    """Deviation t exceeded with probability at most `level` by a mean of n bounded variables.
+    """Deviation t of a mean of n bounded variables, exceeded with probability at most `level`.
 
-    For independent variables in an interval of length `span`,
-    Pr[|mean - E| >= t] <= 2 exp(-2 n t^2 / span^2) (Hoeffding 1963).
+    For the mean of n = `samples` independent variables in an interval of length `span`,
+    Pr[|mean - E mean| >= t] <= 2 exp(-2 n t^2 / span^2) (Hoeffding 1963).
     """
     return span * math.sqrt(math.log(2 / level) / (2 * samples))

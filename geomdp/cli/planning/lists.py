@@ -15,12 +15,12 @@ def mechanisms() -> None:
     display.print_table(["--mechanism", "with", "what it is"], rows)
     print()
     print(f"{PROJECTED.prefix}NAME moves the answers of NAME to the nearest attainable ones;")
-    print("for a table of n records this never makes the error larger.")
+    print("for a table of n records this move never makes the error larger.")
     print(
         f"{FITTED.prefix}NAME takes the attainable answers that fit best under the noise of NAME:"
     )
     print("the error is usually smaller still, but its proved bound is twice as large.")
-    print(f"{SHRUNK.prefix}NAME first moves them towards those of uniform data: for few records.")
+    print(f"{SHRUNK.prefix}NAME first moves answers towards those of uniform data: for few records.")
     print(
         f"{AUTO} compares all but {FITTED.prefix}NAME without reading records; see `geomdp advise`."
     )

@@ -20,7 +20,7 @@ from geomdp.tabulation import release as released
 
 @dataclass(frozen=True)
 class Request:
-    """The flags that describe the answers of a release: which, how private, and in which form.
+    """The flags that describe the answers of a release: the queries, the privacy and the form.
 
     Parameters
     ----------

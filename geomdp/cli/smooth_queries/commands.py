@@ -49,8 +49,8 @@ BoundsOption: TypeAlias = Annotated[
     typer.Option(
         "--bounds",
         metavar="NAME=LOW:HIGH,...",
-        help="The columns to use, each with public bounds. In this order they are the variables of "
-        "queries.",
+        help="The columns to use, each with public bounds. Queries have these columns as their "
+        "variables, in this order.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -86,7 +86,7 @@ RecordsArgument: TypeAlias = Annotated[
     ),
 ]
 SummaryArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FILE.npz", help="A summary of `geomdp smooth summarize`.")
+    Path, typer.Argument(metavar="FILE.npz", help="A file from `geomdp smooth summarize`.")
 ]
 QueryOption: TypeAlias = Annotated[
     Path,
@@ -102,9 +102,9 @@ UnitsOption: TypeAlias = Annotated[
     typer.Option(
         "--cube-units/--original-units",
         metavar="",
-        help="Units of the queries: those of the cube, in which each column goes from -1 at LOW to "
-        "1 at HIGH, or those of the columns. A bandwidth or width is always in units of the cube, "
-        "which are half ranges of the columns.",
+        help="Units of the queries: cube units, in which each column goes from -1 at LOW to 1 at "
+        "HIGH, or the units of the columns. A bandwidth or width is always in cube units: a "
+        "multiple of half the range of a column.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -125,7 +125,7 @@ ERRORS = ("noise_std", "approximation_error", "error_bound")
 FORMAT_HELP = """
 The file of --query holds one object or a list of objects; "name" can be left out.
 
-Arrays have one entry for each column of the summary, in its order.
+Arrays have one entry for each column of the summary, in the same order.
 
 {"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}, in \
 original units
@@ -211,7 +211,7 @@ def answer(
     display.print_table(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
-            # More digits than 8 would be meaningless, because of the privacy noise.
+            # More than 8 digits would be meaningless, because of the privacy noise.
             (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
             for row in answers.to_dict("records")
         ],
@@ -255,13 +255,13 @@ def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
         return []
     said = (
-        f"sums / {release.n}; each record that is missing to {release.n} counts as the constant "
-        "part of the query"
+        f"sums / {release.n}; each record that is missing to {release.n} counts as a record on "
+        "which the query has its constant part"
     )
     return [("answers", said)]
 
 
 def _state(release: SmoothRelease) -> str:
     if release.post_processed:
-        return "projected on attainable moments; noise std is that before the projection"
+        return "projected on attainable moments; noise std is that before projecting"
     return "as released"

@@ -51,7 +51,7 @@ def read_queries(path: Path) -> list[NamedQuery]:
     ValueError
         If an entry is not a query. The message names the file and the position of the entry.
     ExceptionGroup
-        If several entries are not queries; it holds one such error for each.
+        If several entries are not queries. The group holds one such ``ValueError`` for each.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def _named(description: object, position: int) -> NamedQuery:
 
 
 def counted(data: Path, schema: Schema) -> int:
-    """The number of records; ``ValueError`` if a record is outside the bounds or there is none."""
+    """The number of records; ``ValueError`` for no records or a record outside the bounds."""
     universe = SymmetricCube(len(schema.columns))
     chunks = encode(read_chunks(data, schema.names), schema, universe)
     count = sum(len(chunk) for chunk in chunks)

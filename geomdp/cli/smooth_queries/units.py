@@ -25,9 +25,10 @@ MAX_TERMS = 10_000
 def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
     """The query on the cube that has the same values as `query` has on the columns of `schema`.
 
-    Column i has bounds with the middle c_i and the half width r_i, so a point x of the cube stands
-    for the values y_i = c_i + r_i x_i. A bandwidth, and the width of the edge of a soft range, are
-    single numbers for all columns. They stay in the units of the cube, which are the half widths.
+    The bounds of column i have the middle c_i and the half width r_i, so a point x of the cube
+    represents the values y_i = c_i + r_i x_i. A bandwidth is one number for all columns, and so is
+    the width of the edge of a soft range. These numbers are not converted: they are in units of
+    the cube, in which every column has the half width 1.
 
     Raises
     ------

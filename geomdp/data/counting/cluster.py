@@ -1,6 +1,6 @@
-"""Count on a Dask cluster: one task for each part, and sums of counts in a tree.
+"""Count on a Dask cluster: one task counts each part, and a tree of tasks adds the counts.
 
-A task reads its part and returns counts. If a worker fails, its tasks are run again elsewhere.
+If a worker fails, its tasks are run again on other workers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The code of a value as a SQL expression, for columns whose values DuckDB can encode.
 
-The expression is NULL for a value that it does not recognise: an error in the records, or a rare
-spelling that only `encode` knows. `encode` then reads the records and decides.
+The expression is NULL for a value without a code: an error in the records, or a rare spelling that
+only `encode` recognises. If a value is NULL, `encode` reads the records and decides which it is.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from geomdp.data.sql_names import quoted_name, quoted_text
 WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 REAL_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = re.compile(r"VARCHAR|ENUM\(.*\)|DECIMAL\(.*\)", re.DOTALL)
-#: Texts that Python and DuckDB read as the same number. Excluded are texts such as "1_000", and
-#: digits of other scripts than Latin.
+#: Texts that Python and DuckDB read as the same number. The pattern excludes texts such as "1_000",
+#: and digits of other scripts than Latin.
 NUMBER = r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"
 WHOLE_FRACTION = r"-?[0-9]+\.0*"
 
@@ -49,7 +49,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
             code = None if number is None else _bin(number, edges)
         case CategoricalColumn(categories=categories, other=other):
             # DuckDB and Python write large and tiny real numbers differently. With `other`, such a
-            # number would silently be counted as no category.
+            # number would silently get the code of `other`, even if it is a category.
             text = None if other and kind in REAL_TYPES else _text(value, kind)
             fallback = str(len(categories)) if other else "NULL"
             code = None if text is None else _coded(text, categories, fallback)
@@ -63,7 +63,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
 
 
 def _text(value: str, kind: str) -> str | None:
-    """SQL for the text with which a value is compared, the same as that of `columns.as_text`."""
+    """SQL for the same text as from `columns.as_text`; None for a type without such SQL."""
     if kind == "VARCHAR":
         return value
     if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
@@ -80,7 +80,7 @@ def _text(value: str, kind: str) -> str | None:
 
 
 def _number(value: str, kind: str) -> str | None:
-    """SQL for a value as float64; NULL for a text that is no number."""
+    """SQL for a value as float64, NULL for a text that is no number; None for other types."""
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"
     if TEXT_TYPES.fullmatch(kind):

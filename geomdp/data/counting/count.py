@@ -68,7 +68,7 @@ class EncodedRecords:
 def count_records(
     source: Source, schema: Schema, workload: Workload, *, client: Client | None = None
 ) -> CountedRecords | EncodedRecords:
-    """Check and count the records of a source in one scan. Mechanisms take the result.
+    """Check and count the records of a source in one scan.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def count_records(
         The columns that make up a record, in order.
     workload : Workload
         The queries. If their answers follow from tables of counts, only these tables are kept.
-        Otherwise the records are encoded, in chunks, whenever they are iterated over.
+        Otherwise the records are encoded in chunks, each time when a mechanism iterates over them.
     client : distributed.Client, optional
         A Dask cluster that counts the parts of the source. The counts are whole numbers, so they do
         not depend on how the records are divided.
@@ -92,8 +92,8 @@ def count_records(
     ------
     ValueError
         If the schema does not fit the workload; if a record does not fit the schema (the error
-        names file, row and column); or if `client` is given and the answers do not follow from
-        tables.
+        names file, row and column); or if `client` is given, although the answers do not follow
+        from tables of counts.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def count_records(
     tables = tables_of(workload, levels) if len(discrete) == len(columns) else None
     if tables is None:
         if client is not None:
-            raise ValueError(f"a cluster counts tables, from which {workload!r} does not follow")
+            raise ValueError(f"a cluster counts tables only, and {workload!r} needs the records")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
     recount = partial(_count_tables, source, discrete, client=client)
@@ -147,7 +147,7 @@ def _count_tables(
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """As `encode`, for all parts of a source; an error names the file if there are several."""
+    """The result of `encode` for all parts of a source; if there are several, errors name one."""
     for part in source.parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)
@@ -165,6 +165,6 @@ def _tally_of_part(
 
 
 def _named(error: ValueError, source: Source, part: Source) -> ValueError:
-    """`error` with the name of the part, if there are several and it does not name it already."""
+    """`error` with the name of the part, unless there is only one part or `error` names it."""
     named = len(source.parts) == 1 or part.name in str(error)
     return error if named else ValueError(f"{part.name}: {error}")

@@ -1,8 +1,9 @@
-"""A few large tables from which all wanted tables follow by summation.
+"""A few large tables from which all tables of a workload follow by summation.
 
 For example, ten columns of five levels have 45 two-way tables. Divide the columns into four blocks
-of two or three columns. There are six pairs of blocks, and every two-way table is a sum over cells
-of the joint table of some pair. Counting six tables takes a seventh of the time of counting 45.
+of two or three columns. There are six pairs of blocks, and each pair has a joint table. Every
+two-way table is a sum over cells of one of these six. Counting six tables takes a seventh of the
+time of counting 45.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     Parameters
     ----------
     tables : sequence of tuples of int
-        Column numbers of the wanted tables.
+        Column numbers of each table.
     levels : sequence of int
         Number of levels of each column.
 
@@ -31,8 +32,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     -------
     list of tuples of int
         Sorted column numbers of the tables to count. Each of these has at most `CACHED_CELLS`
-        cells, or is one of `tables`. If all wanted tables have one column, the result is `tables`.
-        If the table of all columns is wanted, it comes last.
+        cells, or is one of `tables`. If all of `tables` have one column, they are the result. If
+        the table of all columns is one of `tables`, it comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
@@ -55,8 +56,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
     """The block of each column.
 
-    The joint table of `per_table` blocks has at most `CACHED_CELLS` cells, unless one of them is a
-    single column with too many levels.
+    The joint table of `per_table` blocks has at most `CACHED_CELLS` cells, unless one of the blocks
+    is a single column with too many levels.
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []

@@ -1,7 +1,7 @@
 """Count each column by itself: DuckDB groups the values, and each distinct value is encoded once.
 
-DuckDB can group dictionary-encoded texts without unpacking them. This is twice as fast as the
-general path, which translates each record into codes.
+DuckDB can group dictionary-encoded texts without unpacking them. Grouping is therefore twice as
+fast as the general method, which translates each record into codes.
 """
 
 from __future__ import annotations

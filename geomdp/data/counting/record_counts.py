@@ -22,7 +22,7 @@ class Counts(Protocol):
         """Number of records."""
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`, with an axis for each, in their order."""
+        """Counts of the table of `columns`, with one axis per column, in the order of `columns`."""
 
     def histogram(self) -> IntArray:
         """How often each element of the universe occurs: (N,)."""
@@ -35,9 +35,9 @@ class RecordCounts:
     Parameters
     ----------
     universe : Universe
-        The universe of the records. They have been checked to lie in it.
+        The universe. All records have been checked to lie in it.
     records : array
-        Records in the encoding of the universe, one a row.
+        Records in the encoding of the universe, one per row.
     """
 
     universe: Universe

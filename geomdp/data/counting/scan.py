@@ -1,8 +1,8 @@
 """Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
-DuckDB gives each value its code, or none. If a value has none, `encode` reads the records instead.
-It either raises an error that names row and column, or knows the spelling of the value and counts
-it.
+DuckDB finds the code of each value. If it finds no code for a value, `encode` reads the records
+instead: it either raises an error that names row and column, or recognises the spelling of the
+value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
     Raises
     ------
     ValueError
-        As `encode`; the error names row and column.
+        The errors of `encode`, which name row and column.
     """
     import duckdb
 
@@ -45,8 +45,8 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
         with source.relation(names) as relation:
             found = None if relation is None else _scanned(relation, columns, tables)
     except (duckdb.Error, OSError):
-        # A malformed file: the exact reader says what is wrong, and where. An error that comes
-        # while the relation is read as a stream is an OSError, and quotes the record.
+        # The file is malformed: `_read` says what is wrong, and where. An error that comes while
+        # the relation is read as a stream is an OSError. It quotes the record, so it is dropped.
         found = None
     return _read(source, columns, tables) if found is None else found
 
@@ -64,8 +64,9 @@ class _Coding:
     unknown: list[int]
 
     def decoded(self, batch: pa.RecordBatch) -> list[Codes] | None:
-        """The codes of a batch, column by column, or None if a value has none."""
-        # Not `to_numpy`, which imports pandas. The codes are whole numbers, and none is missing.
+        """The codes of a batch, column by column, or None if a value has no code."""
+        # DLPack can hand over the codes, because they are numbers and none is missing. `to_numpy`
+        # would import pandas, which is slow.
         read = range(len(self.columns))
         codes = [cast("Codes", np.from_dlpack(batch.column(i))) for i in read]
         found = (code.max() == none for code, none in zip(codes, self.unknown, strict=True))

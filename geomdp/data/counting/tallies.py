@@ -30,9 +30,9 @@ Codes: TypeAlias = npt.NDArray[np.integer]
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: If the table of all columns has at most this many cells, it is always counted. Mechanisms may
-#: measure other tables than those of the workload, and all tables follow from this one. 2^20 int64
-#: are 8 MB.
+#: The table of all columns is always counted if it has at most this many cells: a mechanism may
+#: measure tables that are not in the workload, and all tables follow from that of all columns. 2^20
+#: int64 are 8 MB.
 MAX_WHOLE = 1 << 20
 #: Number of elements of a universe that are evaluated at a time.
 ELEMENTS = 1 << 12
@@ -40,7 +40,7 @@ ELEMENTS = 1 << 12
 
 @runtime_checkable
 class WeightedTables(Protocol):
-    """A workload whose answers are the cells of chosen tables, each times its weight."""
+    """A workload whose answers are the cells of chosen tables, each multiplied by a weight."""
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -107,7 +107,7 @@ class Tallies:
         return Tallies(self.levels, self.count + other.count, cells)
 
     def table(self, columns: Table) -> IntArray:
-        """Counts of the table of `columns`, with an axis for each, in their order.
+        """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class CountedRecords:
         return self.tallies.count
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns`, with an axis for each, in their order.
+        """Counts of the table of `columns`, with one axis per column, in the order of `columns`.
 
         Raises
         ------
@@ -179,13 +179,14 @@ class CountedRecords:
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
         """Return counts of the same records from which all `tables` can be summed.
 
-        If `self` has such counts, it is returned. Otherwise the records are counted again.
+        If `self` has these counts already, `self` is returned. Otherwise the records are counted
+        again.
 
         Raises
         ------
         ValueError
-            If a table was not counted and the records cannot be counted again, or if their number
-            has changed since.
+            If a table was not counted and the records cannot be counted again, or if the number of
+            records has changed since the first count.
         """
         counted = [set(columns) for columns in self.tallies.cells]
         missing = [t for t in tables if not any(set(t) <= columns for columns in counted)]
@@ -220,8 +221,8 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            For a workload on another universe, and if its tables (see `tables_of`) are not sums of
-            tables that were counted.
+            If the workload is on another universe, or if its tables (see `tables_of`) are not sums
+            of tables that were counted.
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
@@ -290,7 +291,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """Number of records on which a query has the second of its two values, from its table."""
+    """Number of records on which a query has its second value; `counts` is the query's table."""
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
     odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]

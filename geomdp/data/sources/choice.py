@@ -31,15 +31,16 @@ def source_of(
     Parameters
     ----------
     records : path, DataFrame, Table or Source
-        A CSV or Parquet file, a folder of them or a pattern (see `files_at`); a DataFrame of
-        pandas, polars or Dask; an Arrow table; or a source, such as `Query`, which is returned.
+        The path of a CSV or Parquet file, a folder of such files or a pattern (see `files_at`); a
+        DataFrame of pandas, polars or Dask; an Arrow table; or a source, such as `Query`, which is
+        returned as it is.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        For anything else.
+        If `records` is anything else, or if a file has another ending; see `files_at`.
 
     Examples
     --------

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to the empty database of this process, closed at the end of the context.
 
-    Connections share the database because making one takes 20 milliseconds, as long as counting
-    some 100,000 records, and a folder may have many files. They share nothing else: views and
-    registered frames belong to one connection and end with it.
+    All connections share one database. A new database takes 20 milliseconds, as long as counting
+    some 100,000 records, and a folder may have many files. The connections share nothing else:
+    views and registered frames belong to one connection and end with it.
     """
     with _database(os.getpid()).cursor() as connection:
         yield connection
@@ -29,7 +29,7 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a separate database: a DuckDB file, read-only, or an empty one for None."""
+    """A connection to another database: a DuckDB file, read-only; for None, a new empty one."""
     import duckdb
 
     with duckdb.connect(
@@ -44,8 +44,8 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
 def _database(process: int) -> duckdb.DuckDBPyConnection:
     """The database of the process with this id, made once.
 
-    A forked process needs its own, because the threads of a database do not survive a fork. The
-    database keeps no copy of the files that were read.
+    A forked process needs its own database, because the threads of a database do not survive a
+    fork. The database keeps no copy of the files that were read.
     """
     import duckdb
 
@@ -56,10 +56,10 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
 
 @functools.cache
 def spill_folder(process: int) -> str:
-    """The folder where databases of the process with this id put what memory cannot hold.
+    """The folder for data that the databases of the process with this id cannot hold in memory.
 
     Such data can be records. By default DuckDB would write them to the working folder, where others
-    may read them. This folder has mode 0700 and is deleted when the process ends.
+    may read them. The folder made here has mode 0700 and is deleted when the process ends.
     """
     folder = tempfile.mkdtemp(prefix="geomdp-")
 

@@ -1,7 +1,7 @@
 """Messages of failed queries: what failed and where, without the values of records.
 
-An error of a database often quotes the value that it could not convert. Messages of this package
-name rows and columns, never values, so such a text is not passed on.
+An error of a database often quotes the value that the database could not convert. Messages of this
+package name rows and columns, never values, so the text of such an error is not passed on.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of errors of DuckDB that come before any record is read, and name only what the query
-#: names.
+#: Kinds of DuckDB errors that are raised before any record is read. Their messages contain nothing
+#: but names from the query.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
 #: Class of SQLSTATE codes of PostgreSQL for queries that cannot run: errors of syntax and unknown
 #: names.
 UNREADABLE = "42"
 #: What DuckDB writes before the colon of a message.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: A row of a CSV file, and a line and a column of the query. DuckDB repeats a short line of the
-#: query, and points to the column below it.
+#: Messages with a place: a line of a CSV file, or a line and a column of the query. DuckDB repeats a
+#: short line of the query, and marks the column by ^ in the line below.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
 QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
@@ -32,7 +32,7 @@ def duckdb_failure(error: Exception) -> str:
     Parameters
     ----------
     error : duckdb.Error, or OSError
-        The error. One that comes while a result is read as a stream is an `OSError`.
+        The error. It is an `OSError` if it comes while a result is read as a stream.
     """
     text = str(error).strip()
     if type(error).__name__ in UNREAD:

@@ -86,21 +86,22 @@ class Files(Source):
 
 
 def files_at(path: str | os.PathLike[str]) -> Source:
-    """The source of a file, of the files of a folder, or of those that match a pattern.
+    """The source of a file, of the files in a folder, or of the files that match a pattern.
 
     Parameters
     ----------
     path : str or path
-        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Of a
-        folder, all files at any depth are read in the order of their paths, except those whose name
-        starts with a dot or an underscore. Files must be CSV or Parquet.
+        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. All
+        files in a folder, at any depth, are read in the order of their paths, except those whose
+        name starts with a dot or an underscore. Files must be CSV or Parquet.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If a file has another ending.
+        If a file in the folder or for the pattern has another ending. A single file with another
+        ending raises the error when it is read.
     """
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
@@ -122,9 +123,9 @@ def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The file, the files of the folder, or the files that match the pattern, in order.
+    """The file, the files in the folder, or the files that match the pattern, in order.
 
-    The result is empty if there are none.
+    The result is empty if there are no such files.
     """
     place = Path(path)
     if place.is_file():
@@ -154,8 +155,8 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If a file has another ending than those of CSV and Parquet, has no header, or has an empty
-        or repeated name in its header; and if files have different columns.
+        If a file is neither CSV nor Parquet by its ending, has no header, or has an empty or
+        repeated name in its header; or if files have different columns.
 
     Examples
     --------
@@ -197,9 +198,9 @@ def is_plain_csv(path: Path) -> bool:
 
     DuckDB silently reads other values in three cases. It skips blank lines; it ignores an empty
     last field that is one field too many; and it drops a blank beside a quotation mark. The file is
-    checked for these in blocks, without parsing.
+    searched for these three cases in blocks, without parsing.
     """
-    last = bytes([NEWLINE, NEWLINE])  # with these, an empty first line looks like any blank line
+    last = bytes([NEWLINE, NEWLINE])  # so that an empty first line is found like any blank line
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             text = last + block
@@ -210,7 +211,7 @@ def is_plain_csv(path: Path) -> bool:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block is plain. Its first two bytes are the last two of the block before."""
+    """Whether a block has none of the three cases. `text` is the block after two earlier bytes."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

@@ -45,8 +45,8 @@ class Frame(Source):
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
         """The frame as a DuckDB relation, by way of Arrow.
 
-        None if the frame has only one chunk, for which DuckDB is not faster, or if a column mixes
-        types.
+        None if the frame has only one chunk, for which DuckDB is not faster, or if Arrow cannot
+        hold the values of a column unchanged, for instance because it mixes types.
         """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:
@@ -87,7 +87,7 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 
 
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
-    """The columns as an Arrow table; None if Arrow cannot hold a value or would change it."""
+    """The columns as an Arrow table; None if one is missing or a value would change."""
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None
     if is_polars(frame):
@@ -100,8 +100,8 @@ def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
         table = pa.Table.from_pandas(frame.loc[:, columns], preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return None
-    # Arrow converts a column of Python objects to one type: 1 and 1.5 both become reals. Only if
-    # all objects are texts do their values stay the same.
+    # Arrow converts a column of Python objects to one type: 1 and 1.5 both become reals. The values
+    # stay the same only if all objects are texts.
     objects = [name for name in columns if frame[name].dtype == object]
     texts = (pa.string(), pa.large_string())
     return table if all(table.schema.field(name).type in texts for name in objects) else None

@@ -30,7 +30,7 @@ class Partitions(Source):
     @property
     def parts(self) -> tuple[Source, ...]:
         """The partitions, each computed when it is read."""
-        frame: Any = self.frame  # Dask's methods carry no types
+        frame: Any = self.frame  # Dask's methods have no type annotations
         delayed = frame.to_delayed()
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
 
@@ -58,7 +58,7 @@ class Partition(Source):
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The computed frame through Arrow."""
+        """The computed frame as a DuckDB relation, as from `Frame.relation`."""
         with Frame(self.delayed.compute()).relation(columns) as relation:
             yield relation
 

@@ -33,8 +33,8 @@ class Query(Source):
 
     Notes
     -----
-    The query can run twice, for instance to find the row with a wrong value. Its result must not
-    change between the runs.
+    The query can run twice, for instance to find the row with a wrong value. The result must not
+    change between the two runs.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Query(Source):
             ) as relation:
                 yield relation
         except (duckdb.Error, OSError) as error:
-            # `from None`: a traceback would print the text of the error, which may hold values.
+            # `from None` hides the text of the error, which may hold values, from the traceback.
             raise ValueError(f"the query fails: {duckdb_failure(error)}") from None
 
 
