@@ -15,13 +15,13 @@ from geomdp._validation import finite_array, whole
 Norm = Callable[[FloatArray], FloatArray]
 #: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: All whole numbers up to these are exact in float64 and in float32.
+#: All whole numbers up to these are exact: up to the first in float64, to the second in float32.
 LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """Points of a finite set, ordered so that each is as far as possible from all before it.
+    """M points of a finite set, ordered so that each is as far as possible from all before it.
 
     Parameters
     ----------
@@ -37,8 +37,9 @@ class FarthestPoints:
     Notes
     -----
     The first N points are pairwise at least `radii[N - 1]` apart, and every point of the set is
-    within `radii[N]` (`rest` for N = M) of one of them. For any t between these two numbers, the
-    first N points are therefore a maximal subset with pairwise distances of at least t.
+    within `radii[N]` (`rest` for N = M) of one of these N points. For any t with
+    radii[N] < t <= radii[N - 1], the first N points are therefore a maximal subset with pairwise
+    distances of at least t.
     """
 
     order: IntArray
@@ -72,8 +73,8 @@ def farthest_points(
     """Order the rows of `points` so that each is as far as possible from all before it.
 
     The order starts with the point farthest from the mean. Call a set t-separated if its points are
-    at least t apart. The t-separated set at the start of the order has at most as many points as
-    the largest t-separated subset, and at least as many as the largest 2 t-separated subset.
+    pairwise at least t apart. The longest t-separated start of the order has at most as many points
+    as the largest t-separated subset, and at least as many as the largest 2t-separated subset.
 
     Parameters
     ----------
@@ -82,14 +83,14 @@ def farthest_points(
     norm : callable
         Maps differences (b, m) to norms (b,).
     least : float
-        The order ends before the first point whose distance from the points listed is below this
-        number, or is 0.
+        The order ends before the first point whose distance from the points listed is 0, or is
+        below this number.
     most : int, optional
         Largest number of points listed.
     of_squares : callable, optional
-        If the norm is an increasing function of the squared Euclidean length, this function. If in
-        addition all coordinates are whole numbers, each point takes one matrix product, with the
-        same result.
+        If the norm is an increasing function of the squared Euclidean length, this function. If all
+        coordinates are whole numbers, too, each point takes only one product of a matrix with a
+        vector, with the same result.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def farthest_points(
     Raises
     ------
     ValueError
-        For no points, or points that are not finite.
+        If there are no points, or a point is not finite.
 
     Notes
     -----
@@ -138,9 +139,9 @@ def _is_whole(points: FloatArray) -> bool:
 
 
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
-    """A function of a row number: squared distances (N,) of all points from the point in this row.
+    """A function that maps a row number to the squared distances (N,) of all points from that row.
 
-    It takes one product of the points with a vector.
+    A call takes one product of the matrix of points with a vector.
     """
     largest = float(np.abs(points).max())
     if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:

@@ -15,8 +15,8 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
         E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k),
 
-    where w is the Gaussian width. The expected width of the image is exact:
-    E w(A S) = (mu_k / sqrt(k)) w(S).
+    where w is the Gaussian width. The expected width of the image has a closed form:
+    E w(A S) = (mu_k / sqrt(k)) w(S), where mu_k is the mean norm of a Gaussian vector in R^k.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
 
 def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
-    """Sign map A: R^m -> R^k with independent entries +1/sqrt(k) or -1/sqrt(k), each with 1/2.
+    """Sign map A: R^m -> R^k with independent entries, +1/sqrt(k) or -1/sqrt(k) equally likely.
 
     E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
-    constant in place of 6.5. The identity for the width of the image does not hold.
+    constant in place of 6.5. The closed form for the width of the image does not hold.
 
     Parameters
     ----------

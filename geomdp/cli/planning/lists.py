@@ -20,7 +20,9 @@ def mechanisms() -> None:
         f"{FITTED.prefix}NAME takes the attainable answers that fit best under the noise of NAME:"
     )
     print("the error is usually smaller still, but its proved bound is twice as large.")
-    print(f"{SHRUNK.prefix}NAME first moves answers towards those of uniform data: for few records.")
+    print(
+        f"{SHRUNK.prefix}NAME first moves answers towards those of uniform data: for few records."
+    )
     print(
         f"{AUTO} compares all but {FITTED.prefix}NAME without reading records; see `geomdp advise`."
     )

@@ -20,8 +20,8 @@ UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "I
 UNREADABLE = "42"
 #: What DuckDB writes before the colon of a message.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: Messages with a place: a line of a CSV file, or a line and a column of the query. DuckDB repeats a
-#: short line of the query, and marks the column by ^ in the line below.
+#: Messages with a place: a line of a CSV file, or a line and a column of the query. DuckDB repeats
+#: a short line of the query, and marks the column by ^ in the line below.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
 QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 

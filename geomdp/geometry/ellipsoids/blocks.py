@@ -10,7 +10,7 @@ from geomdp._validation import finite_array, positive
 from geomdp.bodies.arguments import check_all_above_0
 from geomdp.geometry.ellipsoids.least_trace import INFLATION
 
-#: Largest number of updates of the weights of profiles.
+#: Largest number of updates of the weights in `profile_ellipsoid`.
 MAX_UPDATES = 5000
 
 
@@ -20,16 +20,17 @@ def capped_ellipsoid(
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors bounded block by block.
 
     The vectors are all v = (v_1, ..., v_B), v_i in R^(r_i), with ||v_i||_2 <= delta_i and
-    ||v||_2 <= delta. Among the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain them, the
-    least trace, sum of r_i s_i, is t^2 with
+    ||v||_2 <= delta. Consider the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain these
+    vectors. Their least trace, sum of r_i s_i, is t^2 with
 
         t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2}.
 
-    It is attained at s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i), where lambda
-    makes the second constraint tight. Reason: at the maximum of the concave function, no direction
-    to a feasible u' has a positive derivative, so sum of u'_i sqrt(r_i / u_i) <= t for all u'. This
-    says that the ellipsoid of s contains the vectors. For small lambda it is the ball of radius
-    delta, and for large lambda the best ellipsoid around the product of balls.
+    The trace is t^2 for s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i), where lambda
+    makes the second constraint tight, or is large if that is impossible. Reason: at the maximum of
+    the concave function, no direction to a feasible u' has a positive derivative, so
+    sum of u'_i sqrt(r_i / u_i) <= t for all u'. This inequality says that the ellipsoid contains
+    the vectors. For small lambda the ellipsoid is the ball of radius delta, and for large lambda
+    the best ellipsoid around the product of balls.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def capped_ellipsoid(
 
     References
     ----------
-    Formula sheet JL-ELL, specialised to S constant on blocks.
+    Formula sheet JL-ELL, for a matrix S that is a multiple of I on each block.
     """
     caps = finite_array(diameters, "diameters", ndim=1)
     check_all_above_0(caps, "diameters")
@@ -70,17 +71,18 @@ def profile_ellipsoid(
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors of given profiles.
 
     The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most a row of
-    `profiles`, entry by entry. The least trace is t^2, where t is the maximum of sum of
-    sqrt(r_i u_i) over u in the convex hull of the rows. It is attained at s_i = t sqrt(u_i / r_i).
-    The weights of the rows are updated as in `least_trace_ellipsoid`. At the end s is rescaled, so
-    that the ellipsoid contains the vectors even if the tolerance was missed.
+    `profiles`, entry by entry. The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least
+    trace is t^2, where t is the maximum of sum of sqrt(r_i u_i) over u in the convex hull of the
+    rows; the trace is t^2 for s_i = t sqrt(u_i / r_i). The weights of the rows are updated as in
+    `least_trace_ellipsoid`. At the end s is rescaled, so that the ellipsoid contains the vectors
+    even if the tolerance was missed.
 
     Parameters
     ----------
     dimensions : (B,) array of int
-        r_i, at least 1 each.
+        The r_i, at least 1 each.
     profiles : (P, B) array
-        Squared lengths, at least 0. Every block has a positive one in some row.
+        Squared lengths, at least 0. Every column has an entry above 0.
     tolerance : float
         Relative duality gap at which to stop.
 
@@ -92,7 +94,7 @@ def profile_ellipsoid(
     Raises
     ------
     ValueError
-        For negative squared lengths, a block without a positive one, or shapes that do not fit.
+        For negative squared lengths, a column of zeros, or shapes that do not fit.
 
     Notes
     -----
@@ -100,7 +102,7 @@ def profile_ellipsoid(
 
     References
     ----------
-    Formula sheet JL-ELL, specialised to S constant on blocks.
+    Formula sheet JL-ELL, for a matrix S that is a multiple of I on each block.
     """
     rows = finite_array(profiles, "profiles", ndim=2)
     sizes = _sizes(dimensions, rows.shape[1])
@@ -132,7 +134,7 @@ def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
     """The lambda at which the sum of min(cap_i, lambda size_i) is `total`.
 
-    If the sum of the caps is at most `total`, the least lambda at which all caps are reached.
+    If the sum of the caps is at most `total`, return the least lambda that reaches all caps.
     """
     if caps.sum() <= total:
         return float((caps / sizes).max())

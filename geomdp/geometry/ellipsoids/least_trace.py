@@ -10,7 +10,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.geometry.ellipsoids.vector_sets import LongVectors, VectorSet
 
-#: The ellipsoid is enlarged by this share, so that it contains every vector in floating point, too
+#: The ellipsoid is enlarged by this share, so that it contains every vector despite rounding
 #: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
@@ -18,18 +18,20 @@ INFLATION = 1e-9
 MAX_SEARCHES = 60
 #: Largest number of multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
-#: Exponents of these updates. Exponent 2 never lowers the dual value. Larger ones, up to 16, are
-#: several times as fast; an update that lowers the dual value is undone.
+#: Exponents of these updates. Exponent 2 never lowers the dual value. Larger exponents are several
+#: times as fast, so the exponent grows by 1.3 after each update, up to 16. If an update with a
+#: larger exponent does not raise the dual value, it is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: Updates go on until the gap among the columns is this share of the gap that the search found.
+#: The updates end when the gap on the columns alone is this share of the gap that the search found.
 BALANCED_SHARE = 0.25
 #: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score is
 #: below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a smaller score
 #: lose weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: Up to this many long vectors per dimension become one column each. More of them become one column
-#: together. A set in general position touches the best ellipsoid in at most r (r + 1) / 2 vectors,
-#: in practice in a few per dimension; a set with symmetries touches it in whole orbits.
+#: If a search finds at most this many long vectors per dimension r, each becomes a column. More
+#: vectors become one column together. A set in general position touches the best ellipsoid in at
+#: most r (r + 1) / 2 vectors, in practice in a few per dimension. A set with symmetries touches the
+#: ellipsoid in all vectors of an orbit.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -61,9 +63,10 @@ class TraceEllipsoid:
 def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
     """Ellipsoid around `vectors` whose K-norm noise has the least second moment (JL-ELL).
 
-    Solves min {tr S : v^T S^-1 v <= 1 for all v in V} through its dual, the maximum over weights
-    p of t^2 with t = tr W^(1/2) and W = sum of p_v v v^T. Whatever p is, S = s t W^(1/2) with
-    s = max over V of v^T (t W^(1/2))^-1 v is feasible, and s - 1 is its relative duality gap.
+    For the set of vectors V, solves min {tr S : v^T S^-1 v <= 1 for all v in V} through the dual
+    problem: maximise t^2 over weights p, where t = tr W^(1/2) and W = sum of p_v v v^T. For every
+    p, the matrix S = s t W^(1/2) with s = max over V of v^T (t W^(1/2))^-1 v is feasible, and its
+    relative duality gap is s - 1.
 
     Parameters
     ----------
@@ -85,22 +88,23 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     Notes
     -----
-    Column generation: the weights are on few columns, and a search over V finds the vectors that
-    violate the current S most. If they are few, each becomes a column; if they are many (the orbit
-    of a symmetry), their uniform distribution becomes one column. The first column is the uniform
-    distribution on all of V, so W never loses rank.
+    Column generation: only some vectors or distributions of vectors, the columns, have weights. A
+    search over V finds the vectors that violate the current S most. If these vectors are few, each
+    becomes a column. If they are many (the orbit of a symmetry), their uniform distribution becomes
+    one column. The first column is the uniform distribution on V, so W never loses rank.
 
-    S is proportional to W^(1/2), so the semi-axes are fourth roots of the eigenvalues of W.
-    Eigenvalues below r times the machine precision of the largest are raised to it. Every semi-axis
-    then is above 1e-4 of the longest; the trace grows by about r^(3/2) 1e-8, which `gap` counts.
+    S is proportional to W^(1/2), so the semi-axes are proportional to the fourth roots of the
+    eigenvalues of W. Eigenvalues below r e times the largest, where e is the machine precision, are
+    raised to this value. Every semi-axis then is above 1e-4 times the longest. The trace grows by
+    about r^(3/2) 1e-8, and `gap` includes this growth.
 
-    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. As t is
-    a nuclear norm, it is convex in the square roots of p, and the update is power iteration for the
+    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. As a
+    nuclear norm, t is convex in the square roots of p, and the update is power iteration for the
     maximum of a convex function on the sphere: t never decreases. Exponents above 2 are faster. An
-    update with such an exponent is kept only if it does not decrease t.
+    update with a larger exponent is kept only if it increases t.
 
-    Cost: a search as stated by the set; at most 100 updates between two searches, each
-    O(a r^2 + r^3) for a columns.
+    Cost: at most 60 searches, whose cost the set states. Between two searches there are at most 100
+    updates at O(a r^2 + r^3) each, for a columns.
     """
     tolerance = positive(tolerance, "tolerance")
     columns = _Columns(vectors.mean())
@@ -113,7 +117,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
         long = vectors.longest(columns.whitening, columns.trace, limit)
         searches += 1
-    # The largest v^T (t W^(1/2))^-1 v over V. It can be below 1 by rounding or raised eigenvalues.
+    # The maximum of v^T (t W^(1/2))^-1 v over V. Rounding and raised eigenvalues can make it less
+    # than 1.
     scale = max(long.largest / columns.trace, 1.0)
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
     inflated = scale * (1 + INFLATION)
@@ -122,7 +127,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
 
 class _Columns:
-    """Weights on single vectors and on distributions of vectors, with W and its roots."""
+    """Weights p on vectors and on distributions of vectors, with W = sum of p_v v v^T and roots."""
 
     def __init__(self, bulk: FloatArray) -> None:
         self._vectors = np.empty((0, len(bulk)))
@@ -148,7 +153,7 @@ class _Columns:
         self.whitening = (axes * values**-0.25) @ axes.T
 
     def _scores(self) -> FloatArray:
-        """v^T (t W^(1/2))^-1 v of every column; for a distribution of vectors the mean of it."""
+        """v^T (t W^(1/2))^-1 v for every column; its mean, if the column is a distribution."""
         single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
         crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
@@ -181,7 +186,7 @@ class _Columns:
             self._decompose()
 
     def add(self, long: LongVectors) -> None:
-        """Add the vectors that a search found, each with the average weight of a column."""
+        """Add the vectors found, as columns or as one column, each with the average weight."""
         new = 1 if long.vectors is None else len(long.vectors)
         share = new / (new + len(self._weights))
         single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])

@@ -20,7 +20,7 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """Result of a search: the vectors v of a set whose ||root v||^2 is near the maximum.
+    """Result of `VectorSet.longest`: the vectors v of a set whose ||root v||^2 is near the maximum.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class LongVectors:
 def _threshold(level: float, largest: float) -> float:
     """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`.
 
-    Rounding can make `level` as large as `largest` or larger. The threshold then is just below
-    `largest`, so that the longest vectors still count.
+    Rounding can make `level` equal to `largest` or larger. The threshold then is just below
+    `largest`, so that the longest vectors still count as long.
     """
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
@@ -71,20 +71,20 @@ class VectorSet(abc.ABC):
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
         """The vectors v of V with ||root v||^2 at least (`level` + the maximum) / 2.
 
-        `root` is an array (r, r). The vectors are listed if there are at most `limit` of them. The
-        longest vectors always belong to them, also if `level` is above the maximum.
+        `root` is an array (r, r). The vectors are listed if there are at most `limit` of them. They
+        always include the longest vectors of V, even if `level` is above the maximum.
         """
 
 
 class Rows(VectorSet):
-    """The rows of an array. An ellipsoid around 0 that holds a vector also holds its negative."""
+    """The rows of an array. An ellipsoid around 0 that contains a row also contains its negative."""
 
     def mean(self) -> FloatArray:
         """Average of v v^T over the rows, (r, r)."""
         return np.asarray(self.points.T @ self.points / len(self.points))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """As `VectorSet.longest`; O(N r^2)."""
+        """The long rows, see `VectorSet.longest`. Cost: O(N r^2)."""
         squares = ((self.points @ root.T) ** 2).sum(axis=1)
         largest = float(squares.max())
         rows = self.points[squares >= _threshold(level, largest)]
@@ -105,9 +105,10 @@ class PairDifferences(VectorSet):
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """As `VectorSet.longest`; of v and -v one is listed.
+        """The long differences, see `VectorSet.longest`. Only one of v and -v is listed.
 
-        Two passes over all pairs, O(N^2 r) each, by blocks of rows: no array has N^2 entries.
+        Cost: two passes over all pairs, O(N^2 r) each. The passes take blocks of rows, so that no
+        array has N^2 entries.
         """
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
@@ -137,7 +138,7 @@ class PairDifferences(VectorSet):
 
 
 def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for each block of rows, the number of its first row and distances^2 to all rows."""
+    """Yield, for each block, the number of its first row and its squared distances to all rows."""
     squares = np.einsum("nr,nr->n", points, points)
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)

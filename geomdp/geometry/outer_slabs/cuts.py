@@ -1,4 +1,8 @@
-"""A pool of candidate slabs, and the choice of slabs that together cut off the most points."""
+"""A pool of candidate slabs, and a greedy choice of slabs that together cut off many points.
+
+The points are *states* of Markov chains that run in the present outer body. A slab cuts off a state
+if the state is outside of the slab.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,8 @@ class CutPool:
     def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
         """Remove up to `count` candidates that together cut off many of `states` (s, r).
 
-        The choice is greedy: each candidate cuts off the most states among those that the earlier
-        ones did not cut off. Returns the candidates (k, r) and the share of states that they cut
+        The choice is greedy: each step takes the candidate that cuts off the most states which no
+        earlier choice cuts off. Returns the candidates (k, r) and the share of states that they cut
         off together. A candidate that would cut off no further state stays in the pool.
         """
         if len(self._normals) == 0:
@@ -62,8 +66,8 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
     """At most `count` columns of `outside` (s, k), chosen greedily to cover many rows.
 
     A column covers the rows in which it is True. Returns the column numbers and the number of rows
-    covered, which is at least 1 - 1/e of the largest number that as many columns can cover
-    (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
+    covered, which is at least (1 - 1/e) times the largest number that the same number of columns
+    can cover (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []
@@ -81,10 +85,10 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
 
 
 def _keys(normals: FloatArray) -> list[bytes]:
-    """One key per slab: its normal divided by its entry of largest modulus, and rounded."""
+    """One key per slab: the normal, divided by its entry of largest absolute value, and rounded."""
     largest = np.abs(normals).argmax(axis=1)
-    # If several entries have nearly the largest modulus, rounding would decide by which of them the
-    # normal is divided, and so the sign. Therefore divide by the first of them.
+    # If several entries have nearly the largest absolute value, rounding errors would decide which
+    # of them is the divisor, and with it the sign of the key. So divide by the first of them.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)

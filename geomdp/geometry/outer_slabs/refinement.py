@@ -1,11 +1,12 @@
 """Outer slab bodies: K-norm noise from a support function alone (X-OUT).
 
 For any directions z_1..z_F that span the space of a symmetric body K, the slab body
-{y : |<z_j, y>| <= h_K(z_j)} contains K. Its K-norm noise is therefore as private as that of K, but
-has a larger E ||U||^2. Slabs are added in rounds (`search`). In each round, Markov chains run in
-the present slab body. For points on the boundary of this body, directions are found in which the
-points lie outside of K (`separation`). The directions that together cut off the most states of the
-chains become new slabs.
+{y : |<z_j, y>| <= h_K(z_j)} contains K, where h_K is the support function of K. K-norm noise of the
+slab body is therefore as private as K-norm noise of K, but its error is larger: the error grows
+with E ||U||^2, where U is uniform on the body. Slabs are added in rounds (`search`). In each round,
+Markov chains run in the present slab body. For points on the boundary of this body, directions are
+found in which the points lie outside of K (`separation`). The directions that together cut off the
+most states of the chains become new slabs.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
 #: Default budget. Measured on 2-way tables of 10 binary columns (dimension 55): the error falls by
-#: 32% from the first 55 slabs to 1100 slabs. It falls by another 6% to 2000 slabs, which take twice
-#: the time.
+#: 32% from the first 55 slabs to 1100 slabs, and by another 6% from 1100 to 2000 slabs, which take
+#: twice the time.
 SLABS_PER_DIMENSION = 20
-#: Draws per chain for the final estimate of E ||U||^2. Values of ||U||^2 that are one sweep apart
-#: are nearly independent.
+#: Draws per chain for the final estimate of E ||U||^2, one sweep apart. A sweep moves every
+#: coordinate once. Values of ||U||^2 that are one sweep apart are nearly independent.
 MOMENT_DRAWS = 32
 
 
@@ -43,9 +44,9 @@ class SlabRefinement:
     slabs : SlabBody
         The slab body in coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h_K(z).
     basis : (m, r) array
-        Orthonormal basis of the span of K. A point y of `slabs` stands for basis @ y.
+        Orthonormal basis of the span of K. A point y of `slabs` represents basis @ y.
     sampler : ChainSampler
-        A sampler for `body`, with its burn-in measured.
+        A sampler for `body`, whose burn-in was measured.
     second_moment : Estimate
         E ||U||_2^2 for U uniform on the slab body, from independent chains.
     history : tuple of RefinementRound
@@ -105,8 +106,8 @@ def refine_slabs(
         which are the `directions` and their completion. By default 20 times the dimension of K, or
         the number of slabs at the start if that is larger.
     directions : (k, m) array, optional
-        Directions to start from, such as the bases of a workload's blocks. If they do not span the
-        span of K, an orthonormal basis of the rest is added.
+        Directions to start from, such as the bases of a workload's blocks. If their projections do
+        not span the span of K, an orthonormal basis of the remaining dimensions is added.
     symmetry : callable, optional
         Maps directions (b, m) to their images (b, m) under a random orthogonal map that carries K
         onto itself; see `workloads.random_symmetry`. Images of each direction found become
@@ -125,17 +126,17 @@ def refine_slabs(
     Raises
     ------
     ValueError
-        If `body` is not known to be symmetric or is a single point, if it has no width along one of
-        the `directions`, or if a number is out of range.
+        If `body` is not known to be symmetric or is a single point, if the width of `body` along
+        one of the `directions` is 0, or if a number is out of range.
     MissingOracle
         If `body` has no support function.
 
     Notes
     -----
-    There are about F / r rounds. There are fewer if E ||U||^2 falls by less than 0.2% over 10
-    rounds, because the search then stops. Each round looks for directions that separate 2 r points
-    (r / 5 points if a symmetry is given) from K, computes one support value for every direction
-    found, and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
+    In dimension r there are about F / r rounds, or fewer: the search stops if E ||U||^2 falls by
+    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points (r / 5
+    points if a symmetry is given) from K, computes one support value for every direction found, and
+    makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
 
     Examples
     --------

@@ -22,8 +22,8 @@ from geomdp.workloads.structure.symmetries import RandomSymmetry
 INFLATION = 1 + 1e-9
 #: Number of chains that move together.
 CHAINS = 256
-#: Number of states kept of each chain per round, one sweep apart. Directions are scored on all
-#: states of all chains.
+#: Number of states kept of each chain per round, one sweep apart. A sweep moves every coordinate
+#: once. Directions are scored on all states of all chains.
 SNAPSHOTS = 8
 #: Number of sweeps before the first state is kept. The chains need them because they were moved
 #: into a smaller body.
@@ -32,14 +32,14 @@ SETTLING = 4
 #: rounds, and a full budget takes about `SLABS_PER_DIMENSION` rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: For each slab to be added, directions are sought from this many points. Only the better half of
-#: the facets found is then added: on the measured workloads, a budget spent on all facets found
-#: cuts off less.
+#: the directions found becomes slabs: on the measured workloads, the same budget spent on all
+#: directions found cuts off less.
 POINTS_PER_SLAB = 2
 #: If a symmetry is given: the number of random images of each direction, and the number of slabs
 #: added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: The search stops if the mean of E ||U||^2 over this many rounds is more than 1 - `TOLERANCE`
-#: times the mean over as many rounds before them.
+#: The search stops if the mean of E ||U||^2 over the last `WINDOW` rounds is more than
+#: (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before them.
 WINDOW, TOLERANCE = 10, 0.002
 #: The search stops after this many rounds in which no candidate cut off any state.
 IDLE_ROUNDS = 3
@@ -107,7 +107,7 @@ class SlabSearch:
             idle = 0 if len(taken) else idle + 1
 
     def _add(self, normals: FloatArray) -> None:
-        """Add slabs, and pull the chains into the smaller body."""
+        """Add slabs, and scale the points of the chains into the smaller body."""
         self._normals = np.vstack([self._normals, normals])
         reach = np.abs(self._points @ self._normals.T).max(axis=1)
         self._points = self._points / np.maximum(1.0, reach)[:, None]
@@ -125,10 +125,10 @@ class SlabSearch:
         return np.asarray(directions[usable] / heights[usable, None])
 
     def _mix(self, cut: float) -> None:
-        """Run the chains in the present slab body and record the round.
+        """Run the chains in the present slab body and record the round with its `cut`.
 
-        They move in coordinates in which the states of the last round have covariance I, because
-        they mix fastest there.
+        The chains move in coordinates in which the states of the last round have covariance I,
+        because chains mix fastest in these coordinates.
         """
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
@@ -159,16 +159,16 @@ class SlabSearch:
     def _probes(self, count: int) -> FloatArray:
         """Points (count, r) where random rays from 0 leave the slab body.
 
-        The rays are Gaussian with the covariance of the states. The states themselves would be
-        worse directions of rays: in early rounds most of them are near corners of the first few
-        slabs.
+        The directions of the rays are Gaussian with the covariance of the states. Rays through the
+        states themselves would be worse, because in early rounds most states are near corners of
+        the body of the first few slabs.
         """
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root
         return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
 
     def _stalled(self) -> bool:
-        """Whether E ||U||^2 has fallen by less than `TOLERANCE` over the last rounds."""
+        """Whether E ||U||^2 has fallen by a share below `TOLERANCE` between two windows."""
         moments = [entry.second_moment for entry in self.history]
         if len(moments) < 2 * WINDOW:
             return False
