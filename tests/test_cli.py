@@ -530,7 +530,7 @@ def test_advice_is_explained(run: Run) -> None:
     assert result.code == 0
     assert len(result.out.splitlines()) <= 12
     words = " ".join(result.out.split())
-    for part in ("best", "of 200 records", "half of it with", "next best", "--verbose"):
+    for part in ("best", "of 200 records", "half of rmse with", "next best", "--verbose"):
         assert part in words
     assert "left out" not in words
     result = run("advise", "--schema", "schema.json", *query, "--verbose")

@@ -51,7 +51,7 @@ MAX_CUT = 5
 
 @dataclass(frozen=True)
 class VolumeRadius:
-    """vr_i(K), the largest volume radius of a projection on i dimensions, from below and above.
+    """Bounds on vr_i(K), the largest volume radius of a projection of K on i dimensions.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def urysohn(width: float, dimension: int) -> float:
 
 
 def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...]:
-    """vr_1(K), ..., vr_r(K) of a symmetric body of dimension r, from below and above.
+    """Lower and upper bounds on vr_1(K), ..., vr_r(K) for a symmetric body K of dimension r.
 
     The lower bound is the best of
 
@@ -213,8 +213,8 @@ def volume_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare the bound with an
-        upper bound for data sets of n records, which is about other mechanisms.
+        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Upper bounds for data sets of n
+        records are about other mechanisms: do not compare this bound with them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The folder of cached arrays. Each array is one npz file; the least recently used go first."""
+"""The folder of cached arrays, one npz file each. The least recently used is deleted first."""
 
 from __future__ import annotations
 

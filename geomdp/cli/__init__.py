@@ -11,7 +11,7 @@ def main() -> NoReturn:
     """Run the command line with the arguments in ``sys.argv``, then exit.
 
     The exit code is 0, or 2 after bad input, which prints one line for each error on standard
-    error. `audit` and `check-bound` exit with 1 if they refute a claim or reject a certificate.
+    error. `audit` exits with 1 if it refutes a claim, and `check-bound` if it rejects a bound.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def planned_task(question: Question, sample: str | None, schema: Path | None) ->
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Client | None]:
-    """While a command runs, a client of the cluster of --scheduler; None without --scheduler."""
+    """Yield a client of the cluster that --scheduler names, or None without --scheduler."""
     if scheduler is None:
         yield None
         return

@@ -101,7 +101,7 @@ class Payment:
 
     @contextmanager
     def opened(self, adjacency: Adjacency) -> Iterator[Ledger | None]:
-        """The ledger while a command runs; None without --ledger."""
+        """Yield the ledger, which is open in the context, or None without --ledger."""
         if self.path is None:
             yield None
             return

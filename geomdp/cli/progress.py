@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PATIENCE = 0.5
 #: The parent of all loggers of the library. Its messages name steps and never quote a record.
 STEPS = logging.getLogger("geomdp")
-#: Logger of one message per process: that functions are being compiled, which takes a while.
+#: Logger of one message per process, which says that functions are being compiled.
 COMPILATION = STEPS.getChild("compilation")
 FORMAT = "%(asctime)s %(name)s: %(message)s"
 

@@ -268,7 +268,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text that represents a value in comparisons. A whole number of any type has no point."""
+    """The text that represents a value in comparisons; for a whole number of any type, digits."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):

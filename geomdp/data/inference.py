@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INFERENCE_WARNING = (
-    "This schema was read off the records: its categories and bin edges depend on them, so no "
-    "privacy guarantee covers it or anything computed with it. Replace them by categories and "
-    "edges that you know from public sources before you release anything."
+    "This schema was read off the records: its categories and bin edges depend on the records, so "
+    "no privacy guarantee covers the schema or anything computed with it. Before you release "
+    "anything, replace the categories and edges by ones that you know from public sources."
 )
 
 
@@ -99,9 +99,9 @@ def infer_schema(
     Raises
     ------
     ValueError
-        The errors of `read_chunks` and `files_at`; and if there are no rows, a value is missing, or
-        a column has more than `max_categories` distinct values that are not all finite numbers. The
-        error names the file, row and column if it is about one, but never a value.
+        For the reasons given at `read_chunks` and `files_at`; and if there are no rows, a value is
+        missing, or a column has more than `max_categories` distinct values that are not all finite
+        numbers. An error about a value names its file, row and column, but never the value.
 
     Examples
     --------

@@ -127,7 +127,7 @@ def _malformed_csv(path: Path, part: str) -> Iterator[None]:
 
     try:
         yield
-    except pd.errors.ParserError as error:  # its message has line numbers and counts of fields
+    except pd.errors.ParserError as error:  # its message has numbers of lines and fields only
         raise ValueError(f"{path}: {part} cannot be read: {str(error).strip()}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: {part} cannot be read: it is not utf-8") from error
@@ -160,7 +160,7 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def _plain_header(path: Path) -> list[str] | None:
-    """The names in a header of ASCII letters without commas or quotation marks inside names.
+    """The names in a header of ASCII characters without commas or quotation marks inside names.
 
     A name may be in quotation marks. The result is None for any other header: pandas then reads it,
     or says what is wrong.
@@ -212,7 +212,7 @@ def _parquet_header(path: Path) -> list[str]:
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
     except OSError as error:
-        if error.errno is not None:  # an error of the system, not of Arrow about the content
+        if error.errno is not None:  # raised by the system, not by Arrow for damaged content
             raise
         raise ValueError(f"{path}: the Parquet file is damaged: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Single-element packings from separated sets of answer vectors (JL-L7)."""
+"""Packings of data sets of one record each, from separated sets of answer vectors (JL-L7)."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ set. A *shape* states how the bound depends on all parameters, but its theorem d
 absolute constant C, which the caller gives as `constant`. There are k queries, N elements in the
 universe and n records. Sample sizes are real numbers: with at least that many records the error is
 at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
-per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if the
-docstring says nothing else. A mechanism's `predicted_rmse` is mostly smaller: it fits the workload.
+per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if nothing
+else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def jl_mechanism_rows(
 def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
-    It holds for ball noise on `queries` k with values in [-1, 1], because their answers for two
-    records differ by at most 2 sqrt k in Euclidean norm.
+    The bound holds for ball noise on k = `queries` with values in [-1, 1], because the answers for
+    two records differ by at most 2 sqrt k in Euclidean norm.
 
     Source: Nikolov 2022, Lemma 15; JL-L15.
 
@@ -228,7 +228,7 @@ def small_db(queries: int, size: int, *, epsilon: float, alpha: float, constant:
 def older_projection(
     queries: int, size: int, *, epsilon: float, alpha: float, constant: float
 ) -> float:
-    """Shape of the older pure projection bound: C (ln k)^2 (ln N)^(3/2) / (alpha^2 eps).
+    """Shape of the older bound for projection: C (ln k)^2 (ln N)^(3/2) / (alpha^2 eps).
 
     Source: Nikolov-Talwar-Zhang 2016, as listed by Nikolov-Ullman 2021; JL-T1.
 
@@ -300,10 +300,10 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
 
 
 def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float:
-    """Explicit Theorem 23, in root mean square: sqrt(d / (d - 1)) `second_moment_error`.
+    """Explicit Theorem 23, in root mean square: sqrt(d / (d - 1)) times `second_moment_error`.
 
-    It holds for all conjunctions of two of d attributes, which are computed from the second moments
-    of x / sqrt d.
+    The queries are all conjunctions of two of d attributes. Their answers are computed from the
+    second moments of x / sqrt d.
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
 
@@ -320,7 +320,7 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `two_way_marginals_error` <= alpha, in root mean square.
 
-    It is `second_moments` at accuracy alpha sqrt((d - 1) / d).
+    It is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes.
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
 

@@ -1,4 +1,4 @@
-"""The accuracy theorem of the summary for smooth queries. Its constant is an argument."""
+"""The accuracy theorem of the summary for smooth queries, with its constant as an argument."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     Returns
     -------
     float
-        Bound on |answer - q_f(D)|, in the units of the queries.
+        Bound on |answer - true answer|, in the units of the queries.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The command `ask`: adaptive questions about a table, answered one by one within one budget.
 
 A run is one process. Its noise is never written to a file, so no later process can continue the
-run. If a run is killed, a new run spends its privacy parameters from the budget again.
+run. If a run is killed, a new run is charged to the budget again.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def answer_all(
 def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
     from geomdp.mechanisms import OnlineConstruction
 
-    # Whole numbers below 2^53 add up exactly, so a share of all records is at most 1.
+    # Whole numbers below 2^53 are added without rounding, so no share of the records is above 1.
     count = query.total(histogram)
     if isinstance(mechanism, OnlineConstruction):
         return mechanism.ask_truth(query, count / n)

@@ -140,7 +140,7 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
     rows = [
         ("best", f"{applies.mechanism.iloc[0]}, of {len(applies)} mechanisms that apply"),
         ("rmse", said),
-        ("half of it", "no number of records found" if half is None else f"with {half} records"),
+        ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", str(best.guarantee)),
     ]
     if len(applies) > 1:

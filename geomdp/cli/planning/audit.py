@@ -48,7 +48,7 @@ PILOT = 32
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
     "scikit-learn is not installed, so only linear events are tried for noise of unknown density; "
-    'to try more: pip install "geomdp[audit]"'
+    'to try more events: pip install "geomdp[audit]"'
 )
 
 AuditedOption: TypeAlias = Annotated[
@@ -229,7 +229,7 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
 
 
 def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or that it is left out: drawing its outputs takes over `MOST_SECONDS`."""
+    """The mechanism, or the reason to leave it out if its outputs take over `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism

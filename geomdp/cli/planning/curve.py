@@ -44,8 +44,8 @@ PER_DECADE = 4
 #: Largest number of records of a curve, because measuring an error draws that many records.
 MOST_RECORDS = 10**7
 NOT_PRIVATE = (
-    "measured errors depend on the records, and no noise protects them: do not publish the files "
-    "unless the records are public"
+    "measured errors depend on the records, and no noise protects the records: do not publish the "
+    "files unless the records are public"
 )
 
 MeasuredArgument: TypeAlias = Annotated[
@@ -192,7 +192,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records, and its mechanism: a star in the figure."""
+    """The least predicted error with n records and its mechanism; the figure marks it by a star."""
     from geomdp.plotting.error_curves import least_predicted
 
     best = least_predicted(table, n)

@@ -74,7 +74,7 @@ def read_queries(path: Path) -> list[NamedQuery]:
 
 def _named(description: object, position: int) -> NamedQuery:
     if not isinstance(description, dict):
-        return NamedQuery("", query_from_dict(description))  # raises ValueError: not an object
+        return NamedQuery("", query_from_dict(description))  # raises ValueError for a non-object
     parameters = {key: value for key, value in description.items() if key != "name"}
     query = query_from_dict(parameters)
     name = description.get("name", f"{type(query).__name__} {position}")

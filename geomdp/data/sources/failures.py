@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of DuckDB errors that are raised before any record is read. Their messages contain nothing
-#: but names from the query.
+#: Kinds of DuckDB errors that are raised before any record is read. Their messages quote only what
+#: the query contains.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
 #: Class of SQLSTATE codes of PostgreSQL for queries that cannot run: errors of syntax and unknown
 #: names.

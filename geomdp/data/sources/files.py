@@ -207,11 +207,11 @@ def is_plain_csv(path: Path) -> bool:
             if not _is_plain(text):
                 return False
             last = text[-2:]
-    return last[-1] != COMMA
+    return last[-1] != COMMA  # an empty last field in a line without a line break
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block has none of the three cases. `text` is the block after two earlier bytes."""
+    """Whether a block has none of the three cases. `text` is the block after 2 earlier bytes."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

@@ -46,7 +46,7 @@ class Frame(Source):
         """The frame as a DuckDB relation, by way of Arrow.
 
         None if the frame has only one chunk, for which DuckDB is not faster, or if Arrow cannot
-        hold the values of a column unchanged, for instance because it mixes types.
+        hold the values of a column unchanged, for instance because the column mixes types.
         """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:

@@ -127,7 +127,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
 
 class _Columns:
-    """Weights p on vectors and on distributions of vectors, with W = sum of p_v v v^T and roots."""
+    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W."""
 
     def __init__(self, bulk: FloatArray) -> None:
         self._vectors = np.empty((0, len(bulk)))

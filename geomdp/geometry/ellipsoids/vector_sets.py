@@ -27,7 +27,7 @@ class LongVectors:
     largest : float
         Maximum of ||root v||^2 over the set.
     vectors : (a, r) array or None
-        The long vectors; None if there are more than the search was allowed to list.
+        The long vectors; None if there are more than `limit`.
     mean : (r, r) array
         Average of v v^T over the long vectors.
     """
@@ -77,7 +77,7 @@ class VectorSet(abc.ABC):
 
 
 class Rows(VectorSet):
-    """The rows of an array. An ellipsoid around 0 that contains a row also contains its negative."""
+    """The rows v of an array. An ellipsoid around 0 that contains v also contains -v."""
 
     def mean(self) -> FloatArray:
         """Average of v v^T over the rows, (r, r)."""

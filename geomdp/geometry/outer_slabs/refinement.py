@@ -26,9 +26,9 @@ from geomdp.geometry.sampling.chains import chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
-#: Default budget. Measured on 2-way tables of 10 binary columns (dimension 55): the error falls by
-#: 32% from the first 55 slabs to 1100 slabs, and by another 6% from 1100 to 2000 slabs, which take
-#: twice the time.
+#: Default number of slabs per dimension. Measured on 2-way tables of 10 binary columns (dimension
+#: 55): the error falls by 32% from the first 55 slabs to 1100 slabs, and by another 6% from 1100 to
+#: 2000 slabs, which take twice the time.
 SLABS_PER_DIMENSION = 20
 #: Draws per chain for the final estimate of E ||U||^2, one sweep apart. A sweep moves every
 #: coordinate once. Values of ||U||^2 that are one sweep apart are nearly independent.
@@ -109,9 +109,9 @@ def refine_slabs(
         Directions to start from, such as the bases of a workload's blocks. If their projections do
         not span the span of K, an orthonormal basis of the remaining dimensions is added.
     symmetry : callable, optional
-        Maps directions (b, m) to their images (b, m) under a random orthogonal map that carries K
-        onto itself; see `workloads.random_symmetry`. Images of each direction found become
-        candidates too. A map that is no symmetry wastes time but makes no slab invalid.
+        Maps directions (b, m) to their images (b, m) under a random orthogonal map of K onto
+        itself; see `workloads.random_symmetry`. Images of each direction found become candidates,
+        too. A map that is no symmetry wastes time but makes no slab invalid.
     accuracy : float
         Relative error of the support function of `body`, at least 0 and below 1. It is 0 for closed
         forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
