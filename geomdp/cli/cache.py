@@ -1,7 +1,7 @@
 """The command `cache`: the folder that stores public set-ups, and its size.
 
 A set-up is what a mechanism computes before it is used, for instance an optimal ellipsoid. It
-depends on the workload and the privacy parameters, never on records.
+depends on public inputs alone, never on records.
 """
 
 from __future__ import annotations
