@@ -96,7 +96,7 @@ class Payment:
         if self.path is not None and not provable:
             raise ValueError(
                 "--ledger excludes --seed, --infer-schema and --allow-heuristic, because a release "
-                "with one of them has no proved privacy cost"
+                "with one of them has no proved cost"
             )
 
     @contextmanager
