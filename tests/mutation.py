@@ -3,12 +3,17 @@
 mutmut changes the code of the package in a copy of the repository, a little each time (a sign, a
 number, a comparison, an argument), and runs the tests of the package that reach the change. A
 change that no test notices survives. The table at the end counts them by file, and every survivor
-is printed as a diff: it is either a test that is missing, or a change that makes no difference.
+is printed: either a test is missing, or the change makes no difference.
 
 A package has thousands of mutants, and a survivor costs every test that reaches it, so a run over
 all of them takes hours. ``--sample 100`` runs 100 mutants drawn at random by a fixed seed: the
 share that is killed among them estimates the share among all, and the table holds the 95% interval
 of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
+
+A change of the words of an error message alone is not drawn. Some other changes make no difference
+that a test should see: a wider margin of a proof, capital letters in SQL.
+``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They are
+counted apart, and the share leaves them out.
 
 Needs the extra `mutation`. A run can be stopped and continued with ``--folder``. mutmut leaves out
 decorated functions, so properties.
@@ -17,21 +22,26 @@ decorated functions, so properties.
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from scipy import stats
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "paper_figures" / "mutation.csv"
+#: Function, removed line, added line and reason of changes that make no difference.
+HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
 #: Seed of the draw of a sample, so that a second run draws the same mutants.
 SEED = 20261122
 #: Folders of tests by the package of geomdp whose mutants they are to kill.
@@ -43,6 +53,8 @@ TESTS = {
 }
 #: Tests that start processes, which run code of their own, and those that time it.
 LEFT_OUT = "not process and not kill and not forked and not fast and not speed"
+#: Functions that raise an error with a message: the number of arguments before the message.
+REQUIREMENTS = {"require": 1, "require_close": 2}
 #: What an exit code of a worker of mutmut means.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
@@ -76,6 +88,13 @@ def mutmut(folder: Path, *arguments: str) -> None:
     subprocess.run(command, cwd=folder, env=environment, check=False)
 
 
+def shown(folder: Path, name: str) -> str:
+    """The change that a mutant makes, as a diff."""
+    command = [sys.executable, "-m", "mutmut", "show", name]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
 def outcomes(folder: Path) -> dict[str, dict[str, str]]:
     """What happened to each mutant, by the file of the package and the mutant's name."""
     found = {}
@@ -88,26 +107,93 @@ def outcomes(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
+class _WithoutWords(ast.NodeTransformer):
+    """Takes the messages of errors out of a syntax tree."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        """Leave the type of the error alone."""
+        if isinstance(node.exc, ast.Call):
+            node.exc = node.exc.func
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Leave the conditions of `require` and its like, and no names of arguments."""
+        self.generic_visit(node)
+        kept = REQUIREMENTS.get(ast.unparse(node.func), len(node.args))
+        node.args = node.args[:kept]
+        node.keywords = [word for word in node.keywords if word.arg != "name"]
+        return node
+
+
+def changes_of_words(module: Path) -> set[str]:
+    """The mutants of a module, in mutmut's copy, that change the words of a message alone."""
+    functions = {
+        node.name: node
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
+    }
+    trees = {}
+    for name, node in functions.items():
+        node.name = ""
+        trees[name] = ast.dump(_WithoutWords().visit(node))
+    return {
+        name
+        for name, tree in trees.items()
+        if tree == trees[name.rpartition("_")[0] + "_orig"] and not name.endswith("_orig")
+    }
+
+
 def drawn(folder: Path, size: int) -> list[str]:
-    """Names of `size` mutants drawn without replacement from all mutants of the package."""
+    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
     # mutmut has no command that only makes mutants; it makes them before it looks for this name.
     mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+    words = set()
+    for path in (folder / "mutants").rglob("*.py.meta"):
+        if json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]:
+            words |= changes_of_words(path.with_suffix(""))
     names = sorted(name for by_name in outcomes(folder).values() for name in by_name)
+    names = [name for name in names if name.rpartition(".")[2] not in words]
     return random.Random(SEED).sample(names, min(size, len(names)))
+
+
+def survivors(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Name, function, removed lines and added lines of each mutant that no test noticed."""
+    for by_name in outcomes(folder).values():
+        for name, what in by_name.items():
+            if what in ("survived", "no test"):
+                lines = shown(folder, name).splitlines()
+                removed, added = (changed_lines(lines, sign) for sign in "-+")
+                yield name, name.rpartition("__mutmut_")[0], removed, added
+
+
+def changed_lines(diff: list[str], sign: str) -> str:
+    """The lines of a diff that begin with `sign`, without its two lines of file names."""
+    return " ".join(line[1:].strip() for line in diff if re.match(rf"[{sign}](?![{sign}])", line))
+
+
+def harmless() -> dict[tuple[str, str, str], str]:
+    """The reason why a change makes no difference, by function, removed and added lines."""
+    with HARMLESS.open(encoding="utf-8", newline="") as file:
+        return {
+            (r["function"], r["removed"], r["added"]): r["reason"] for r in csv.DictReader(file)
+        }
 
 
 def row(package: str, folder: Path) -> dict[str, object]:
     """Counts of outcomes, and the killed share with its interval; a time-out counts as killed."""
     counts = Counter(what for by_name in outcomes(folder).values() for what in by_name.values())
+    known = harmless()
+    excused = sum(tuple(change) in known for _, *change in survivors(folder))
     run = counts.total() - counts["not run"] - counts["skipped"]
     killed = counts["killed"] + counts["timed out"]
-    interval = stats.binomtest(killed, run).proportion_ci(0.95, method="exact")
+    interval = stats.binomtest(killed, run - excused).proportion_ci(0.95, method="exact")
     return {
         "package": package,
         "mutants": counts.total(),
         "run": run,
         **{name: counts[name] for name in ("killed", "timed out", "survived", "no test")},
-        "killed share": round(killed / run, 3),
+        "harmless": excused,
+        "killed share": round(killed / (run - excused), 3),
         "low": round(interval.low, 3),
         "high": round(interval.high, 3),
     }
@@ -132,10 +218,10 @@ def report(folder: Path) -> None:
         counts = Counter(by_name.values())
         if counts.total() > counts["not run"]:
             print(f"{name:28}", dict(counts))
-    for by_name in found.values():
-        for name, what in by_name.items():
-            if what == "survived":
-                mutmut(folder, "show", name)
+    known = harmless()
+    for name, function, removed, added in survivors(folder):
+        reason = known.get((function, removed, added), "UNEXPLAINED")
+        print(f"{name}: {reason}\n  - {removed}\n  + {added}")
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,11 @@ from geomdp.privacy import (
     Guarantee,
     Heuristic,
     PureDP,
+    pure_to_zcdp,
+    shortcut_step_epsilon,
 )
+from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 
 BAD = [0.0, -1.0, math.nan, math.inf, -math.inf]
 
@@ -99,3 +104,36 @@ def test_the_record_is_json():
     assert record["adjacency"] == "replace-one"
     assert record["sampler"] == "exact"
     assert record["seeded"] is False
+
+
+def test_a_seeded_record_does_not_say_that_noise_is_correctly_rounded():
+    rounded = Guarantee(
+        PureDP(1.0), Adjacency.REPLACE_ONE, Exact(), arithmetic=rounded_arithmetic(8)
+    )
+    assert rounded.as_seeded().arithmetic == FLOAT64_CAVEAT
+
+
+@pytest.mark.parametrize(
+    ("slack", "enlarged"), [(0.0, ""), (1e-6, ", made larger by a proved slack of 1e-06")]
+)
+def test_words_of_correctly_rounded_noise(slack, enlarged):
+    assert rounded_arithmetic(8, slack) == (
+        f"noise correctly rounded to multiples of 2^-8{enlarged}; random bits from the "
+        "operating system"
+    )
+
+
+def test_the_short_text_says_whether_a_release_was_seeded():
+    guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact())
+    assert repr(guarantee) == "Guarantee(1-DP, replace-one, exact sampler)"
+    assert repr(guarantee.as_seeded()) == "Guarantee(1-DP, replace-one, exact sampler, seeded)"
+
+
+def test_errors_name_the_argument_and_what_is_allowed():
+    with pytest.raises(ValueError, match=r"^privacy must be"):
+        pure_to_zcdp(ZCDP(1.0))
+    with pytest.raises(ValueError, match=r"^total must be"):
+        shortcut_step_epsilon(PureDP(1.0), 3)
+    members = re.escape("Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE")
+    with pytest.raises(ValueError, match=f"^adjacency must be one of {members}, got 'either'"):
+        checked_adjacency("either")

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ from geomdp.privacy import (
     Spend,
     zcdp_to_approx,
 )
+from geomdp.privacy.ledger_file import WAIT, _connect
 
 
 def claim(privacy: Privacy, sampler: SamplerStatus | None = None) -> Guarantee:
@@ -259,7 +261,8 @@ def test_a_forked_child_cannot_spend(
     with Ledger(PureDP(1.0), path=None if in_memory else tmp_path / "own.ledger") as ledger:
         with monkeypatch.context() as patched:
             patched.setattr(os, "getpid", lambda: 0)
-            with pytest.raises(RuntimeError, match="forked this one"):
+            name = "^a ledger in memory" if in_memory else "own.ledger"
+            with pytest.raises(RuntimeError, match=f"{name} belongs to the process that forked"):
                 ledger.spend(claim(PureDP(0.1)), "by a child")
         assert ledger.spends() == []
 
@@ -398,3 +401,11 @@ def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
         (spend,) = again.spends()
         assert spend.time.startswith("20")
     assert Ledger(ZCDP(0.5)).left() == {"rho": 0.5}
+
+
+def test_writers_wait_for_each_other_and_spends_survive_a_power_cut(tmp_path):
+    """SQLite's own defaults are 5 seconds of waiting, and no sync of the folder after a commit."""
+    Ledger(PureDP(1.0), path=tmp_path / "a.ledger").close()
+    with closing(_connect(tmp_path / "a.ledger")) as connection:
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (1000 * WAIT,)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA

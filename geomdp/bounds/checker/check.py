@@ -251,7 +251,7 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
     require(
         first == start * size and start <= copies, f"first is not a multiple of {size} in range"
     )
-    gapless = size == 1 or start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
+    gapless = start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
     require(gapless, f"not all numbers of records from {first} on are excluded")
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
     require(start == 1 or not (earlier or size == 1), f"first could be below {first}")

@@ -1,0 +1,122 @@
+"""Single checks of the checker, at the edge of what they accept."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import pytest
+
+from geomdp.bounds import CertificateRejected
+from geomdp.bounds.checker.check import _check_range
+from geomdp.bounds.checker.codes import _is_prime, generators_of
+from geomdp.bounds.checker.lines import _lengths, _risks
+from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.marginals import _marginals_subject
+from geomdp.bounds.checker.reading import MAX_DEPTH, _depth_is_limited
+from geomdp.bounds.checker.values import Part, Work
+
+
+def part(work: int = 10**9, **values: Any) -> Part:
+    return Part(values, Work(work))
+
+
+# --- numbers of records -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rho", "first", "last"), [(1.0, 1, 5), (1.5, 1, 7)])
+def test_one_record_excludes_all_numbers_from_one_on(rho: float, first: int, last: int) -> None:
+    assert _check_range(part(first=first, last=last), rho, 1, 5) == (first, last)
+
+
+def test_numbers_of_records_without_gap() -> None:
+    """Copies of 2 records reach 2 c rho records: with rho = 1 they leave out each odd number."""
+    with pytest.raises(CertificateRejected, match="not all numbers of records from 2 on"):
+        _check_range(part(first=2, last=10), 1.0, 2, 5)
+    assert _check_range(part(first=2, last=15), 1.5, 2, 5) == (2, 15)
+
+
+# --- codes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", [0, (1 << 20) - 60, 1 << 20, (1 << 21) - 60])
+def test_primes_are_those_of_trial_division(begin: int) -> None:
+    for n in range(begin, begin + 120):
+        divides = any(n % f == 0 for f in range(2, isqrt(n) + 1))
+        assert _is_prime(n) is (n > 1 and not divides), n
+
+
+@pytest.mark.parametrize("composite", [3215031751, 3825123056546413051, (1 << 61) + 2])
+def test_numbers_that_pass_for_primes_to_small_bases(composite: int) -> None:
+    assert not _is_prime(composite)
+
+
+def test_large_primes() -> None:
+    assert _is_prime((1 << 61) - 1)
+
+
+def test_the_words_of_too_many_generators_are_not_formed() -> None:
+    assert len(generators_of(part(generators=[[1, 0]] * 20))) == 20
+    with pytest.raises(CertificateRejected, match="more than 20 generators"):
+        generators_of(part(generators=[[1, 0]] * 21))
+
+
+# --- lines ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pairs", [[[0, 3]], [[-1, 1]], [[0, 1, 2]], [[0]]])
+def test_pairs_name_two_listed_elements(pairs: list[list[int]]) -> None:
+    answers = part(a=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]).array("a")
+    with pytest.raises(CertificateRejected, match="pairs name elements that are not listed"):
+        _lengths(part(pairs=pairs, weights=[1.0]), answers)
+    assert _lengths(part(pairs=[[0, 1]], weights=[1.0]), answers) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(("spacing", "moment"), [(0.0, 2), (1.1, 2), (2.0, 2), (0.5, 1)])
+def test_a_spacing_is_at_most_one_step(spacing: float, moment: int) -> None:
+    known = part(prior=[0.5, 0.5], risk=0.1, spacing=spacing)
+    with pytest.raises(CertificateRejected, match="spacing is out of range"):
+        _risks(part(known=[known.values]), 1.0, moment)
+
+
+def test_a_prior_has_two_points() -> None:
+    known = part(prior=[1.0], risk=0.1, spacing=1.0)
+    with pytest.raises(CertificateRejected, match="a prior has one point only"):
+        _risks(part(known=[known.values]), 1.0, 2)
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def test_answers_are_paid_for_by_elements_times_queries() -> None:
+    """16 records of 8 bits and 28 pairs, 2 bits each: 50 * 16 * 56 + 1000 * 56 operations."""
+    elements = [[i >> b & 1 for b in range(8)] for i in range(16)]
+    workload = {"name": "marginals", "d": 8, "k": 2}
+    cost = 50 * 16 * 56 + 1000 * 56
+    answers_of(part(cost, workload=workload, elements=elements))
+    with pytest.raises(CertificateRejected, match="takes too long"):
+        answers_of(part(cost - 1, workload=workload, elements=elements))
+
+
+def test_elements_have_the_attributes_of_their_workload() -> None:
+    workload = {"name": "marginals", "d": 3, "k": 1}
+    with pytest.raises(CertificateRejected, match="elements do not have 3 attributes"):
+        answers_of(part(workload=workload, elements=[[0, 1]]))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k: int) -> None:
+    workload = {"name": "marginals", "d": 3, "k": k}
+    _, subject, _, _ = answers_of(part(workload=workload, elements=[[0, 1, 1]]))
+    assert subject == _marginals_subject(3, k)
+
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+def test_values_are_nested_up_to_a_limit() -> None:
+    value: Any = 1.0
+    for _ in range(MAX_DEPTH + 1):
+        value = [value]
+    assert _depth_is_limited({"a": value[0]})
+    assert not _depth_is_limited({"a": value})
