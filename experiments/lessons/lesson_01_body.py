@@ -253,7 +253,7 @@ def _(mo):
             "prefix sums (a simplex)": "prefixes",
         },
         value="products of pairs of signs (tetrahedron)",
-        label="three queries:",
+        label="three queries",
     )
     shown
     return (shown,)

@@ -233,7 +233,7 @@ def _(mo):
         If one record moves the sums by $v$, the densities of an output $z$ under the two data sets
         are $p(z)$ and $p(z - v)$, and by the triangle inequality
 
-        $$\Bigl|\ln \frac{p(z)}{p(z - v)}\Bigr| = \varepsilon\,\bigl|\lVert z - v \rVert_B -
+        $$\left|\ln \frac{p(z)}{p(z - v)}\right| = \varepsilon\,\bigl|\lVert z - v \rVert_B -
         \lVert z \rVert_B\bigr| \le \varepsilon \lVert v \rVert_B \le \varepsilon.$$
 
         That is the whole proof that the **K-norm mechanism** is $\varepsilon$-DP (Hardt and Talwar

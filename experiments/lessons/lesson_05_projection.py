@@ -325,7 +325,7 @@ def _(mo):
                 **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
                 \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
 
-                $$\Bigl(\frac{2 \sqrt{\ln N / \rho}}{n}\Bigr)^{1/2},$$
+                $$\left(\frac{2 \sqrt{\ln N / \rho}}{n}\right)^{1/2},$$
 
                 and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
                 queries gone?

@@ -346,8 +346,8 @@ def _(mo):
         $\mathbb E\lVert Z\rVert \le C\sqrt m\,w(K)/(\varepsilon n)$, and Theorem 21 balances
 
         $$\text{error per query} \le C\,\frac{w(K)}{\sqrt k}
-        \Bigl(\underbrace{\frac{1}{\sqrt m}}_{\text{distortion}} +
-        \underbrace{\frac{\sqrt m}{\varepsilon n}}_{\text{noise}}\Bigr).$$
+        \left(\underbrace{\frac{1}{\sqrt m}}_{\text{distortion}} +
+        \underbrace{\frac{\sqrt m}{\varepsilon n}}_{\text{noise}}\right).$$
 
         The theorem leaves $C$ open; the picture shows the bracket.
         """

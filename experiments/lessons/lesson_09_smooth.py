@@ -580,7 +580,7 @@ def _(mo):
 
         (The paper prints $1/\varepsilon$ for every $\varepsilon$; the approximation error does not
         fall when $\varepsilon$ grows.) Weighted noise, which is not in the paper, improves the
-        exponent to $\min(1, \frac{K}{1.5\,d})$, up to logarithms.
+        exponent to $\min(1, K / (1.5\,d))$, up to logarithms.
         """
     )
     return
