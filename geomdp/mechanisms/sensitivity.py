@@ -11,8 +11,8 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Smallest and largest l1 norm of the answers, for noise computed in float64. Fourth powers of
-#: noise scales stay in its range, for every epsilon that mechanisms take.
+#: Limits on the largest l1 norm of an answer vector. Within them, fourth powers of noise scales
+#: stay in the range of float64 for every epsilon that mechanisms accept.
 LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 
 
@@ -24,9 +24,9 @@ def checked_workload(workload: object) -> Workload:
 
 
 def checked_size(workload: Workload) -> Workload:
-    """Return `workload`; ``ValueError`` if its largest answer vector is out of range.
+    """Return `workload`; ``ValueError`` if its answers are too large or too small.
 
-    Its l1 norm is 0 or from 1e-60 to 1e60.
+    The largest l1 norm of an answer vector must be 0 or from 1e-60 to 1e60.
     """
     with np.errstate(over="ignore"):
         radius = workload.l1_radius()
@@ -48,8 +48,9 @@ def pure_only(privacy: object, mechanism: str) -> PureDP:
 def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the l1 change of the sum of answer vectors between neighbours.
 
-    It bounds max ||Q(x) - Q(x')||_1 under replace-one and max ||Q(x)||_1 under add/remove (GEN-1,
-    in units of sums). ``ValueError`` if it is 0, because a constant workload needs no mechanism.
+    Q(x) is the answer vector of an element x. The result bounds max ||Q(x) - Q(x')||_1 under
+    replace-one and max ||Q(x)||_1 under add/remove (GEN-1, in units of sums). ``ValueError`` if
+    the bound is 0, because a constant workload needs no mechanism, or if it is not finite.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
@@ -58,17 +59,18 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the Euclidean change of the sum of answer vectors between neighbours.
 
-    As `l1_sensitivity`, with l2 norms.
+    The definition and the errors are those of `l1_sensitivity`, with l2 norms.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
 
 
 def whole_square(sensitivity: float) -> int:
-    """The largest possible square of an l2 sensitivity of whole-number answers, a whole number.
+    """Upper bound on the squared l2 sensitivity of whole-number answers.
 
-    The exact square is a whole number. The float64 bound on its root is computed from closed forms
-    or from sums of squares, with a relative error far below 1e-9.
+    The exact square is a whole number. `sensitivity` is its root in float64, computed from closed
+    forms or from sums of squares with a relative error far below 1e-9. The result allows for this
+    error.
     """
     return math.floor(sensitivity**2 * (1 + 1e-9))
 
@@ -83,7 +85,7 @@ def _not_constant(sensitivity: float) -> float:
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(
             f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}; "
-            "a constant one needs no mechanism"
+            "a constant workload needs no mechanism"
         )
     return sensitivity
 
@@ -91,8 +93,9 @@ def _not_constant(sensitivity: float) -> float:
 def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     """The public subspace that contains the mean answers of every data set.
 
-    Under replace-one it is the affine hull of {Q(x)}. Under add/remove, where sums are divided by a
-    declared n, it is the linear span of that hull, with offset 0. Its dimension is the effective
+    Let Q(x) be the answers of an element x to the m queries. Under replace-one the subspace is the
+    affine hull of {Q(x)}. Under add/remove, where sums are divided by a declared n, it is the
+    linear span of that hull, with offset 0. The dimension of the subspace is the effective
     dimension r >= 1 of all noise (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` for
     a constant workload.
     """

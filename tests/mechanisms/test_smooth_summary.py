@@ -182,7 +182,7 @@ class TestFile:
             ({"post_processed": 1}, "post_processed must be true or false"),
             (
                 {"schema": json.loads(Schema((RealColumn("age", (0, 1)),)).to_json())},
-                "schema must have 2 real columns, got 1 of 1",
+                "schema must have 2 real columns and no others, got 1 real columns among 1",
             ),
         ],
     )

@@ -13,7 +13,7 @@ from geomdp._validation import whole
 from geomdp.workloads.smooth.moments import MAX_MOMENTS
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: More moments are not worth it if they lower the predicted error by at most this share.
+#: More moments are used only if they lower the predicted error by more than this share.
 GAIN = 0.05
 #: Maps a workload of degree t in d variables to the standard deviations (t^d - 1,) of the noise on
 #: the means of its moments.
@@ -21,7 +21,7 @@ NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A rule for the number t of degrees in each variable. It uses public numbers alone.
+    """A rule for the number t of degrees in each variable. The rule uses only public numbers.
 
     Examples
     --------
@@ -53,6 +53,8 @@ class DegreeRule(abc.ABC):
 class TheoremDegree(DegreeRule):
     """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1).
 
+    Here n is the number of records, d the number of variables, and K the smoothness.
+
     Examples
     --------
     >>> import geomdp as gd
@@ -75,15 +77,15 @@ class TheoremDegree(DegreeRule):
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least t whose `predicted_error` over C^K_1 is within 5% of the smallest.
+    """The least number t of degrees whose predicted error is within 5% of the smallest.
 
-    With weighted noise, more degrees change the error little, so the rule takes the cheapest choice
-    that is good enough.
+    The error is the sum of both errors of `predicted_error`. With weighted noise, additional
+    degrees change it little, so the rule avoids their cost.
 
     Parameters
     ----------
     largest : int
-        Largest number t^d of moments tried.
+        Largest number t^d of moments to try, for d variables.
 
     Examples
     --------
@@ -107,10 +109,10 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The smallest t that is good enough, of 2, 3, 4, 5, 6, 8, 10, 13, ....
+        """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... whose predicted error is small enough.
 
-        Each number tried is about a third above the last one. A t above 2 is tried only if it has
-        at most `largest` moments.
+        Each candidate t is about a third larger than the one before. A t above 2 is tried only if
+        t^d is at most `largest`.
         """
         del n
         tried: dict[int, float] = {}
@@ -118,8 +120,8 @@ class LeastPredictedError(DegreeRule):
             workload = SmoothQueries(d, degree)
             approximation, noise = predicted_error(workload, noise_at(workload), smoothness)
             tried[degree] = approximation + noise
-            # Stop if larger t cannot help: noise alone exceeds the best error, or the error of
-            # approximation is small already.
+            # Stop if larger t cannot help: the noise alone exceeds the best error, or the
+            # approximation error is small already.
             if noise > min(tried.values()) or approximation < GAIN / 2 * noise:
                 break
         enough = (1 + GAIN) * min(tried.values())
@@ -135,14 +137,16 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Two predicted errors of the worst query of C^K_1: that of approximation and that from noise.
+    """Predicted approximation error and noise error of the worst query of C^K_1.
 
-    C^K_1 has the functions with derivatives up to order K = `smoothness` bounded by 1. The first
-    error is t^-K, the rate of the best polynomial approximation without its constant. The second is
-    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where m are the orders of the moments and s_m are the
+    C^K_1 is the set of functions of d variables whose derivatives up to order K = `smoothness` are
+    bounded by 1. The approximation error is t^-K for t degrees in each variable: the rate of the
+    best polynomial approximation, with its constant left out. The noise error is
+    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where ||m|| are the orders of the moments m and s_m are the
     `deviations` (t^d - 1,) of the noise on their means. Reason: the coefficients c of a query have
     sum_m ||m||^(2 K) c_m^2 of order 1, so |<c, noise>| is at most of the order of
-    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both are predictions up to constants, not bounds.
+    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both errors are predictions up to constants, not
+    bounds.
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

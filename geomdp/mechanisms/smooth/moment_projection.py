@@ -24,23 +24,24 @@ class MomentProjection:
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    It is computed from public numbers and a released summary, so it is post-processing and costs no
-    privacy. The projection never increases the error in the weighted norm. With `on_grid` it
-    increases that error by at most twice the distance of the true moments from those of the grid.
-    The errors of single queries can increase.
+    The result is computed from public numbers and a released summary, so the projection is
+    post-processing and costs no privacy. With `semidefinite` it never increases the error in the
+    weighted norm. With `on_grid` it increases this error by at most twice the distance between the
+    true moments and the moments of distributions on the grid. The errors of single queries can
+    increase.
 
     Parameters
     ----------
     deviations : (t,) * d array
-        The s_m, up to a common factor; above 0. The first entry, for the constant moment, is not
-        used.
+        The s_m > 0 for t degrees in each of d variables, up to a common factor. The first entry,
+        for the constant moment, is not used.
     body : Body
         The set of moment vectors in the coordinates M_m / s_m; made by `semidefinite` or `on_grid`.
 
     Examples
     --------
-    A first moment of 1.1 belongs to no distribution on [-1, 1]. The nearest moments of a
-    distribution on 41 points:
+    No distribution on [-1, 1] has a first moment of 1.1. The projection on the moments of
+    distributions on 41 points replaces it:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -70,8 +71,8 @@ class MomentProjection:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
         The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
-        above 0 except for m = 0. `per_axis` is at least 2; take several times t, so that the
-        moments of the grid come close to all moments.
+        above 0 except for m = 0. `per_axis` is at least 2. Choose several times t, so that the
+        moments of distributions on the grid approximate those of all distributions.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
@@ -98,7 +99,7 @@ class MomentProjection:
 
 
 def _relative(deviations: npt.ArrayLike) -> FloatArray:
-    """`deviations` divided by the largest, so that M_m / s_m and M_m have similar sizes."""
+    """`deviations` divided by the largest s_m with m != 0. So M_m / s_m has the size of M_m."""
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):

@@ -1,8 +1,8 @@
 """Families of noise for Chebyshev moments, calibrated to a guarantee.
 
-Moments are summed in float64. The sensitivity of the computed sums is at most that of the exact
-sums plus a public `slack`, which bounds numerical errors. All noise here is calibrated to this
-total.
+Moments are summed in float64. The sensitivity of the computed sums is at most the sensitivity of
+the exact sums plus a public `slack`, which bounds numerical errors. All noise here is calibrated
+to this upper bound. There are m = t^d - 1 moments, for t degrees in each of d variables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 
 class CalibratedNoise(abc.ABC):
-    """Independent noise on the sums of the m = t^d - 1 moments. The sampler is exact."""
+    """Independent noise on the sums of the m moments. The sampler is exact."""
 
     #: Standard deviations (m,), in units of sums.
     deviations: FloatArray
@@ -110,7 +110,7 @@ class MomentNoise(abc.ABC):
         workload : SmoothQueries
             The moments.
         privacy : PureDP, ApproxDP or ZCDP
-            Guarantee wanted.
+            The guarantee that the noise must give.
         adjacency : Adjacency
             Neighbour relation.
         slack : (t^d - 1,) array or float
@@ -133,7 +133,7 @@ class MomentLaplace(MomentNoise):
 
     @abc.abstractmethod
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The largest sum_m |difference_m| / s_m between neighbours, for exact moments."""
+        """The largest sum_j |change of sum j| / s_j between neighbours, for exact sums."""
 
     def calibrate(
         self,
@@ -152,12 +152,12 @@ class MomentLaplace(MomentNoise):
 
 @dataclass(frozen=True)
 class UniformLaplace(MomentLaplace):
-    """The same Laplace noise on every moment, as in the paper but at the correct scale.
+    """The same Laplace noise on every moment, as in Wang et al. 2013, but at the correct scale.
 
     The scale on sums is b = S(t, d) / epsilon under replace-one, where S(t, d) = t^(d-1) S(t, 1) is
     the l1 diameter of the moments, and b = (t^d - 1) / epsilon under add/remove. The paper's scale
     t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3 and increases
-    to 1.217 (DISC-15).
+    to 1.217 as t grows (DISC-15).
 
     Examples
     --------
@@ -179,7 +179,7 @@ class UniformLaplace(MomentLaplace):
         return np.ones(workload.n_queries)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The l1 diameter or radius of the moments."""
+        """The l1 diameter of the moments (replace-one) or their l1 radius (add/remove)."""
         replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         return workload.l1_diameter() if replace_one else workload.l1_radius()
 
@@ -188,19 +188,21 @@ class UniformLaplace(MomentLaplace):
 class WeightedLaplace(MomentLaplace):
     """Laplace noise that grows with the degree, because smooth queries weigh high degrees less.
 
-    The scale on sums is b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query
-    with K bounded derivatives has coefficients a_m of about ||m||^-K. For such a_m, these b_m
-    minimise the sum of a_m^2 b_m^2 among all scales with the same sum of 1 / b_m (SM-X1).
+    In this class m is the vector of the d degrees of a moment Q_m, and ||m|| is the largest of
+    them. The scale on sums is b_m = c ||m||^(2 K / 3). A query with K bounded derivatives has
+    coefficients a_m of about ||m||^-K. For these a_m, the scales b_m minimise the sum of
+    a_m^2 b_m^2 among all scales with the same sum of 1 / b_m (SM-X1).
 
     Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
-    sum_m w_m |difference_m|. Under replace-one that is at most
+    sum_m w_m |difference_m|, where difference_m is the change of the sum of Q_m. Under replace-one
+    that is at most
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
     the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter` proves the equality). Under
-    add/remove it is at most sum_m w_m. The constant c is chosen such that the bound is epsilon. The
-    formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3), which is larger, because it bounds
-    every |difference_m| by 2.
+    add/remove the change is at most sum_m w_m. The constant c is chosen such that the bound is
+    epsilon. The formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger,
+    because the sheet bounds every |difference_m| by 2.
 
     Parameters
     ----------
@@ -232,7 +234,7 @@ class WeightedLaplace(MomentLaplace):
         return workload.orders() ** (2 * self.smoothness / 3)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The weighted l1 diameter of the moments, or the sum of the weights."""
+        """The weighted l1 diameter (replace-one) or the sum of the weights (add/remove)."""
         weights = 1 / self.shape(workload)
         if checked_adjacency(adjacency) is Adjacency.REPLACE_ONE:
             return workload.weighted_l1_diameter(weights)

@@ -21,7 +21,7 @@ from geomdp.workloads.smooth.evaluation import Coefficients, approximate
 from geomdp.workloads.smooth.filters import Filter, Truncation
 from geomdp.workloads.smooth.queries import Function
 
-#: Name of the layout of the file. `load` refuses any other.
+#: Name of the layout of the file. `load` refuses files with any other name.
 FORMAT = "geomdp smooth summary 1"
 #: Exceptions that the content of a damaged or foreign file can raise.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
@@ -34,23 +34,25 @@ class SmoothAnswer(NamedTuple):
     add/remove the number N of records is private, and n is a declared number. The constant moment
     is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
     record on which the query is `missing_record`: the answer estimates
-    (sum of the values over the records + (n - N) `missing_record`) / n. The errors below are errors
-    against this quantity. For N = n it is the mean.
+    (sum of the values over the records + (n - N) `missing_record`) / n. The errors below are
+    measured against this quantity. If N = n, the quantity is the mean.
 
     Parameters
     ----------
     value : float
         The answer: the private mean of the polynomial that approximates the query.
     noise_std : float
-        Standard deviation of the privacy noise in `value`. For projected moments it is that of the
-        noise before the projection.
+        Standard deviation of the privacy noise in `value`. For projected moments, the standard
+        deviation before the projection.
     approximation_error : float
-        The largest difference between query and polynomial that was found at public points.
+        The largest difference between the query and the polynomial that was found at public points.
     error_bound : float
-        A proved bound on this difference; infinite if the query states no bounds on derivatives.
+        A proved bound on the difference at all points; infinite if the query states no bounds on
+        its derivatives.
     missing_record : float
         The value of a missing record under add/remove. It is the constant coefficient c_0 of the
-        polynomial, which is its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
+        polynomial: the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in each
+        variable.
 
     Examples
     --------
@@ -78,10 +80,11 @@ class SmoothRelease:
     Parameters
     ----------
     moments : (t,) * d array
-        Noisy sums over the records, divided by n. The entry at m = 0 is 1 and is not measured;
-        under add/remove see `SmoothAnswer`.
+        Noisy sums over the records, divided by n, for t degrees in each of d variables. The first
+        entry is the constant moment. It is 1 and is not measured; under add/remove see
+        `SmoothAnswer`.
     noise_std : (t,) * d array
-        Standard deviation of the noise on each moment; 0 at m = 0.
+        Standard deviation of the noise on each moment; 0 for the constant moment.
     n : int
         Number of records, or the declared normaliser.
     smoothness : int
@@ -94,7 +97,8 @@ class SmoothRelease:
     schema : Schema, optional
         The real columns that are the variables. Their public bounds are mapped to -1 and 1.
     post_processed : bool
-        Whether a `MomentProjection` has changed the moments; `noise_std` is that before.
+        Whether a `MomentProjection` has changed the moments. If so, `noise_std` still describes the
+        noise before the projection.
 
     Examples
     --------
@@ -140,20 +144,21 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """Estimate the mean of a function over the records. Every call is post-processing.
 
-        Under add/remove it is the mean only if there are exactly n records: see `SmoothAnswer`.
+        Under add/remove the answer estimates the mean only if there are exactly n records: see
+        `SmoothAnswer`.
 
         Parameters
         ----------
         query : callable
             A `SmoothQuery`, or a function of points (n, d) of the cube with values (n,).
         filter : Filter, optional
-            How the Chebyshev coefficients of the polynomial follow from those of the function; by
-            default `Truncation()`.
+            Rule that computes the Chebyshev coefficients of the polynomial from those of the
+            function; by default `Truncation()`.
 
         Raises
         ------
         ValueError
-            If the query is not such a function, or has another number of variables.
+            If `query` is not a function of points of the cube, or does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
@@ -177,16 +182,17 @@ class SmoothRelease:
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """The release whose moments are replaced by the nearest moments of a distribution.
 
-        This is post-processing, so the privacy record stays the same. The standard deviations stay
-        those of the noise before the projection, because those after it depend on the records and
-        are unknown. Under add/remove the result is near the true moments only if there are exactly
-        n records.
+        This is post-processing, so the privacy record stays the same. `noise_std` still describes
+        the noise before the projection. Standard deviations after the projection are unknown,
+        because they depend on the records. Under add/remove the result is near the true moments
+        only if there are exactly n records.
 
         Parameters
         ----------
         projection : MomentProjection
-            For moments of this shape: `MomentProjection.semidefinite(release.noise_std)` for one
-            variable, `MomentProjection.on_grid(release.noise_std, per_axis)` for any number.
+            A projection of moments of the same shape. Use
+            `MomentProjection.semidefinite(release.noise_std)` for one variable, and
+            `MomentProjection.on_grid(release.noise_std, per_axis)` for several.
 
         Raises
         ------
@@ -213,7 +219,7 @@ class SmoothRelease:
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
-        """Write the release to a file, completely or not at all. Give it a name ending in .npz."""
+        """Write the release to a file, completely or not at all. `path` should end in .npz."""
         write_together({Path(path): self.to_bytes()})
 
     @classmethod
@@ -223,7 +229,7 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            If the file is not a summary of this layout, or contradicts itself.
+            If the file is not a summary of this layout, or its entries contradict each other.
         FileNotFoundError
             If there is no such file.
         """
@@ -269,6 +275,6 @@ def check_schema(schema: Schema, d: int) -> None:
     require_type(schema, Schema, "schema")
     if schema.discrete_columns or len(schema.columns) != d:
         raise ValueError(
-            f"schema must have {d} real columns, got {len(schema.real_columns)} of "
-            f"{len(schema.columns)}"
+            f"schema must have {d} real columns and no others, got {len(schema.real_columns)} real "
+            f"columns among {len(schema.columns)}"
         )

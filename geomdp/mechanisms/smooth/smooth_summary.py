@@ -32,20 +32,21 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round sums to a grid that is finer than that of `grid_for` by this number of
-#: bits. Calibrating to the rounded sums then enlarges the noise by less than a billionth.
+#: Unseeded releases round sums to multiples of 2^-k. `grid_for` gives k for the noise, and sums use
+#: this number of bits more. So calibrating to rounded sums enlarges the noise by less than 1e-9.
 EXTRA_BITS = 20
-#: The numerical error of a moment is at most the scale of its noise divided by this.
+#: The numerical error of a moment is at most the scale of its noise divided by this number. So the
+#: error is small compared with the noise.
 NUMERICAL_SHARE = 1000
 
 
 class SmoothSummary:
     """Release noisy Chebyshev product moments of records in [-1, 1]^d.
 
-    M(X) = (sum over x in X of Q(x) + Z) / n with Q_m(x) = prod_i cos(m_i arccos x_i) for all m
-    except 0 in {0, ..., t-1}^d, and noise Z from a `MomentNoise`. The release answers every query
-    with K bounded derivatives, at any later time, by combining the moments (Wang et al., Algorithms
-    1 and 2).
+    For records X, M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The
+    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. The
+    release answers every query with K bounded derivatives, at any later time, by combining the
+    moments (Wang et al., Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -56,9 +57,10 @@ class SmoothSummary:
     smoothness : int
         Number K >= 1 of bounded derivatives of the queries that will be asked.
     privacy : PureDP, ApproxDP or ZCDP
-        Guarantee wanted; epsilon or rho is from 1e-12 to 1e12.
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     degree : DegreeRule or int, optional
-        t, or a rule that chooses t from public numbers; by default `LeastPredictedError()`.
+        The number t >= 2 of degrees in each variable, or a rule that chooses t from public numbers;
+        by default `LeastPredictedError()`.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
     adjacency : Adjacency
@@ -82,16 +84,16 @@ class SmoothSummary:
 
     Numerical errors: the computed sums are those of a public function Q', with rounding errors of
     at most n r, where r = `transform.rounding(n)`. Q' differs from Q by at most `transform.errors`.
-    So between neighbours a computed sum changes by at most 2 (error + n r) more than the exact sum,
-    and the noise is calibrated to this `slack`. The errors of the moments, `numerical_errors`, are
-    at most a thousandth of the scales of their noise. All these bounds are public and need no check
-    on records. Under add/remove they hold for up to n records; for N > n records the rounding error
-    can be N / n times as large.
+    So between neighbours a computed sum changes by at most 2 (`transform.errors` + n r) more than
+    the exact sum. The noise is calibrated to allow for this addition. The errors of the moments,
+    `numerical_errors`, are at most a thousandth of the scales of their noise. All these bounds are
+    public and need no check on records. Under add/remove they hold for up to n records; for N > n
+    records the rounding error can be N / n times as large.
 
     On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
     multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid more than the
-    sum itself, and the noise is calibrated to that as well. The sensitivities and scales are
-    computed in float64. To cover their rounding errors, the noise is enlarged by a share of 1e-6.
+    sum itself, and the noise is calibrated to allow for this, too. The sensitivities and scales are
+    computed in float64. To cover their rounding errors, the noise is multiplied by 1 + 1e-6.
 
     Error of a query: its approximation error plus the noise; every answer states both. Under
     add/remove see `SmoothAnswer`.
@@ -160,8 +162,8 @@ class SmoothSummary:
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if they
-        #: use float64, because a numerical error of the sums is not proved, or because n does not
-        #: bound the number of records.
+        #: use float64: under add/remove, where n does not bound the number of records, or if the
+        #: bounds on the numerical errors of the sums are not proved.
         self.grid: int | None = None
         arithmetic = FLOAT64_CAVEAT
         if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
@@ -209,10 +211,11 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of points (n, d) of the cube; parameters as in `Mechanism.release`.
+        """The private summary of points (n, d) of the cube.
 
-        `geomdp.data.encode` maps columns with bounds to the cube. ``ValueError`` for NaN and for
-        points outside the cube; it is raised before the ledger pays and names row and column.
+        Parameters are those of `Mechanism.release`. `geomdp.data.encode` maps columns with bounds
+        to the cube. ``ValueError`` for NaN and for points outside the cube. The error names the row
+        and the column, and it is raised before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
@@ -269,8 +272,8 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
         worst = np.unravel_index(np.argmax(errors / tolerances), errors.shape)
         raise ValueError(
             "n or degree must be smaller, or privacy stronger: a moment of "
-            f"{n} records is computed with an error of up to {errors[worst]:.2g}, and this noise "
-            f"needs at most {tolerances[worst]:.2g}"
+            f"{n} records is computed with an error of up to {errors[worst]:.2g}, and its noise "
+            f"allows at most {tolerances[worst]:.2g}"
         )
     return transform
 
@@ -278,7 +281,7 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
 def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
     """Round `sums` (m,) to multiples of 2^-grid, add `multiples` times 2^-grid, and divide by n.
 
-    The sum is computed in whole numbers, and only the quotient is rounded.
+    The addition uses whole numbers, and only the quotient is rounded to float64.
     """
     # A product with a power of two is exact, and so is the rounding of a float to a whole number.
     scaled = np.rint(np.ldexp(sums, grid)).tolist()

@@ -11,7 +11,8 @@ import numpy as np
 
 from geomdp._typing import IntArray
 
-#: Bits of a digest. A matrix with the largest number of rows, 2^24, has 2^46 columns.
+#: Bits of a digest. A matrix with the largest number of rows, 2^24, has 2^46 columns, so every
+#: digest is the number of a column.
 DIGEST_BITS = 46
 
 
@@ -48,10 +49,10 @@ class IntegerElements:
 
 @dataclass(frozen=True)
 class DigestedElements:
-    """Strings, bytes, whole numbers and tuples of them, encoded by 46 bits of a BLAKE2b digest.
+    """The encoding of strings, bytes, whole numbers and tuples of these by 46 bits of a digest.
 
-    Two given elements collide with probability 2^-46 if the digest behaves like a random
-    function. A collision costs accuracy, but not privacy.
+    The digest is BLAKE2b. Two given elements collide with probability 2^-46 if the digest behaves
+    like a random function. A collision costs accuracy, but not privacy.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def _canonical(element: Hashable) -> bytes:
     """Bytes that differ for different elements: a letter for the type, the length, the content."""
     match element:
         case bool():
-            raise ValueError("elements must be str, bytes, int or tuples of such, got bool")
+            raise ValueError("elements must be str, bytes, int or tuples of these, got bool")
         case int() | np.integer():
             content, letter = str(int(element)).encode(), b"i"
         case str():
@@ -83,5 +84,5 @@ def _canonical(element: Hashable) -> bytes:
             content, letter = b"".join(_canonical(part) for part in element), b"t"
         case _:
             kind = type(element).__name__
-            raise ValueError(f"elements must be str, bytes, int or tuples of such, got {kind}")
+            raise ValueError(f"elements must be str, bytes, int or tuples of these, got {kind}")
     return letter + str(len(content)).encode() + b":" + content

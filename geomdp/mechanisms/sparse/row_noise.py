@@ -1,6 +1,7 @@
 """Noise on the T rows of a sparse projection A D, in float64 or correctly rounded.
 
-A (T rows) is the random sign matrix and D the histogram of records of `SparseProject`.
+`SparseProject` describes the random sign matrix A, which has T rows, and the histogram D of the
+records.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from geomdp.noise.exact.scales import proved_gaussian_scale, proved_shortcut_sca
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 
-#: Number of rows whose noise is drawn at a time. Drawn noise is Python integers at first, which
-#: take 40 bytes each.
+#: Number of rows whose noise is drawn at a time. This bounds the memory: noise is drawn as Python
+#: integers, which take 40 bytes each.
 ROWS = 1 << 16
 
 
@@ -28,7 +29,7 @@ ROWS = 1 << 16
 class GaussianRows:
     """Gaussian noise on all T rows, calibrated to the l2 sensitivity of the whole vector.
 
-    This sensitivity does not depend on T, and neither does the noise on a row.
+    This sensitivity does not depend on T. So the noise on a row does not depend on T.
 
     Examples
     --------
@@ -41,7 +42,7 @@ class GaussianRows:
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation of the noise on each row; `sensitivity` is that of all rows in l2."""
+        """Standard deviation of the noise on a row, for the l2 `sensitivity` of all rows."""
         del rows
         return gaussian_scale(sensitivity, privacy)
 
@@ -81,7 +82,8 @@ class LaplaceRows:
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
         """Standard deviation of the noise on each row: sqrt(2) times the Laplace scale.
 
-        ``ValueError`` for ZCDP, and for eps above 1.
+        `sensitivity` is the l2 sensitivity s of the whole vector. ``ValueError`` for ZCDP, and for
+        eps above 1.
         """
         step = shortcut_step_epsilon(_approximate(privacy), rows)
         return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
@@ -112,20 +114,20 @@ def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
 class RoundedRows:
     """Correctly rounded noise on T^(1/2) A D, whose entries are whole numbers (X-GRID).
 
-    The entries of A are +-T^(-1/2). So adding a record changes each entry of T^(1/2) A D by 1, and
-    replacing a record by at most 2, whatever the hash key. Dividing the noisy numbers by T^(1/2) is
-    post-processing.
+    The entries of A are +-T^(-1/2). So for every hash key, adding a record changes each entry of
+    T^(1/2) A D by 1, and replacing a record changes it by at most 2. Dividing the noisy numbers by
+    T^(1/2) is post-processing.
 
     Parameters
     ----------
     noise : GaussianRows or LaplaceRows
-        Law of the noise.
+        Distribution of the noise.
     privacy : ApproxDP or ZCDP
         The guarantee.
     change : int
         Largest change of an entry between neighbours, 1 or 2.
     rows : int
-        T.
+        Number T of rows, a power of two.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """A D + noise (T,), from `sums` T^(1/2) A D (T,), whole numbers, and `noise` of `draw`."""
+        """A D + noise (T,), from the whole numbers `sums` T^(1/2) A D and the `noise` of `draw`."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

@@ -33,28 +33,28 @@ COUNT_ROWS = 1 << 16
 
 
 class SparseProject:
-    """Release A D + noise for a random sign matrix A, and answer queries from that.
+    """Release A D + noise for a random sign matrix A, and answer queries from the noisy vector.
 
     D is the histogram of the records over an open universe. A is a matrix of T rows, with a column
-    for each element of the universe and entries +-T^(-1/2) of limited independence; a hash key
-    stands for it. The answer to a query Q of sparsity m is <A Q, A D + noise> / n. It takes
-    O(m T / 64) hash evaluations, and only the released vector and the key (Blum-Roth, Algorithm 2;
-    BR-PROJ).
+    for each element of the universe and entries +-T^(-1/2) of limited independence. Only a hash key
+    of A is stored. The answer to a query Q with at most m nonzero values is
+    <A Q, A D + noise> / n. It needs only the released vector and the key, and takes O(m T / 64)
+    hash evaluations (Blum-Roth, Algorithm 2; BR-PROJ).
 
     Every column of A has norm exactly 1. For any key, the l2 sensitivity of A D is therefore 1
     under add/remove and at most 2 under replace-one. Privacy does not depend on the independence of
     the entries of A; only accuracy does.
 
     Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector or
-    by Laplace noise composed over its rows. Without a seed this holds as computed: noise on the
-    whole numbers sqrt(T) A D is correctly rounded.
+    by Laplace noise composed over its rows. Without a seed this also holds for the computed vector,
+    because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
     Parameters
     ----------
     n : int
         Number of records; under add/remove the declared public normaliser.
     sparsity : int
-        Largest sparsity m of a query.
+        Largest sparsity m of a query: the number of its nonzero values.
     queries : int
         Number k of queries for which the independence of A is chosen.
     privacy : ApproxDP or ZCDP
@@ -135,7 +135,7 @@ class SparseProject:
     def grid(self) -> int:
         """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
 
-        In units of T^(-1/2), in which A D is a vector of whole numbers.
+        These multiples are in units of T^(-1/2). In these units A D is a vector of whole numbers.
         """
         return self._rounded.grid
 
@@ -149,7 +149,7 @@ class SparseProject:
         """The private summary of `records`, which are elements as in `OpenUniverse`.
 
         Parameters are those of `Mechanism.release`. If the encoding does not accept an element, a
-        ``ValueError`` is raised before the ledger pays.
+        ``ValueError`` is raised before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 

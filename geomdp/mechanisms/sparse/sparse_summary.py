@@ -20,14 +20,16 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Name of the layout of the file. `load` refuses any other.
+#: Name of the layout of the file. `load` refuses files with any other name.
 FORMAT = "geomdp sparse summary 1"
-#: Encodings that can be saved, by the name that a file has for them.
+#: Encodings that can be saved, by their names in a file.
 ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)}
 
 
 class SparseAnswer(NamedTuple):
-    """An answer with the sizes of its two errors.
+    """An answer to a query Q, with the sizes of its two errors.
+
+    The matrix A with T rows and the histogram D are those of `SparseProject`.
 
     Parameters
     ----------
@@ -36,9 +38,9 @@ class SparseAnswer(NamedTuple):
     noise_std : float
         Standard deviation of the privacy noise in `value`.
     distortion_std : float
-        Upper bound on the standard deviation, over the hash key, of the error of the projection. It
-        is sqrt(2 / T) ||Q||_2: with 4-wise independent signs, <A Q, A D> has variance at most
-        2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
+        Upper bound on the standard deviation of the projection error over random hash keys. It is
+        sqrt(2 / T) ||Q||_2, because with 4-wise independent signs the variance of <A Q, A D> is at
+        most 2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
     """
 
     value: float
@@ -53,7 +55,7 @@ class SparseSummary:
     Parameters
     ----------
     vector : (T,) array
-        A D + noise, where D is the histogram of counts.
+        A D + noise, where D is the histogram of the records.
     signs : HashedSigns
         The matrix A.
     n : int
@@ -98,12 +100,13 @@ class SparseSummary:
     def answer(self, query: SparseQuery) -> SparseAnswer:
         """Estimate the mean of `query` as <A Q, vector> / n. Every call is post-processing.
 
-        It takes O(m T / 64) hash evaluations.
+        An answer takes O(m T / 64) hash evaluations for a query of sparsity m.
 
         Raises
         ------
         ValueError
-            If the query is not as sparse as declared, or the encoding does not accept an element.
+            If the sparsity of the query exceeds `sparsity`, or the encoding does not accept one of
+            its elements.
         """
         if query.sparsity > self.sparsity:
             raise ValueError(
@@ -123,7 +126,7 @@ class SparseSummary:
         Raises
         ------
         ValueError
-            For an `encoding` of another class than those of this package.
+            If `encoding` is neither `IntegerElements` nor `DigestedElements`.
         """
         name = type(self.encoding).__name__
         if name not in ENCODINGS:
@@ -175,9 +178,9 @@ def measured_distortion(
 ) -> FloatArray:
     """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
 
-    Each of the two vectors x, y of a trial has `sparsity` random elements, half of which are
-    shared, with values uniform on [0, 1]. No records are read. The key is not drawn anew if its
-    distortion is large.
+    A is the matrix of `signs`. In each trial the vectors x and y have `sparsity` random elements
+    each, and share half of them. Their values are uniform on [0, 1]. No records are read. The
+    function only reports the distortion. It never draws another key, however large the distortion.
     """
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2

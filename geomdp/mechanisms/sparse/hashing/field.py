@@ -14,8 +14,8 @@ Words = npt.NDArray[np.uint64]
 
 #: x^64 modulo the field polynomial.
 REDUCTION = 0b11011
-#: c x^64 modulo the field polynomial for the 4-bit polynomials c: the terms that replace the bits
-#: lost in a shift by four.
+#: Entry c is c x^64 modulo the field polynomial, for each 4-bit polynomial c. A shift by four bits
+#: loses the top four bits c, and this entry is added in their place.
 FOLD = np.zeros(16, dtype=np.uint64)
 for _overflow in range(16):
     for _bit in range(4):
@@ -42,7 +42,8 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
     """The product of `word` and the factor whose multiples are in `table`, see `fill_multiples`.
 
-    Horner's rule over the sixteen 4-bit digits of `word`, one look-up for each. `fold` is `FOLD`.
+    The product is computed by Horner's rule, with one look-up in `table` for each of the sixteen
+    4-bit digits of `word`. `fold` is `FOLD`.
     """
     result: np.uint64 = table[word >> _SIXTY]
     shift = _SIXTY
@@ -70,7 +71,7 @@ def inverse(word: int) -> int:
     Raises
     ------
     ValueError
-        For 0, which has none.
+        For 0, which has no inverse.
     """
     if word == 0:
         raise ValueError("0 has no inverse in GF(2^64)")

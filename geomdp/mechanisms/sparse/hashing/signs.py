@@ -19,7 +19,7 @@ from geomdp._validation import whole
 from geomdp.mechanisms.sparse.hashing.field import Words
 from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
 
-#: Signs per word: one evaluation gives this many rows.
+#: Signs per word. One evaluation of the polynomial gives the signs of this many rows.
 WORD_BITS = 64
 #: Largest number of rows.
 MAX_ROWS = 1 << 24
@@ -52,7 +52,7 @@ class HashedSigns:
         if rows & (rows - 1):
             raise ValueError(f"rows must be a power of two, got {rows}")
         if key.ndim != 1 or len(key) < 2 or len(key) & (len(key) - 1):
-            raise ValueError(f"key must hold a power of two of words, at least 2, got {key.shape}")
+            raise ValueError(f"key must have shape (2^k,) with k at least 1, got {key.shape}")
         maps = subspace_maps(levels)
         size = len(key)
         blocks = rows // WORD_BITS
@@ -78,12 +78,12 @@ class HashedSigns:
 
     @property
     def independence(self) -> int:
-        """The r for which the entries are r-wise independent."""
+        """The number r for which the entries are r-wise independent."""
         return len(self.key)
 
     @property
     def elements(self) -> int:
-        """Number of columns. Elements are the whole numbers below it."""
+        """Number of columns. Elements are the whole numbers below this number."""
         return 1 << (WORD_BITS - self._block_bits)
 
     @property
@@ -93,7 +93,7 @@ class HashedSigns:
     def words(self, elements: IntArray) -> Words:
         """Words (k, T / 64) with the signs of the columns of `elements` (k,).
 
-        Bit i of word b is the sign in row 64 b + i, where 1 stands for -1.
+        Bit i of word b is the sign in row 64 b + i: 0 for +1, and 1 for -1.
 
         Raises
         ------

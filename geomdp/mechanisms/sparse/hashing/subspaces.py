@@ -3,9 +3,9 @@
 Let V_j be the span of the words 1, 2, 4, ..., 2^(j-1), which contains all words below 2^j. Its
 subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear over GF(2) and constant on
 every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the product of the s'_j over all bits
-j that are 1 in i. A polynomial of degree below 2^k is written in the basis X_i. In this basis it is
-evaluated on a coset of V_k by a butterfly network with (k/2) 2^k multiplications (Lin, Chung and
-Han 2014; X-GF).
+j that are 1 in i. If a polynomial of degree below 2^k is written in the basis X_i, a butterfly
+network evaluates it on a coset of V_k with (k/2) 2^k multiplications (Lin, Chung and Han 2014;
+X-GF).
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from geomdp.mechanisms.sparse.hashing.field import (
     times,
 )
 
-#: Largest k. No bound needs as much as 2^12-wise independence.
+#: Largest k. No error bound of this library needs more than 2^12-wise independence.
 MAX_LEVELS = 12
 
 
 def subspace_maps(levels: int) -> Words:
     """The linear maps s'_0, ..., s'_(levels-1) on the 64 unit words: (levels, 64).
 
-    Entry (j, i) is s'_j(2^i). By linearity, s'_j of a word is the XOR of these over the 1 bits of
-    the word. The recursion is s_0(x) = x and s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
+    Entry (j, i) is s'_j(2^i). By linearity, s'_j of a word is the XOR of the entries (j, i) over
+    the bits i that are 1 in the word. The recursion is s_0(x) = x and
+    s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
     """
     levels = whole(levels, "levels", minimum=0, maximum=MAX_LEVELS)
     values = np.uint64(1) << np.arange(64, dtype=np.uint64)
@@ -58,8 +59,8 @@ def apply_map(images: Words, word: np.uint64) -> np.uint64:
 def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
     """Write the values of a polynomial at theta + v, for all words v below 2^k, to `out` (2^k,).
 
-    `coefficients` (2^k,) are those in the basis X_i. `origin` (k,) holds s'_0(theta), ...,
-    s'_(k-1)(theta), and `shifts` (k, 2^k) holds s'_j(v) for all v.
+    `coefficients` (2^k,) are the coefficients in the basis X_i. The word theta is given by `origin`
+    (k,), which holds s'_0(theta), ..., s'_(k-1)(theta). `shifts` (k, 2^k) holds s'_j(v) for all v.
     """
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD
@@ -69,8 +70,8 @@ def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Wo
     level = len(origin) - 1
     while half > 0:
         for start in range(0, size, 2 * half):
-            # s'_level is constant on theta + start + V_level. On the next coset it is that value
-            # plus 1.
+            # s'_level is constant on theta + start + V_level. On the next coset of V_level, its
+            # value is this constant plus 1.
             fill_multiples(origin[level] ^ shifts[level, start], table)
             for i in range(start, start + half):
                 low = out[i] ^ times(table, out[i + half], fold)
