@@ -18,8 +18,8 @@ from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest universe for which a p-identity strategy is tried by default: it takes two seconds on one
-#: core.
+#: Largest universe for which a p-identity strategy is tried by default. For this size the search
+#: takes two seconds on one core.
 MAX_QUICK = 1 << 8
 
 
@@ -55,7 +55,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
 
 
 def hierarchical_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies with the noise of simplex differences that apply to `workload`.
+    """Strategies that apply to `workload`, with the noise of `SimplexCells`.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
     If answers differ by many orders of magnitude, a design can lose the smallest of them to
     rounding. The next best design is then tried. ``ValueError`` if no design determines all
-    answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for all of
-    them.
+    answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for every
+    strategy.
 
     Examples
     --------
@@ -121,9 +121,9 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """`workload`; if it lists sparse queries, as queries on the finite set of their supports.
+    """Return `workload`, with sparse queries as queries on the finite set of their supports.
 
-    ``ValueError`` if it is not a `Workload`.
+    ``ValueError`` if `workload` is not a `Workload`.
     """
     checked_workload(workload)
     return workload.explicit if isinstance(workload, SparseQueries) else workload

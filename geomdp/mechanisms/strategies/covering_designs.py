@@ -1,4 +1,4 @@
-"""Covering designs: blocks of columns that together hold every set of t columns."""
+"""Covering designs: blocks of columns, such that any t columns lie together in some block."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of blocks of a design. The error grows like the number of blocks and like the
-#: root of their cells, so many small blocks lose to few large ones.
+#: Largest number of blocks of a design. The error grows like the number of blocks times the root of
+#: the number of cells per block, so many small blocks have larger errors than few large ones.
 MAX_BLOCKS = 400
 #: Largest number of groups of columns, unless every group is one column.
 MAX_GROUPS = 12
@@ -21,7 +21,7 @@ MAX_GROUPS = 12
 MAX_COVERED = 300_000
 #: Factor on the weight of an uncovered set for each of its points that the block still lacks.
 LOOK_AHEAD = 0.25
-#: Designs kept for each t.
+#: Number of designs kept for each t.
 KEPT = 16
 
 Columns = tuple[int, ...]
@@ -32,9 +32,9 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
     """Designs of blocks with at most `max_cells` cells that cover all sets of `strength` columns.
 
     Columns are divided into groups with nearly the same number of cells, and a greedy search covers
-    all sets of `strength` groups; any `strength` columns lie in that many groups or fewer. Groups
-    of one column are tried as well. The best designs come first. They are compared by their error
-    if all blocks get the same weight: the number of blocks times the root of the number of cells of
+    all sets of `strength` groups. This covers any `strength` columns, because they lie in at most
+    `strength` groups. Groups of one column are tried as well. Designs are sorted by their error if
+    all blocks get the same weight: the number of blocks times the root of the number of cells of
     the largest block.
 
     Parameters
@@ -42,14 +42,15 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
     levels : sequence of int
         Number of levels of each column, at least 2.
     strength : int
-        t, from 1 to the number of columns.
+        Size t of the sets to be covered, from 1 to the number of columns.
     max_cells : int
         Largest number of cells of a block.
 
     Returns
     -------
     list of tuple of tuple of int
-        Column numbers of the blocks of each design, increasing. The search is deterministic.
+        For each design its blocks, each with increasing column numbers. The search is
+        deterministic.
 
     References
     ----------
@@ -92,11 +93,12 @@ def _groups(levels: Sequence[int], count: int) -> list[Columns]:
 
 
 def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
-    """Blocks of points that together hold all sets of `strength` points.
+    """Blocks of points such that any `strength` points lie together in some block.
 
     The `bits` of the points of a block add up to at most `limit`. None if the search needs more
-    than `MAX_BLOCKS`. A block starts from an uncovered set. It grows by the point whose uncovered
-    sets have the largest total weight per bit; a set that lacks more points weighs less.
+    than `MAX_BLOCKS` blocks. A block starts from an uncovered set. It grows by the point whose
+    uncovered sets have the largest total weight per bit. A set weighs less if more of its points
+    are missing from the block.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

@@ -22,32 +22,32 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest difference between an answer and the answer that is computed from the measurements, as a
-#: share of the standard deviation of its noise at epsilon = 1. This difference is released without
+#: Largest difference between an exact answer and the answer computed from exact measurements, as a
+#: share of the standard deviation of the noise at epsilon = 1. The difference is released without
 #: noise, so the privacy loss exceeds epsilon by about this share.
 MISFIT = 1e-8
 #: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
 #: last place of float64.
 ROUNDING = 1e-13
-#: Number of random Gaussian weight vectors that `check_rebuilt` multiplies a difference with. All
-#: 32 products are below a tenth of its length with probability 1e-35.
+#: Number of random Gaussian vectors by which `check_rebuilt` multiplies a difference. All 32
+#: products are below a tenth of the length of the difference with probability 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24. This changes them by less than the
 #: tolerance of the search that found them, and keeps sums over 2^29 records exact in float64.
 ENTRY_UNIT = 2**24
 
-#: A function from the counts of valid records to C h: (p,) sums, exact in float64.
+#: A function from counts of valid records to the exact float64 sums C h (p,) of a `Measurement`.
 ExactSums = Callable[[Counts], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """One private measurement C h of the histogram h, and its share R C h of the answers.
+    """One private measurement C h of the histogram h, and its contribution R C h to the answers.
 
     Parameters
     ----------
     rows : (p, b) array or sparse array
-        The columns of C for b of the elements. Column x is what a record x adds to the measurement.
+        The columns of the matrix C for b elements. A record x adds column x to the measurement.
     matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
@@ -62,7 +62,7 @@ class Measurement:
         A function from the counts of valid records to C h. If `changes` and `sums` are known for
         all measurements of a design, unseeded releases have correctly rounded noise (X-GRID).
     table : tuple of int, optional
-        If C h is a table of counts: its columns.
+        The columns of the table, if C h is a table of counts.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class Measurement:
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
-    """Exact privacy loss of independent noises on measurements, with their float parameters.
+    """Exact privacy loss of independent noises on measurements, for their parameters as floats.
 
-    In each case the loss is the sum over measurements of change times rate, where the rate is
-    1 / scale for Laplace noise and epsilon for K-norm noise. The result is the largest loss over
-    all cases. None if a change is not known.
+    In each case of `Measurement.changes` the loss is the sum over measurements of change times
+    rate, where the rate is 1 / scale for Laplace noise and epsilon for K-norm noise. The result is
+    the largest loss over all cases. None if a change is not known, or a noise is of another kind.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -127,13 +127,13 @@ class Design:
     energy : float
         E ||Z||_2^2 of the noise Z on the sums of answers at epsilon = 1.
     answers : (b, m) array
-        The answers of b elements: of all, or of enough elements to show that an answer is not
-        determined by the measurements.
+        The m answers of b elements: of all, or of enough elements to detect an answer that the
+        measurements do not determine.
     adjacency : Adjacency
         Neighbour relation.
     measure : callable
         A function without arguments that returns the measurements, with `rows` for the elements of
-        `answers`. Slow computations belong here, because it is called only if the design is used.
+        `answers`. Slow computations belong in this function: it runs only if the design is used.
 
     Examples
     --------
@@ -204,16 +204,16 @@ def check_rebuilt(
 ) -> None:
     """Check that every answer follows from the measurements: W = sum of R_i C_i.
 
-    A mechanism adds the noise sum of R_i Z_i to the exact answers W h. If W = sum of R_i C_i, the
+    Measurement i is C_i h + Z_i for the histogram h and noise Z_i, and R_i is its `matrix`. A
+    mechanism adds the noise sum of R_i Z_i to the exact answers W h. If W = sum of R_i C_i, the
     result is a function of the noisy measurements, and therefore private. Otherwise the difference
-    of the two matrices would be released without noise. Under replace-one they can differ by a
-    constant for each query, because the number of records is public.
+    of the two matrices would be released without noise. Under replace-one the matrices can differ
+    by a constant for each query, because the number of records is public.
 
     `answers` (b, m) is W^T on b elements, `measured` has R_i and the columns of C_i for the same
     elements, and `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
-    ``ValueError`` if the row of the difference for some query is longer than 1e-8 of the deviation
-    of its noise plus an allowance for rounding. Products with 32 random vectors estimate the
-    length.
+    ``ValueError`` if, for some query, the row of the difference is longer than 1e-8 deviations plus
+    an allowance for rounding. Products with 32 random vectors estimate the length of a row.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -241,11 +241,11 @@ class CellNoise(Protocol):
     """The noise on the counts of the cells of a partition of the universe."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1 along each unit vector; under replace-one, if its sum is 0."""
+        """Variance at epsilon = 1 along a unit vector, whose sum is 0 under replace-one."""
         ...
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
-        """The noise on the counts (cells,) that makes them epsilon-DP."""
+        """The noise that makes the counts (cells,) epsilon-DP."""
         ...
 
 
@@ -277,9 +277,9 @@ class SimplexCells:
     """K-norm noise on the counts of cells, in the norm of their neighbour body (X-SIM).
 
     Under replace-one that body is the difference body of a simplex, of dimension r = cells - 1. The
-    variance is 4 (2 r + 1) / (r + 2), where `LaplaceCells` has 8: half as much for two cells, and
-    nearly as much for many. Under add/remove the body is the l1 ball, and the noise is that of
-    `LaplaceCells`.
+    variance is 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of the two is 1/2 for two
+    cells, and tends to 1 for many. Under add/remove the body is the l1 ball, and the noise is that
+    of `LaplaceCells`.
 
     Examples
     --------
@@ -294,8 +294,8 @@ class SimplexCells:
         """Variance at epsilon = 1: 4 (2 r + 1) / (r + 2), or 2 under add/remove."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
-        # K-norm noise has (r + 1)(r + 2) times the variance of a uniform point U of the body, for
-        # which E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see `SimplexDifference`.
+        # The variance of K-norm noise is (r + 1)(r + 2) times that of a uniform point U of the
+        # body, and E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see `SimplexDifference`.
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
@@ -317,13 +317,13 @@ def cell_measurement(
     sums: ExactSums | None = None,
     table: tuple[int, ...] | None = None,
 ) -> Measurement:
-    """The measurement of counts of cells, with the share `share` of epsilon.
+    """The measurement of counts of cells, with noise for the share `share` of epsilon.
 
     The columns of `rows` (p, b) are points of a simplex: their entries are multiples of 1 / `unit`
     and add up to exactly 1.
     """
     count = rows.shape[0]
-    # Between neighbours, counts of cells change by a difference of two points of the simplex.
+    # Between neighbours the counts change by a point of the simplex or a difference of two points.
     known = {LaplaceCells(): _l1_change(adjacency), SimplexCells(): 1.0}
     change = known.get(cells) if isinstance(cells, LaplaceCells | SimplexCells) else None
     return Measurement(

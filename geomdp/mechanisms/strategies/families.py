@@ -13,13 +13,13 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError, finished
 
-#: Share of the budget from which a descent starts for a family that is added to others.
+#: Share of the budget that a family gets at the start of the descent that adds it to others.
 FIRST_SHARE = 0.25
 #: The search ends once adding a family lowers the error by less than this relative amount, or after
 #: this number of added families.
 LEAST_GAIN, MAX_COMBINED = 1e-3, 6
-#: Iterations of the short descents that compare families, the number of descents that are
-#: continued, and the iterations of these. A descent converges in some tens of iterations.
+#: Iterations of the short descents that compare families, number of descents that are continued,
+#: and their largest number of further iterations. A descent converges in some tens of iterations.
 FIRST_ITERATIONS, KEPT_DESCENTS, MAX_ITERATIONS = 8, 3, 200
 
 
@@ -34,7 +34,7 @@ class Combination:
     shares : (c,) array
         Above 0, with sum 1.
     log_error : float
-        Logarithm of the error.
+        Logarithm of the error that `best_split` minimises.
     """
 
     members: IntArray
@@ -42,7 +42,7 @@ class Combination:
     log_error: float
 
     def with_family(self, family: IntArray) -> tuple[IntArray, FloatArray]:
-        """These measurements and those of a family, with the shares that a descent starts from."""
+        """Add the measurements of a family; return all, with the shares that start a descent."""
         members = np.union1d(self.members, family)
         shares = np.zeros(len(members))
         shares[np.searchsorted(members, self.members)] = self.shares * (1 - FIRST_SHARE)
@@ -56,19 +56,20 @@ def combined_split(
     families: Sequence[IntArray],
     known: Sequence[Combination],
 ) -> Split:
-    """Shares for measurements of a few families, chosen one after the other.
+    """Shares for the measurements of a few families, which are chosen one after the other.
 
-    The problem is that of `best_split`, with so many measurements that a descent over all of them
-    ends far from the best. Every family that measures all quantities is tried alone. Then the
-    family that lowers the error most is added, and the shares of all measurements are computed
-    anew. This is repeated until no family lowers the error any more.
+    The problem is that of `best_split`: s measurements determine u quantities. Here s is so large
+    that a descent over all measurements ends far from the optimum. Every family that measures all
+    quantities is tried alone. Then the family that lowers the error most is added, and the shares
+    of all measurements are computed anew. This is repeated up to six times, until no family lowers
+    the error by more than 0.1%.
 
     Parameters
     ----------
     costs : (u,) array
-        c of `best_split`: non-negative, not all 0.
+        The weights c of `best_split`, non-negative and not all 0.
     overlap : (s, u) sparse array
-        g of `best_split`: non-negative, no empty column.
+        The matrix g of `best_split`, non-negative. Every column has an entry above 0.
     families : sequence of (f,) array of int
         Increasing numbers of the measurements of each family.
     known : sequence of Combination
@@ -78,8 +79,8 @@ def combined_split(
     Returns
     -------
     Split
-        Its error is at most that of each of `known`, and at most that of each family that measures
-        all quantities with equal shares.
+        Its error is at most the error of every combination in `known`. It is also at most the error
+        of equal shares for any one family that measures all quantities.
     """
     error = SplitError.of(costs, overlap)
 
@@ -98,7 +99,7 @@ def combined_split(
 def _combined(
     error: SplitError, families: Sequence[IntArray], known: Sequence[Combination]
 ) -> Combination:
-    """The best combination that adding one family after the other finds."""
+    """The best combination found by adding one family after the other."""
     alone = [(family, np.full(len(family), 1 / len(family))) for family in families]
     complete = [start for start in alone if error.restricted(start[0]).complete]
     best = min([*known, *_descents(error, complete)], key=lambda found: found.log_error)
@@ -114,7 +115,7 @@ def _combined(
 def _descents(
     error: SplitError, starts: Sequence[tuple[IntArray, FloatArray]]
 ) -> Iterator[Combination]:
-    """The ends of the best descents, after short ones from all starts."""
+    """Run short descents from all starts, continue the best of them, and yield their ends."""
     ends = [_descend(error, *start, FIRST_ITERATIONS) for start in starts]
     for end in sorted(ends, key=lambda end: end.log_error)[:KEPT_DESCENTS]:
         yield _descend(error, end.members, end.shares, MAX_ITERATIONS)
@@ -125,7 +126,8 @@ def _descend(
 ) -> Combination:
     logs, value = error.restricted(members).descend(np.log(shares), iterations)
     shares = np.exp(logs - logs.max())
-    # Drop measurements whose shares are now almost 0, unless a quantity is then not measured.
+    # Drop measurements whose shares are now almost 0, but only if the others still measure every
+    # quantity.
     kept = shares >= 1e-7
     if not error.restricted(members[kept]).complete:
         kept[:] = True

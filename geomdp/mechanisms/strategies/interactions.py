@@ -1,4 +1,4 @@
-"""Interactions of columns: coordinates that tables of counts share and that give all answers."""
+"""Interactions of columns: coordinates that follow from tables of counts and give all answers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.table_queries import TableQueries
 
-#: Columns of a table, by number, increasing.
+#: Numbers of the columns of a table, in increasing order.
 Columns = tuple[int, ...]
 
 
 class Interactions:
     """Coordinates of the interactions on which the answers to table queries depend.
 
-    B_i (l_i, l_i - 1) is an orthonormal basis of the vectors of sum 0 over the levels of column i.
-    The interaction of a set U of columns is, for the histogram h of the records,
+    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels of
+    column i. The interaction of a set U of columns is, for the histogram h of the records,
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    A table S of counts determines theta_U for all U within S, each by a change of basis along the
-    axes of S: [1, B_i]^T for column i. The inverse, [1 / l_i, B_i], leads from the interactions
-    within a table to its cells. So nothing here needs a matrix over the cells of S.
+    A table of counts for a set S of columns determines theta_U for all U within S. The change of
+    basis is [1, B_i]^T along the axis of each column i. Its inverse [1 / l_i, B_i] computes the
+    cells of a table from the interactions within it. So no matrix over the cells of S is formed.
 
     Parameters
     ----------
     workload : TableQueries
-        The queries: weighted cells of tables.
+        The queries, which are weighted cells of tables.
     """
 
     def __init__(self, workload: TableQueries) -> None:
@@ -65,16 +65,16 @@ class Interactions:
         return math.prod(self.workload.shape(table))
 
     def within(self, table: Columns) -> list[int]:
-        """Numbers of the sets U that are subsets of a table, which may have any columns."""
+        """Numbers of the sets U within a table. The table need not belong to the workload."""
         orders = range(min(self.order, len(table)) + 1)
         sets = itertools.chain.from_iterable(itertools.combinations(table, j) for j in orders)
         return [self.number[U] for U in sets if U in self.number]
 
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
-        """Where the interactions within a table stand in the result of `to_interactions`.
+        """Positions of the interactions within a table in the result of `to_interactions`.
 
-        A triple for each U within the table: the number of U, the places of its coordinates in that
-        result, and their places among the coordinates of all interactions.
+        The list has a triple for each U within the table: the number of U, the positions of its
+        coordinates in that result, and their positions among the coordinates of all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -84,18 +84,18 @@ class Interactions:
         return found
 
     def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
-        """The sets U within a table of the workload, and their places among its cells."""
+        """The sets U within a table of the workload, and their positions among its cells."""
         return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
 
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """Patterns with the columns of a table in place of its axes; only those of the sets U."""
+        """Replace the axes in `patterns` by the columns of a table, and keep only the sets U."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
     def to_interactions(self, table: Columns, cells: FloatArray) -> FloatArray:
-        """Counts of the cells of a table, (cells, b), in the basis of its interactions."""
+        """Change the basis of the counts `cells` (cells, b) of a table to its interactions."""
         return _along_axes([_analysis(n) for n in self.workload.shape(table)], cells)
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
@@ -104,14 +104,14 @@ class Interactions:
         for shape, places in self._tables_by_shape.items():
             count, size = places.shape
             inside = coordinates[self._sources[places]].reshape(count, size, -1)
-            # All tables of this shape are transformed at once, as further columns.
+            # Transform all tables of this shape at once, as additional columns.
             flat = inside.transpose(1, 0, 2).reshape(size, -1)
             solved = _along_axes([_synthesis(n) for n in shape], flat)
             answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
         return np.asarray(answers * self.workload.weights[:, None])
 
     def variances(self, variances: FloatArray) -> FloatArray:
-        """Variance of each answer (m,), given that of the coordinates of each theta_U (sets,)."""
+        """Variances of answers (m,), given the variance of the coordinates of each U (sets,)."""
         return np.repeat(self._weights_by_table @ variances, self._sizes)
 
     @property
@@ -121,11 +121,11 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """The variance that unit variance of theta_U adds to an answer from T: (tables, sets).
+        """The variance of an answer from T if theta_U alone has variance 1: (tables, sets).
 
         Each answer from table T is a weighted sum of coordinates. The squared weights of the
         coordinates of theta_U add up to w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of
-        1 / l_i^2, the same for all cells of T.
+        1 / l_i^2, where w_T is the weight of the table. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []
         weights = self.workload.table_weights.tolist()
@@ -141,7 +141,7 @@ class Interactions:
 
     @cached_property
     def _sources(self) -> IntArray:
-        """The coordinate at each place of each table, before the change of basis: (m,)."""
+        """The coordinate at each cell of each table before the change of basis to cells: (m,)."""
         sources = np.zeros(self.workload.n_queries, dtype=np.int64)
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             own = sources[cells]
@@ -152,7 +152,7 @@ class Interactions:
 
     @cached_property
     def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
-        """Places of the cells among the queries, (tables, cells), of all tables of each shape."""
+        """For each shape, the query numbers (tables, cells) of the cells of all its tables."""
         groups: dict[tuple[int, ...], list[IntArray]] = {}
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             shape = self.workload.shape(table)
@@ -161,9 +161,9 @@ class Interactions:
 
 
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
-    """Sets of at most `most` axes, and where their interaction stands among prod(shape) cells.
+    """Sets of at most `most` axes, and positions of their interaction among prod(shape) cells.
 
-    Along an axis, place 0 is the sum and the others are the coordinates of the basis.
+    Along an axis, position 0 is the sum, and the others are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []
@@ -176,13 +176,13 @@ def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray
     return found
 
 
-#: `_patterns` with a cache, for the tables of a workload: many have the same shape.
+#: `_patterns` with a cache, because many tables of a workload have the same shape.
 _known_patterns = lru_cache(maxsize=256)(_patterns)
 
 
 @cache
 def _analysis(levels: int) -> FloatArray:
-    """The map [1, B]^T from levels to their sum and their coordinates in the basis."""
+    """The map [1, B]^T from counts of levels to their sum and their coordinates in the basis B."""
     return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
 
 

@@ -15,7 +15,7 @@ SOLVED = 1e-9
 
 
 def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """The sum over queries of w w^T (N, N), where w (N,) has the answers of all elements.
+    """The sum over queries of w w^T (N, N), where w (N,) has the answers of all N elements.
 
     Under replace-one the mean of w is subtracted. The number of records is then public, so this
     changes the answers only by a known constant.
@@ -25,7 +25,7 @@ def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Answers (N, m), under replace-one minus their mean over the elements."""
+    """Answers (N, m); under replace-one, their mean over the elements is subtracted."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
     # Subtracting the first row before the mean makes constant columns exactly 0.
@@ -43,11 +43,11 @@ def reconstruct(
 
     Measurement i is C_i h + z_i, where h is the histogram and z_i has variance 1 / precision_i in
     each coordinate. With S = (sum_i precision_i C_i^T C_i)^+ the maps are
-    R_i = W S C_i^T precision_i. Under replace-one the number of records 1^T h is public, so the
-    equation is required on vectors of sum 0 only.
+    R_i = W S C_i^T precision_i. Under replace-one the number of records 1^T h is public, so
+    sum_i R_i C_i = W is required on vectors of sum 0 only.
 
-    If the measurements do not determine W, the equation holds for a part of W only. `Design` checks
-    that nothing is missing.
+    If the measurements do not determine all answers, the equation does not hold. `Design` checks
+    that it holds.
 
     Parameters
     ----------
@@ -91,12 +91,13 @@ def _solve(information: FloatArray, queries: FloatArray) -> FloatArray:
 def error_and_slopes(
     gram: FloatArray, diagonal: FloatArray, rows: FloatArray, adjacency: Adjacency
 ) -> tuple[float, FloatArray, FloatArray]:
-    """tr(G S), S = (diag(d) + T^T T)^-1, with its derivatives by d (N,) and T (p, N).
+    """tr(G S) for S = (diag(d) + T^T T)^-1, and its gradients with respect to d and T.
 
-    `gram` is G, `diagonal` is d and `rows` is T. The value is the squared error of least squares
-    from measurements with the information matrix diag(d) + T^T T. Under replace-one the number of
-    records is known exactly: S is then the limit for an infinite multiple of 1 1^T added to that
-    matrix. The cost is O(p N^2), by the matrix inversion lemma.
+    `gram` (N, N) is G, `diagonal` (N,) is d and `rows` (p, N) is T. The value is the squared error
+    of least squares from measurements with the information matrix diag(d) + T^T T. Under
+    replace-one the number of records is known exactly. S is then the limit in which a growing
+    multiple of 1 1^T is added to the information matrix. The cost is O(p N^2), by the matrix
+    inversion lemma.
     """
     scaled = rows / diagonal
     inner = np.linalg.solve(np.eye(len(rows)) + scaled @ rows.T, scaled)

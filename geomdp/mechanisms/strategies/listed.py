@@ -41,8 +41,9 @@ def listed_answers(workload: Workload) -> FloatArray:
 def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
     """The function from counts of records to `rows` @ h, where h is their histogram.
 
-    `rows` can have more columns than the universe has elements; h is 0 there. The products are
-    exact in float64 as long as they are below 2^53 of the units of the entries.
+    `rows` can have more columns than the universe has elements. The histogram is 0 at the
+    additional columns. If the entries of `rows` are multiples of a unit, products below 2^53 units
+    are exact in float64.
     """
 
     def sums(counts: Counts) -> FloatArray:
@@ -57,10 +58,10 @@ def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
 class Tree:
     """Counts of the intervals of a binary tree over the elements.
 
-    The elements keep their order, and the list is filled up to a power of two. Level l splits it
-    into 2^l intervals.
-    `cells` is the noise on the counts of a level. Every level has a share of the budget, which can
-    be 0. If only the finest level has a share, the strategy is the histogram.
+    The elements keep their order, and the list is filled up to a power of two. Level l splits the
+    list into 2^l intervals. `cells` is the noise on the counts of a level. Every level has a share
+    of the budget, which can be 0. If only the finest level has a share above 0, the strategy is the
+    histogram.
 
     References
     ----------
@@ -79,10 +80,10 @@ class Tree:
     cells: CellNoise = field(default_factory=LaplaceCells)
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best split over levels; ``ValueError`` for more than 2^12 elements."""
+        """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
         answers = _padded(listed_answers(workload))
         depth = int(math.log2(len(answers)))
-        # Under replace-one level 0 is the public number of records.
+        # Under replace-one level 0 needs no noise: it is the public number of records.
         levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
@@ -128,15 +129,15 @@ class Haar:
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best split over levels; ``ValueError`` for more than 2^12 elements."""
+        """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
         answers = _padded(listed_answers(workload))
         depth = int(math.log2(len(answers)))
         levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
-        # A wavelet of level l has entries +-1 on an interval of level l - 1, which has
-        # 2^(depth - l + 1) elements; that of level 0 is the constant 1. So these are the squared
-        # lengths. Each element is in one wavelet of a level. Replacing an element by another
-        # changes two coefficients by 1, or one by 2: the l1 norm of the change is at most D = 2.
+        # Squared lengths of the wavelets: a wavelet of level l >= 1 has entries +-1 on an interval
+        # of level l - 1, which has 2^(depth - l + 1) elements. The wavelet of level 0 is constant 1
+        # on all elements. Each element is in one wavelet of a level. So replacing an element
+        # changes two coefficients by 1, or one by 2: the l1 norm of the change is at most 2.
         lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
@@ -161,7 +162,7 @@ class Haar:
 
 
 def _padded(answers: FloatArray) -> FloatArray:
-    """Answers (2^k, m). The last row is repeated for added elements, which no record has."""
+    """Answers (2^k, m): the last row is repeated for added elements, which occur in no record."""
     missing = (1 << (len(answers) - 1).bit_length()) - len(answers)
     return np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
 
@@ -180,7 +181,7 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 
 def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
-    """Sum over queries of the squared length of their projection on the wavelets of a level."""
+    """Squared length of the projection of queries on the wavelets of a level, over all queries."""
     waves = _wavelets(len(answers), level)
     length = float((waves[0] ** 2).sum())
     return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length

@@ -18,15 +18,17 @@ from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.closed_forms.diameters import l1_diameter
 
-#: Largest universe for which rows are optimised. Each step is a few products of p x N and N x N
-#: matrices, so the descent takes seconds at N = 256 elements and a minute at 1024 on one core.
+#: Largest universe for which rows are optimised. For p rows and N elements, each step is a few
+#: products of p x N and N x N matrices. So the descent takes seconds at N = 256 and a minute at
+#: N = 1024 on one core.
 MAX_OPTIMISED = 1 << 10
 #: Largest number of steps of the descent. Further steps would lower the error by less than a
 #: thousandth.
 MAX_STEPS = 200
-#: Largest entry of T. It is reached only if answers differ by many orders of magnitude. Without the
-#: limit, the weights of single elements become so small that the smallest answers are lost to
-#: rounding. In 18 such workloads the limit raised the squared error by a share of at most 1.4e-4.
+#: Largest entry of the matrix T of `PIdentity`. Entries reach this limit only if answers differ by
+#: many orders of magnitude. Without the limit, the weights of single elements become so small that
+#: the smallest answers are lost to rounding. For 18 workloads with such answers, the limit raised
+#: the squared error by a share of at most 1.4e-4.
 MAX_ENTRY = 1e4
 
 
@@ -51,10 +53,11 @@ def hat_functions(count: int, size: int) -> FloatArray:
 class PIdentity:
     """The histogram and p weighted sums of it, with weights that are optimised for the workload.
 
-    The measurements are (I; T) D h, where h is the histogram, T (p, N) has entries of 0 or more and
-    D = diag(1 / (1 + column sums of T)). So every column of the strategy has l1 norm 1. T minimises
-    the error of the answers that least squares computes. The problem is not convex: a quasi-Newton
-    descent from hat functions over the elements, in their order, finds a local minimum.
+    The measurements are (I; T) D h, where h is the histogram of N elements, T (p, N) has entries of
+    0 or more, and D = diag(1 / (1 + column sums of T)). So every column of (I; T) D has l1 norm 1.
+    T minimises the error of the answers that least squares computes. The problem is not convex. A
+    quasi-Newton descent finds a local minimum. It starts from hat functions along the order of the
+    elements.
 
     Parameters
     ----------
@@ -115,8 +118,9 @@ class PIdentity:
 def bump_counts(size: int) -> list[int]:
     """Numbers of rows to try for N = `size` elements: 3/4 N^(1/2) and N^(1/2), rounded.
 
-    A prefix query is a sum of whole cells plus single elements of one more cell. Cells of N^(1/2)
-    elements balance the errors of the two parts.
+    Suppose that each row counts an interval of elements. A prefix query is then a sum of whole
+    intervals plus single elements of one more interval. Intervals of N^(1/2) elements balance the
+    errors of the two parts.
     """
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 

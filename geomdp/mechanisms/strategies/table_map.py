@@ -23,10 +23,11 @@ MAX_NUMBERS = 1 << 22
 class TableMap:
     """The part R x of the answers that comes from one table, for the counts x of its cells.
 
-    Several measured tables can give the same interaction. The best linear estimate is their average
-    with shares that add up to 1. So R multiplies each interaction of this table by its share. A
-    product with R changes the basis along each axis of this table, and then along each axis of the
-    tables of the workload. It takes O(cells) time and memory for each column of the argument.
+    Several measured tables can give estimates of the same interaction. The best linear estimate is
+    a weighted average of these, with shares that add up to 1. So R multiplies each interaction of
+    this table by its share. A product with R changes the basis along each axis of this table, and
+    then along each axis of the tables of the workload. It takes O(cells) time and memory for each
+    column of the argument.
 
     Parameters
     ----------
@@ -49,11 +50,11 @@ class TableMap:
 
     @property
     def expansion(self) -> Interactions:
-        """The last step, from interactions to answers."""
+        """The last step of a product with R: it computes the answers from the interactions."""
         return self.interactions
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """Coordinates of all interactions, times their shares, from cells (cells, b)."""
+        """Coordinates of all interactions, times their shares, for `columns` (cells, b)."""
         cells, width = columns.shape
         found = np.zeros((self.interactions.dimension, width))
         sources, targets, factors = self._entries
@@ -83,8 +84,8 @@ class TableMap:
         """Variance of each answer (m,) of R Z, for the noise Z of a `CellNoise`.
 
         Z has the same variance along each unit vector of its support. The support is the whole
-        space, or all vectors of sum 0. Coordinates of theta_U are products of Z with orthogonal
-        vectors of squared length (cells of the table) / (cells of U).
+        space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
+        products of Z with orthogonal vectors of squared length (cells of the table) / (cells of U).
         """
         match noise:
             case LaplaceNoise():
@@ -101,7 +102,7 @@ class TableMap:
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Places among the cells, places among all coordinates, and shares, of equal length."""
+        """Position in the table, position among all coordinates, and share of each coordinate."""
         kept = [
             (sources, targets, np.full(len(sources), self.shares[u]))
             for u, sources, targets in self.interactions.coordinates(self.table)

@@ -30,20 +30,20 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest number of sets of columns that can all be candidates.
+#: If there are at most this many sets of columns, all of them can be candidates.
 MAX_SETS = 1 << 11
 #: Largest number of cells of a measured table. If the table of all columns has at most this number
 #: of cells, records are counted in it, and all other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured set and a wanted set within it. With 2^22 pairs, splitting
-#: the budget takes seconds.
+#: Largest number of pairs of a measured set of columns and an interaction within it. With 2^22
+#: pairs, splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
-#: Number of random elements for which the answers are compared with those that follow from the
-#: measurements. If an interaction is not measured, nearly every pair of elements shows it.
+#: Number of random elements for which the answers are compared with the answers computed from the
+#: measurements. If an interaction is not measured, the two differ on nearly every pair of elements.
 CHECKED = 64
 
 
@@ -51,8 +51,8 @@ CHECKED = 64
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with a share of the budget.
 
-    The sets that are measured are chosen from these candidates, where k is the largest number of
-    columns of a table of the workload:
+    Let k be the largest number of columns of a table of the workload. The sets that are measured
+    are chosen from these candidates:
 
     * All sets of columns, if there are at most 2^11 of them and the table of all columns has at
       most 2^20 cells; otherwise all sets of at most k columns.
@@ -88,8 +88,8 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            For a workload that does not ask for tables, as `MarginalTables` and `ChosenTables` do,
-            or asks for too many.
+            If the workload is neither `MarginalTables` nor `ChosenTables`, or if its tables have
+            too many cells or too many columns.
         """
         if not isinstance(workload, TableQueries):
             raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
@@ -130,7 +130,9 @@ class WeightedMarginals:
 class _Candidates:
     """The sets of columns that may be measured, and the families in which they are tried.
 
-    The first sets are all subsets of the columns, or those of at most k columns.
+    The list starts with all subsets of the columns if they are few, and otherwise with the subsets
+    of at most k columns, if the budget can be split over these in seconds. The sets of the families
+    follow.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
@@ -146,21 +148,21 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "measured and wanted sets of columns must meet in at most 2^22 pairs, got more for "
-                f"{interactions.workload!r}"
+                "workload must give at most 2^22 pairs of a measured set of columns and an "
+                f"interaction within it, got more for {interactions.workload!r}"
             )
         self._pool = len(pool)
         place = {S: s for s, S in enumerate(self.sets)}
         self._families = [np.array(sorted(place[S] for S in blocks)) for blocks in families]
 
     def _affordable(self, sets: Sequence[Columns]) -> bool:
-        """Whether weights for `sets` are found in seconds."""
+        """Whether the budget is split over `sets` in seconds."""
         orders = range(self.interactions.order + 1)
         pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
         return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
-        """1 / (number of cells of S per cell of U) for U in S: (measured, wanted)."""
+        """Cells of U divided by cells of S, for each interaction U within S: (sets S, sets U)."""
         rows, columns, values = [], [], []
         cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
         for s, S in enumerate(self.sets):
@@ -173,7 +175,7 @@ class _Candidates:
         return sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
 
     def split(self, costs: FloatArray, overlap: sp.csr_array) -> Split:
-        """The best shares found, by descents over the pool and then over families."""
+        """The best shares found by descents: first over all subsets, and then over families."""
         known = []
         if self._pool:
             found = best_split(costs, overlap[: self._pool])
@@ -199,7 +201,7 @@ def _families(levels: Sequence[int], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """Number of each measured set, and its share in the estimate of each needed interaction."""
+    """Each measured set's number, and its shares in the estimates of the needed interactions."""
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)
     wanted = set(needed.tolist())
@@ -210,7 +212,7 @@ def _least_squares(
 
 
 def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp.csr_array:
-    """Indicators (cells, b) of the cell of table S that each record is in."""
+    """For each of b records, the indicator of its cell in table S: (cells, b)."""
     b = len(records)
     # The table of no columns has one cell, which holds all records.
     cells = np.zeros(b, dtype=np.int64)
@@ -222,7 +224,7 @@ def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp
 
 
 def _sums(S: Columns) -> ExactSums:
-    """How many records are in each cell of table S."""
+    """A function from counts of records to the number of records in each cell of table S."""
     return lambda counts: counts.table(S).ravel().astype(np.float64)
 
 

@@ -21,8 +21,8 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
-#: Number of random elements on which the measurements are checked: they must determine the answers.
-#: A missing product changes the answers on nearly every pair of elements.
+#: Number of random elements on which `Design` checks that the measurements determine the answers. A
+#: missing product changes the answers on nearly every pair of elements.
 CHECKED = 64
 
 
@@ -39,8 +39,8 @@ class WeightedSigns:
         sum_j t_j n_j                      under add/remove,
 
     where n_j is the number of products of order j that are measured. Under add/remove the number of
-    records is measured as well if answers depend on it (order 0). The weights minimise the squared
-    error at l1 change 1, which is a convex problem.
+    records (order 0) is measured as well if answers depend on it. The weights minimise the squared
+    error subject to an l1 change of 1. This problem is convex.
 
     Examples
     --------
