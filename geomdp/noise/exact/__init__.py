@@ -1,13 +1,13 @@
-"""Noise whose draws are correctly rounded: the output of the proof, on a finite computer (X-GRID).
+"""Noise whose draws are correctly rounded values of draws in real arithmetic (X-GRID).
 
 A noise is a function F of an infinite string of fair bits. Given finitely many bits, ball
-arithmetic (`flint.arb`) encloses F in a box. The box is refined, by more bits of the same string,
-until every coordinate has one nearest multiple of a public power of two. So what is returned is the
-rounding of a draw from the real-valued law, not of a float64 approximation to it: rounding is
-post-processing, and the privacy proof stated for real numbers holds as it stands.
+arithmetic (`flint.arb`) encloses F in a box. More bits of the same string make the box smaller,
+until every coordinate has one nearest multiple of a public power of two. So the result is a rounded
+draw from the real-valued distribution itself, and not from a float64 approximation. Rounding is
+post-processing, so the privacy proof for real numbers also holds for the result.
 
 Randomness comes from the operating system (`os.urandom`). Floats in noises and bodies (scales,
-epsilon, entries of matrices) are taken as the dyadic rationals they are; a proof must hold for
+epsilon, entries of matrices) are taken as exact dyadic rationals. A privacy proof must hold for
 these numbers.
 """
 

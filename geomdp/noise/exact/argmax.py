@@ -54,7 +54,8 @@ def _near_gumbels(count: int) -> NearVector:
     """Gumbel variables -ln E with E = -ln U, in float64 with error bounds.
 
     The computed E has an error of at most `off`. So ln E has an error of at most off / (E - off),
-    plus that of `near_log`. The bound is infinite where E is not above 2 off.
+    plus the error of `near_log`. The bound uses twice the quotient, to cover its rounding. It is
+    infinite where E is not above 2 off.
     """
 
     def evaluate(words: Words) -> Near:
@@ -120,7 +121,7 @@ def exact_argmax(
     errors : (k,) array
         Bounds on the distances of `near` from the scores.
     exact : callable
-        Index -> exact score. Called for all indices if float64 does not decide.
+        Index -> exact score. It is called for all indices if float64 does not decide.
     scale : float
         Above 0; taken as an exact number.
     entropy : callable, optional

@@ -35,8 +35,8 @@ BLOCK = 128
 #: four terms. Each term has an error of at most 3 units of 2^-53 (conversion of the exact number or
 #: of the ball, scale, product). The three sums add 3 units. The bound is 16 units instead of 6.
 MARGIN = 2.0**-49
-#: RADIUS: the float64 value of a variable is used only if its ball has a smaller radius. The margin
-#: includes the radius times the scale. TINY: covers products below the normal range of float64.
+#: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
+#: includes RADIUS times the scale. TINY covers products below the normal range of float64.
 RADIUS, TINY = 2.0**-80, 2.0**-1000
 
 
@@ -61,9 +61,9 @@ class LaplaceNumber:
     Parameters
     ----------
     block : _Block
-        The block that has its random bits.
+        The block that holds the random bits of the variable.
     place : int
-        Its number in the block.
+        Number of the variable in the block.
     """
 
     block: _Block
@@ -71,11 +71,11 @@ class LaplaceNumber:
 
     @property
     def near(self) -> float:
-        """Its value, with an error of at most 2^-52 of it plus 2^-80; NaN if that is not known."""
+        """The float64 value, with an error of at most 2^-52 |value| + 2^-80; NaN if not proved."""
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
-        """A ball around it, from `words` words of each uniform number."""
+        """A ball around the variable, from `words` words of each uniform number."""
         return self.block.balls(words)[self.place]
 
 
@@ -108,9 +108,9 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """The result of `evaluate` for the first number of words that does not raise `Undecided`.
+    """Double the number of words until `evaluate` does not raise `Undecided`; return its result.
 
-    ``PrecisionExhausted`` if there is none up to `LAST_WORDS`.
+    ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
     """
     words = FIRST_WORDS
     while words <= LAST_WORDS:
@@ -132,16 +132,16 @@ class NoisyThreshold:
         self.margin = MARGIN * (abs(value) + abs(spread)) + RADIUS * scale + TINY
 
     def ball(self, words: int) -> arb:
-        """A ball around it, from `words` words of each uniform number."""
+        """A ball around T + b Z, from `words` words of each uniform number."""
         return arb(self._value) + arb(self._scale) * self._number.ball(words)
 
     def reached_by(self, value: ExactNumber, scale: float, number: LaplaceNumber) -> bool:
-        """Whether value + scale Z >= T + b Z', decided exactly."""
+        """Whether value + scale Z' >= T + b Z, decided exactly; Z' is `number`."""
         middle = float(value)
         spread = scale * number.near
         gap = middle + spread - self.near
         margin = self.margin + MARGIN * (abs(middle) + abs(spread)) + RADIUS * scale
-        # The comparison is False for NaN and for infinite numbers. Balls decide then.
+        # The comparison is False for NaN and for infinite numbers. Then balls decide.
         if abs(gap) > margin:
             return gap > 0
         return decided(lambda words: self._reached(value, scale, number, words))
@@ -168,9 +168,10 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """The first i >= `begin` with value i at least `threshold`; the count if there is none."""
+        """The first i >= `begin` with value i at least `threshold`, or the number of values."""
         gaps = self._near[begin:] - threshold.near
-        # Skip values that are certainly below. NaN is not, because comparisons with it are False.
+        # Skip values that are certainly below the threshold. NaN is not skipped, because
+        # comparisons with NaN are False.
         below = gaps < -(self._margins[begin:] + threshold.margin)
         for place in np.flatnonzero(~below) + begin:
             i = int(place)

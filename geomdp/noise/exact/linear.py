@@ -13,8 +13,8 @@ from geomdp._typing import FloatArray
 from geomdp.noise.exact.variates import Vector, ball_sum
 from geomdp.noise.mapped import Map
 
-#: A matrix with a larger share of non-zero entries is multiplied as a dense matrix. A
-#: multiplication inside FLINT's dense product takes a fifth of the time of one that Python makes.
+#: A matrix with a larger share of non-zero entries is multiplied as a dense matrix. One
+#: multiplication in FLINT's dense product takes a fifth of the time of one in Python.
 DENSE = 0.2
 
 LinearMap = Callable[[Vector], Vector]
@@ -47,7 +47,7 @@ def linear_map(matrix: Map) -> LinearMap:
 
 
 def gram(rows: list[Vector]) -> list[Vector]:
-    """R R^T for the rows of R. Entries that are missing at the end of a row are 0."""
+    """R R^T for the matrix R with these rows. Entries missing at the end of a row are 0."""
     width, count = max(map(len, rows)), len(rows)
     padded = [entry for row in rows for entry in (*row, *[arb(0)] * (width - len(row)))]
     matrix = arb_mat(count, width, padded)

@@ -1,4 +1,8 @@
-"""Uniform points of bodies of positive semidefinite matrices, from Bartlett's factor."""
+"""Uniform points of bodies of positive semidefinite matrices, from Bartlett's factor.
+
+In svec coordinates, a symmetric matrix is its upper triangle, row by row. Entries off the diagonal
+are multiplied by sqrt(2).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_factor
 def correlations(order: int, draw: Draw) -> Vector:
     """Entries above the diagonal of a uniform correlation matrix, row by row (X-LKJ).
 
-    It is the Gram matrix of p independent uniform unit vectors in R^(p + 1), see
-    `Elliptope.sample_uniform`. The rows of Bartlett's factor, divided by their lengths, have the
-    same Gram matrix in distribution.
+    A uniform correlation matrix of order p is the Gram matrix of p independent uniform unit vectors
+    in R^(p + 1), see `Elliptope.sample_uniform`. The rows of Bartlett's factor, divided by their
+    lengths, have a Gram matrix of the same distribution.
     """
     rows = [_over(row, _squared_length(row).sqrt()) for row in bartlett_factor(order, draw)]
     products = gram(rows)
@@ -24,8 +28,8 @@ def correlations(order: int, draw: Draw) -> Vector:
 def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace at most 1, in svec coordinates (X-SPX).
 
-    It is U^(1/D) W / tr W, where D is the dimension and W is a Wishart matrix with d + 1 degrees of
-    freedom.
+    The matrix is U^(1/D) W / tr W, where W is a Wishart matrix of order d with d + 1 degrees of
+    freedom, D = d (d + 1) / 2 is the dimension, and U is uniform.
     """
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)
@@ -36,8 +40,8 @@ def spectraplex(order: int, draw: Draw) -> Vector:
 def psd_box(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix with diagonal entries at most 1, in svec coordinates (X-PSDBOX).
 
-    It is S R S, where R is a uniform correlation matrix and S is diagonal with
-    S_ii = U_i^(1 / (d + 1)).
+    The matrix is S R S, where R is a uniform correlation matrix of order d, and S is diagonal with
+    S_ii = U_i^(1 / (d + 1)) for uniform U_i.
     """
     scales = [value.root(order + 1) for value in draw.uniforms(order)]
     above = iter(correlations(order, draw) if order > 1 else [])
@@ -50,7 +54,7 @@ def psd_box(order: int, draw: Draw) -> Vector:
 
 
 def _svec(matrix: list[Vector]) -> Vector:
-    """The upper triangle row by row, entries off the diagonal times sqrt(2)."""
+    """The svec coordinates of a symmetric matrix."""
     two, order = arb(2).sqrt(), len(matrix)
     return [
         matrix[i][j] if i == j else two * matrix[i][j]

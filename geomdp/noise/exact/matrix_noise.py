@@ -1,6 +1,7 @@
-"""Noise on the entries of symmetric matrices, for exact sums of entries.
+"""Noise on the entries of symmetric matrices.
 
-In svec coordinates, entries off the diagonal have the factor sqrt(2), which would be rounded.
+Sums of entries can be exact in float64. Sums of svec coordinates are rounded, because these
+coordinates contain the entries off the diagonal times sqrt(2).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     The two lifted vectors (A, r) are independent, with density proportional to e^(-rate r) on the
     cone {A psd, r >= tr A}. So A has density proportional to e^(-rate tr A) on the psd cone. This
     is the law of G G^T / (2 rate) for a standard Gaussian matrix G (d, d + 1). Given A, r - tr A is
-    exponential with that rate (JL-WIS, X-CONE). If the centre is 0, the r_i are not drawn.
+    exponential with rate `rate` (JL-WIS, X-CONE). If `centre` is 0, the r_i are not drawn.
 
     Parameters
     ----------
@@ -93,9 +94,9 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     rate : float
         Rate of the exponential weight.
     centre : float
-        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If that
-        number is public, this noise is known, and what it adds along the centre is subtracted. If
-        the number is not public, `centre` is 0.
+        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If the
+        number of records is public, this noise is known, and its part along the centre of the body
+        is subtracted. If the number of records is not public, `centre` must be 0.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
-        # All quantities are 2 rate times those of the docstring, until they are divided at the end.
+        # Up to the division at the end, all quantities are 2 rate times those of the docstring.
         shift = arb(0)
         if centre:
             above, below = exponentials(2, draw)

@@ -1,14 +1,14 @@
 """Laplace and Gaussian vectors in float64 with proved errors: they decide most roundings.
 
 This is a filter, as in exact geometric predicates. Each float64 value comes with a bound on its
-distance from the exact value. If all numbers within that bound round to the same multiple, this
-decides the rounding. Otherwise ball arithmetic decides it with more bits of the same uniform
-numbers. So the result is the same as without the filter.
+distance from the exact value. If all numbers within this distance round to the same multiple, this
+multiple is the result. Otherwise ball arithmetic computes the result from more bits of the same
+uniform numbers. So the result is the same as without the filter.
 
 The proofs of the bounds use sums, products, quotients and square roots alone, which IEEE 754 rounds
 correctly: each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
-computed here by polynomials, because those of a mathematical library have no proved error bound.
-The bounds are 2 to 8 times as large as the errors that the docstrings count.
+computed by polynomials, because the functions of a mathematical library have no proved error bound.
+The bounds are 2 to 8 times as large as the errors that the docstrings derive.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Words = npt.NDArray[np.uint64]
 #: Values (m,) and bounds (m,) on their errors; a bound may be infinite.
 Near = tuple[FloatArray, FloatArray]
 
-#: Bound on the error of `near_log`, and on that of `near_turn`.
+#: Bounds on the errors of `near_log` and of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
-#: Errors of `minus_log`: relative to its value, and from rounding the word to a float.
+#: Two errors of `minus_log`: relative to its value, and absolute from rounding a word to a float.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is below
 #: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
@@ -48,7 +48,7 @@ class NearVector:
     Parameters
     ----------
     count : int
-        Number of uniform numbers that it is computed from.
+        Number of uniform numbers from which the vector is computed.
     evaluate : callable
         First words (count,) of the uniform numbers -> values (m,) and bounds (m,) on the errors.
     """
@@ -70,21 +70,23 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to numbers that are `values` up to `errors`.
+    """The whole numbers j with j 2^-grid nearest to exact numbers, given `values` near these.
+
+    The distance between values and exact numbers is at most `errors`.
 
     Raises
     ------
     Undecided
         If the numbers within the error of a value do not all have the same nearest multiple, or if
-        a value is 2^51 multiples or more.
+        the modulus of a value is 2^51 2^-grid or more.
     """
     # Scaling by a power of two is exact, unless it overflows to infinity or underflows, with an
     # error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
     # |scaled - whole| is at most 1/2 and exact, because both are multiples of the last place of
-    # `scaled`. The sum above can round up to a whole number that is too large; the distance is then
-    # 1/2 up to a rounding, and the coordinate is undecided.
+    # `scaled`. scaled + 0.5 can round up to a whole number that is too large. Then the distance is
+    # 1/2 up to rounding, and the coordinate is undecided.
     room = 0.5 - np.abs(scaled - whole)
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST
@@ -135,9 +137,9 @@ def minus_log(words: Words) -> Near:
     """-ln U of uniform numbers U from their first words, and a bound on its error.
 
     With w = t 2^e as in `split_logarithm`, the value is (62 - e) ln 2 - ln t. If e = 62, only the
-    second term is left. Otherwise the value is at least 0.34, and the two terms are at most 2.1 and
-    1.1 times as large as it. So the relative error of the value is at most 50 u. For the word 0 the
-    value is infinite.
+    second term is left. Otherwise the value is at least 0.34, and the moduli of the two terms are
+    at most 2.1 and 1.1 times the value. So the relative error of the value is at most 50 u. For the
+    word 0 the value is infinite.
     """
     numbers = words.astype(np.float64)
     e, log = split_logarithm(numbers)
@@ -160,7 +162,7 @@ def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
     """sin and cos of 2 pi V to within 2^-48, for any V in [w, w + 1] 2^-62.
 
     The first three bits of V give the octant of the angle 2 pi V. The other bits give the angle x
-    from 0 to pi / 4 within the octant, to within 3 u; in odd octants x is measured from the end.
+    from 0 to pi / 4 within the octant, to within 3 u. In odd octants x is measured from the end.
     The series of sin x and cos x are cut after x^17 and x^18; the rests are below 2^-63. Horner's
     rule takes at most 10 steps with an error of at most 2 u each.
     """

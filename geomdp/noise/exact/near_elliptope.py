@@ -1,8 +1,8 @@
 """Cone noise over the elliptope in float64 with proved errors: a filter, see `near`.
 
-Uniform numbers are read in the same order as by `vectors.noise_vector`: those of two gamma
-variables, then those of two random correlation matrices from Bartlett's factor. No step rejects, so
-the place of each uniform number is fixed.
+Uniform numbers are read in the same order as by `vectors.noise_vector`: first for two gamma
+variables, then for two random correlation matrices from Bartlett's factor. No step uses rejection,
+so the position of each uniform number is fixed.
 """
 
 from __future__ import annotations
@@ -106,24 +106,25 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
 
 @dataclass(frozen=True)
 class _Places:
-    """Places of the uniform numbers of one correlation matrix among all numbers that are read.
+    """Positions of the uniform numbers of one correlation matrix among all numbers that are read.
 
-    The rows i = 0, .., p - 1 of Bartlett's factor are drawn one after the other. Row i takes i
-    Gaussian variables from (i + 1) // 2 pairs of uniform numbers (U, V), then a gamma variable of
-    shape (p + 1 - i) / 2. The gamma variable is a sum of exponential variables, one for each whole
-    unit of the shape, plus half a squared Gaussian variable if the shape is not whole.
+    The matrix has order p. The rows i = 0, .., p - 1 of Bartlett's factor are drawn one after the
+    other. Row i takes i Gaussian variables from (i + 1) // 2 pairs of uniform numbers (U, V), then
+    a gamma variable of shape (p + 1 - i) / 2. The gamma variable is a sum of exponential variables,
+    one for each whole unit of the shape, plus half a squared Gaussian variable if the shape is not
+    whole.
     """
 
     order: int
-    lengths: IntArray  # numbers U of the pairs
-    turns: IntArray  # numbers V of the pairs
+    lengths: IntArray  # positions of the numbers U of the pairs
+    turns: IntArray  # positions of the numbers V of the pairs
     pair_rows: IntArray  # row of each pair
-    pair_columns: IntArray  # column of its first variable
-    exponentials: IntArray  # numbers of the exponentials in the gamma variables
-    exponential_rows: IntArray
-    halves: IntArray  # (h, 2): numbers of the half squared Gaussians
-    half_rows: IntArray
-    stop: int
+    pair_columns: IntArray  # column of the first variable of each pair
+    exponentials: IntArray  # positions for the exponential variables
+    exponential_rows: IntArray  # row of each exponential variable
+    halves: IntArray  # (h, 2): positions for the half squared Gaussian variables
+    half_rows: IntArray  # row of each half squared Gaussian variable
+    stop: int  # position after the last number
 
 
 def _places(order: int, start: int) -> _Places:
@@ -176,20 +177,20 @@ def _correlations(
     factor, errors = _factor(words, logs, cuts, places)
     lengths = np.sqrt((factor**2).sum(axis=1))
     units = factor / lengths[:, None]
-    # If a row x has an error e, then x / |x| has one of at most 2 |e| / |x|. The last term covers
-    # the roundings of the norm and the quotient.
+    # If a row x has an error e, then x / |x| has an error of at most 2 |e| / |x|. The last term
+    # covers the roundings of the norm and the quotient.
     moved = 2 * np.sqrt((errors**2).sum(axis=1)) / lengths * (1 + 2.0**-30)
     off = float(moved.max()) + (places.order + 8) * UNIT
-    # Errors of inner products of two unit vectors with errors `off`, and the rounding of the sums.
+    # The bound covers inner products of two unit vectors with errors `off`, and rounded sums.
     return units @ units.T, (2 * off + off**2) * (1 + 2.0**-30) + (places.order + 8) * UNIT
 
 
 def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -> Near:
-    """The lower triangular factor (p, p) and the errors of its entries."""
+    """Bartlett's lower triangular factor (p, p) and the errors of its entries."""
     order = places.order
     # Gaussian variables come in pairs, so row i gets one too many if i is odd. The extra variable
-    # is written to column i, the diagonal, and overwritten below. The arrays have p + 1 columns
-    # while they are filled, and the last column is dropped at the end.
+    # is written to column i, the diagonal, and overwritten below. The arrays have one more column
+    # than the result, for the extra variables.
     factor, errors = np.zeros((order, order + 1)), np.zeros((order, order + 1))
     pairs = len(places.lengths)
     chosen = np.concatenate([words[places.lengths], words[places.turns]])
@@ -200,7 +201,7 @@ def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -
     sums, wrong = np.zeros(order), np.zeros(order)
     np.add.at(sums, places.exponential_rows, logs[places.exponentials])
     np.add.at(wrong, places.exponential_rows, cuts[places.exponentials])
-    # Half a squared Gaussian variable: E cos^2(2 pi V), E exponential.
+    # Half a squared Gaussian variable is E cos^2(2 pi V) with an exponential variable E.
     starts, ends = places.halves[:, 0], places.halves[:, 1]
     cosine = near_turn(words[ends])[1]
     sums[places.half_rows] += logs[starts] * cosine**2

@@ -58,8 +58,8 @@ NO_EXACT_POINTS: dict[type[Body], str] = {
     ),
 }
 
-#: Largest p of an l_p ball. Beyond it, powers x^p leave the range of exponents. A box then differs
-#: from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
+#: Largest p of an l_p ball. For larger p, powers x^p leave the range of exponents. A box then
+#: differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
@@ -67,13 +67,13 @@ LARGEST_EXPONENT = 2.0**20
 def uniform_point(body: Body) -> Computable:
     """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
 
-    What depends on the body alone is computed in this call, so that errors are raised before any
-    draw.
+    All numbers that depend only on the body are computed in this call, so that errors are raised
+    before any draw.
 
     Raises
     ------
     NoExactPath
-        If the body, or one that it is made of, has no sampler in ball arithmetic.
+        If the body, or a body from which it is built, has no sampler in ball arithmetic.
     """
     reason = NO_EXACT_POINTS.get(type(body), "no sampler in ball arithmetic is written for it")
     raise NoExactPath(body, reason)
@@ -136,8 +136,8 @@ def _box(body: Box) -> Computable:
 
     def point(draw: Draw) -> Vector:
         heights = draw.uniforms(len(lower))
-        # Keep the value of a flat axis exact. It may be a midpoint of the grid, whose rounding no
-        # ball around it can decide.
+        # Keep the value of a flat axis exact. It may be the midpoint of two grid points. A ball of
+        # positive radius around a midpoint never decides its rounding.
         return [
             a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
         ]
@@ -147,7 +147,7 @@ def _box(body: Box) -> Computable:
 
 @uniform_point.register
 def _ellipsoid(body: Ellipsoid) -> Computable:
-    """The image of a uniform point of the unit ball under the root, which must be one-to-one."""
+    """The image of a uniform point of the unit ball under `root`, which must be one-to-one."""
     rank, columns = body.affine_hull().dimension, body.root.shape[1]
     if rank == 0:
         return lambda _: [arb(0)] * body.dimension
@@ -162,8 +162,8 @@ def _symmetrised_box(body: SymmetrisedBox) -> Computable:
 
     u are the sides of the box. In coordinates y = x / u, the body consists of all differences
     (c_1 - c_0, .., c_m - c_0) of points c in R^(m + 1) whose largest and smallest entry differ by
-    at most 1. It is cut into m + 1 cells by which entry of c is the smallest. If that entry is 0,
-    the others fill [0, 1]^m, so each cell has volume 1.
+    at most 1. There is a cell for each i = 0, .., m, where c_i is the smallest entry of c. In this
+    cell take c_i = 0. The other entries fill [0, 1]^m, so each cell has volume 1.
     """
     upper = dyadic(body.upper)
 
@@ -187,7 +187,7 @@ def _simplex(body: Simplex) -> Computable:
 
 @uniform_point.register
 def _simplex_difference(body: SimplexDifference) -> Computable:
-    """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in one (X-SIM).
+    """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in a cell (X-SIM).
 
     I has size k with probability C(r+1, k) C(r-1, k-1) / C(2r, r), and is uniform among the sets of
     its size. To draw it, choose r of 2 r objects without replacement. I is the set of chosen

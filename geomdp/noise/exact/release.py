@@ -1,4 +1,4 @@
-"""Correctly rounded noise for sums of answers, and the public grid it is rounded to."""
+"""Correctly rounded noise for sums of answers, and the public grid to which it is rounded."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ class RoundedGaussians(RoundedVector):
 class RoundedParts:
     """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    It works as `RoundedNoise`, for sums that are measured in several parts. Each part uses random
-    bits of its own.
+    The class does the same as `RoundedNoise`, for sums that are measured in several parts. No two
+    parts share random bits.
 
     Parameters
     ----------
@@ -254,8 +254,8 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
 def public_grid(noise: Noise) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
 
-    It depends on the noise alone, which is public. Sums of whole numbers lie on the grid, because 1
-    is a multiple of 2^-k.
+    This k depends only on the noise, which is public. Sums of whole numbers lie on the grid,
+    because 1 is a multiple of 2^-k.
 
     Parameters
     ----------

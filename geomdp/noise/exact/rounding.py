@@ -1,4 +1,4 @@
-"""Correct rounding: random bits are added until the nearest grid point of a vector is certain."""
+"""Correct rounding: more random bits are drawn until the nearest grid points are certain."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     --------
     >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
 
-    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2. So it is
-    never decided whether it is rounded to 0 or to 1.
+    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2. So no
+    number of bits decides whether it is rounded to 0 or to 1.
 
     >>> def one_half(draw):
     ...     u = draw.uniform()
@@ -63,10 +63,10 @@ def refined(
     ----------
     evaluate : callable
         A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
-        or if the working precision is too low. Everything inexact must be computed inside the
-        call, because a ball that was rounded before does not become smaller at a higher precision.
+        or if the working precision is too low. Every inexact ball must be computed inside the call,
+        because a ball from outside does not become smaller at a higher precision.
     entropy : callable, optional
-        Source of the bits; by default the operating system's.
+        Source of random bytes; by default `os.urandom`.
     filtered : callable, optional
         A faster function with the same value, which is tried first. It is given the same bits, and
         raises `Undecided` if it cannot decide the value.
@@ -98,14 +98,14 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     Parameters
     ----------
     values : sequence of arb
-        Balls, each of which contains the value.
+        Balls, each of which contains an exact value.
     grid : int
         k; negative for units above 1.
 
     Raises
     ------
     Undecided
-        If a ball contains the midpoint of two grid points as well as values below it.
+        If a ball contains the midpoint of two grid points and also numbers below this midpoint.
     """
     # A product with a power of two is exact at any precision.
     scale = arb(2) ** grid

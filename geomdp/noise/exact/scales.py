@@ -11,15 +11,15 @@ from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_privacy
 
-#: Working precision in bits of a ball around delta. delta is a difference of two terms. Few bits
-#: cancel compared with this precision, so hundreds of correct bits remain.
+#: Working precision in bits of a ball around delta. delta is a difference of two terms. The
+#: subtraction cancels only few of these bits, so hundreds of correct bits remain.
 DELTA_BITS = 512
 
 
 def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
 
-    It is `gaussian_scale`, made larger by a few parts in 10^16 if the proof needs it.
+    The result is `gaussian_scale`, made larger by a few parts in 10^16 if the proof needs this.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
 def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
 
-    Laplace noise of scale b on each of `steps` numbers that change by at most `change` gives
-    `privacy` (GEN-2b).
+    Suppose that each of `steps` numbers changes by at most `change` between neighbours. Then
+    Laplace noise of scale b on each of them gives `privacy` (GEN-2b).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     privacy : ApproxDP
         The guarantee, with an epsilon of at most 1.
     steps : int
-        How many numbers get noise.
+        Number of values that get noise.
 
     Returns
     -------

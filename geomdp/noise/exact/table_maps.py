@@ -20,9 +20,9 @@ from geomdp._typing import FloatArray
 from geomdp.workloads.finite import zero_sum_basis
 
 #: Largest common denominator. Coefficients have moduli of at most about 1 and are computed in
-#: float64. So coefficients times the denominator are known to 2^-15.
+#: float64. So coefficients times the denominator are accurate to about 2^-15.
 MAX_DENOMINATOR = 1 << 32
-#: Largest distance of a coefficient times the denominator from a whole number.
+#: Largest accepted distance of a coefficient times the denominator from a whole number.
 NEARNESS = 2.0**-10
 
 
@@ -30,16 +30,16 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    The cells are the shares m_i of the levels of columns i in turn, then the entries of the two-way
-    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in the same
-    order, where the columns of H_i are the Helmert contrasts.
+    The cells are first the shares m_i of the levels of each column i, and then the entries of the
+    two-way tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in
+    the same order, where the columns of H_i are the Helmert contrasts of column i.
 
     Parameters
     ----------
-    numerators : (m, c) sparse array
-        T on cells times the denominator: whole numbers.
+    numerators : (m, number of cells) sparse array
+        Whole numbers: the coefficients of T on cells, times the denominator.
     constant : (m,) array
-        c times the denominator: whole numbers.
+        Whole numbers: c times the denominator.
     denominator : int
         Common denominator, at least 1.
     """
@@ -59,9 +59,9 @@ def cell_map(
     levels : sequence of int
         Numbers of levels l_i of the columns of `TableMoments`.
     matrix : (m, r) sparse array
-        T, a map of contrasts. The result is not None if its coefficients on cells and the constant
-        are multiples of 1 / D, where D is the square of the least common multiple of the l_i. Maps
-        to cells, marginals and sign products are of this form.
+        T, a map of contrasts. A `CellMap` is found if the coefficients of T on cells and the
+        constant are multiples of 1 / D, where D <= 2^32 is the square of the least common multiple
+        of the l_i. Maps to cells, marginals and sign products are of this form.
     constant : (m,) array, optional
         c; by default 0.
 

@@ -33,9 +33,8 @@ class Undecided(ArithmeticError):  # noqa: N818 (a state, not a failure: refinem
 class UniformBits:
     """An infinite list of independent uniform numbers on [0, 1], known to finitely many bits.
 
-    The bits of number i come in words of 62 bits. If more words are asked for, new words are
-    appended to those that are known. Known words never change, so two readings of number i agree in
-    the bits that both have.
+    The bits of number i come in words of 62 bits. If more words are needed, new words are appended.
+    Words that were read never change, so two readings of number i agree in the bits that both have.
 
     Parameters
     ----------
@@ -66,14 +65,14 @@ class UniformBits:
         return [known[first:last] for known in self._words[:count]]
 
     def first_words(self, count: int) -> npt.NDArray[np.uint64]:
-        """The first words of the first `count` numbers. It must be the first method called.
+        """The first words of the first `count` numbers. No other word may be read before these.
 
         Raises
         ------
         RuntimeError
             If a word was read before.
         OSError
-            As for `words`.
+            If the source of randomness gives fewer bytes than it is asked for.
         """
         if self._words:
             raise RuntimeError("first_words must be called before any other word is read")
@@ -126,10 +125,10 @@ class Draw:
         return self.uniforms(1)[0]
 
     def leading(self, count: int) -> FloatArray:
-        """The next `count` uniform numbers U as floats. They are not skipped: see `skip`.
+        """The next `count` uniform numbers U as floats. The next read returns the same numbers.
 
-        Each float x is computed from the first word alone, so it is the same at every precision,
-        and |x - U| <= 2^-53 x + 2^-62.
+        Each float x is computed from the first word only, so it is the same at every precision, and
+        |x - U| <= 2^-53 x + 2^-62.
         """
         first = self._next
         (words,) = self._bits.words(first, first + count, 1)
@@ -148,7 +147,7 @@ class Draw:
     def order(self, count: int) -> list[int]:
         """The positions of the next `count` uniform numbers from the smallest to the largest.
 
-        A uniformly distributed permutation of 0, .., count - 1.
+        The result is a uniformly distributed permutation of 0, .., count - 1.
 
         Raises
         ------

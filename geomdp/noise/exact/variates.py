@@ -91,7 +91,7 @@ def dirichlet(count: int, twice_shape: int, draw: Draw) -> Vector:
 
 
 def direction(dimension: int, draw: Draw) -> Vector:
-    """A uniformly distributed unit vector: Gaussian variables over their length."""
+    """A uniformly distributed unit vector: a Gaussian vector divided by its length."""
     vector = gaussians(dimension, draw)
     length = ball_sum([x * x for x in vector]).sqrt()
     return [x / length for x in vector]
@@ -100,9 +100,9 @@ def direction(dimension: int, draw: Draw) -> Vector:
 def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
     """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
 
-    The method is rejection from exponential variables X. x - x^p has its maximum c at
+    The method is rejection from exponential variables X. The function x - x^p has its maximum c at
     x = p^(-1/(p - 1)). X is kept with probability exp(X - X^p - c), that is, if another exponential
-    variable exceeds c - X + X^p. At least 1/e of the proposals are kept.
+    variable exceeds c - X + X^p. On average at least 1/e of the proposals are kept.
     """
     top = exponent ** (-1 / (exponent - 1))
     highest = top - top**exponent
@@ -117,17 +117,16 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
     """Row i = `place` (from 0) of a lower triangular L such that L L^T has the law of G G^T.
 
-    The row ends at its diagonal entry.
-
-    G (p, p + 1) is a standard Gaussian matrix with p = `order`. Each row of G is written in
-    coordinates along the rows before it: i independent Gaussian entries, then the length of the
-    rest of the row, a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    G (p, p + 1) is a standard Gaussian matrix with p = `order`. Its row i is written in coordinates
+    along the rows before it. The first i coordinates are independent Gaussian variables. The
+    diagonal entry is the length of the rest of the row, a chi variable with p + 1 - i degrees of
+    freedom (Bartlett 1933). The result ends at this entry.
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
 
 
 def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
-    """All rows of the L of `bartlett_row`."""
+    """All rows of the matrix L of `bartlett_row`."""
     return [bartlett_row(place, order, draw) for place in range(order)]
 
 

@@ -30,10 +30,10 @@ from geomdp.noise.recursive import RecursiveNoise
 
 @singledispatch
 def noise_vector(noise: Noise) -> Computable:
-    """The noise Z on sums as a function of uniform numbers, with the law that its class states.
+    """The noise Z on sums as a function of uniform numbers, distributed as its class states.
 
-    What depends on the noise alone is computed in this call, so that errors are raised before any
-    draw.
+    All numbers that depend only on the noise are computed in this call, so that errors are raised
+    before any draw.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class _Lift:
     constant : list of arb or None
         The constant; None for 0.
     denominator : int
-        At least 1.
+        Common denominator, at least 1.
     """
 
     point: Computable
@@ -238,11 +238,11 @@ class _Lift:
 
 
 def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
-    """The uniform point of `body` with its map to answers, (matrix, constant).
+    """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
 
     For the moment body of tables the point is given by the cells of the tables, if the answers are
-    combinations of cells with rational coefficients of one denominator. This is exact, while the
-    coefficients of contrasts are rounded.
+    combinations of cells with rational coefficients of one denominator. These coefficients are
+    exact. The coefficients of contrasts in `matrix` are rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)

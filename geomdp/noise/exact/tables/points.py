@@ -1,6 +1,6 @@
-"""Uniform points of the moment body of tables; if the body is cut, by rejection.
+"""Uniform points of the moment body of tables, by rejection if the body is cut.
 
-The construction is that of `geomdp.bodies.conic.table_draws`, here in ball arithmetic (`arb`): each
+The construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`): each
 number is an interval that contains the exact value. A column of l levels is represented by l
 orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns. The squared
 length and the first coordinate of y_a are both the share m_a of the level. The inner products of
@@ -21,9 +21,9 @@ from geomdp.noise.exact.tables.tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Number of tries evaluated together: at first, and after all of these were refused. A point takes
-#: a hundred tries if the cut leaves a hundredth of the volume, and two or three if it leaves most
-#: of the volume.
+#: Number of tries evaluated together: at first, and later if all of these were refused. On average
+#: a point takes a hundred tries if the cut leaves a hundredth of the volume, and less than three if
+#: the cut leaves most of the volume.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
@@ -37,7 +37,8 @@ def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
     """A uniform point of `TableMoments(levels, limit)`, given by the cells of its tables.
 
-    Cells are the shares m_i of the columns in turn, then the tables M_ij row by row for i < j.
+    The result has the shares m_i of the levels of each column i, and then the entries of the
+    two-way tables M_ij row by row for i < j.
     """
     columns = _accepted(levels, limit, draw)
     products = gram([vector for column in columns for vector in column])
@@ -53,10 +54,10 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Points of the uncut body are drawn until the total violation of one is at most the limit. Each
-    try has uniform numbers of its own, as many as it can need. Most tries that are refused are
-    refused by float64 with a proved error, see `tries`. Every decision is the one for the exact
-    point, so decisions do not depend on the precision.
+    Points of the uncut body are drawn until the total violation of a point is at most the limit.
+    Every try takes the same number of uniform numbers, and no two tries share any. Float64 with
+    proved error bounds refuses most tries, see `tries`. Every decision holds for the exact point,
+    so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)
@@ -87,15 +88,15 @@ def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
     for count in levels:
         rows = [bartlett_row(place, order, draw) for place in range(first, first + count - 1)]
         first += count - 1
-        # The Dirichlet law has parameters (P - q) / 2 + 1 for q = count - 1 and P = order;
-        # `dirichlet` takes twice that.
+        # The Dirichlet distribution has parameters (P - q) / 2 + 1 for q = count - 1 and P = order.
+        # `dirichlet` takes twice this number.
         shares = dirichlet(count, order - count + 3, draw)
         columns.append(_vectors(shares, _orthonormal(rows, order)))
     return columns
 
 
 def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
-    """Orthonormal rows by Gram-Schmidt, after zeros are appended until all rows have one width."""
+    """Append zeros to rows up to length `width`, and orthonormalise the rows by Gram-Schmidt."""
     frame: list[Vector] = []
     for row in rows:
         rest = [*row, *[arb(0)] * (width - len(row))]
@@ -134,9 +135,9 @@ def _combined(weights: Vector, rows: list[Vector]) -> Vector:
 
 
 def _coordinates(columns: list[list[Vector]]) -> Vector:
-    """H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j.
+    """H_i^T m_i for each column i, and then H_i^T M_ij H_j row by row for i < j.
 
-    H_i are the Helmert contrasts of column i.
+    The columns of H_i are the Helmert contrasts of column i.
     """
     contrasts = [
         _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)

@@ -1,4 +1,4 @@
-"""Tries of rejection sampling in float64, many at once: which are certainly refused or accepted.
+"""Evaluate many tries of rejection sampling in float64, with bounds on the errors.
 
 A uniform point of `TableMoments(levels, limit)` is found by rejection and may take a hundred tries.
 A try is a function of uniform numbers, and ball arithmetic evaluates one in a few milliseconds.
@@ -10,8 +10,9 @@ Notes
 -----
 The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
 relative error u = 2^-53, in any order of summation, and for `float_functions`. Each step counts at
-least twice its rounding error. That covers products of errors, because every error is below 2^-20:
-if one is larger, the total error is set to infinity and the try stays open.
+least twice its rounding error. This covers products of errors, because every error is below 2^-20.
+If an error is larger, the total error is set to infinity, and the try stays open: float64 does not
+decide it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
 from geomdp.noise.exact.tables.violations import inequality_count, total_violation
 
-#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this stays open, which
-#: means that float64 does not decide it.
+#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this number stays open.
 LEAST_UNIFORM = 2.0**-30
 #: Largest error of an intermediate result; see the notes of this module.
 LARGEST_ERROR = 2.0**-20
-#: A try with a product of uniform numbers below this stays open, because it may underflow.
+#: A try with a product of uniform numbers below this number stays open, because the product may
+#: underflow.
 LEAST_PRODUCT = 2.0**-1000
 
 
@@ -55,7 +56,9 @@ class Tries:
 
 @dataclass(frozen=True)
 class TryShape:
-    """The use of the uniform numbers of a try, in the order in which `points._columns` reads them.
+    """The random variables of a try, and the uniform numbers from which each is computed.
+
+    `points._columns` reads the uniform numbers in the same order.
 
     Parameters
     ----------
@@ -72,7 +75,10 @@ class TryShape:
 
     @cached_property
     def starts(self) -> IntArray:
-        """Index of the first event of each column; the last entry is the number of events."""
+        """Index of the first event of each column; the last entry is the number of events.
+
+        An event is a level of a column.
+        """
         return np.cumsum([0, *self.levels]).astype(np.int64)
 
     @cached_property
@@ -136,27 +142,28 @@ def try_shape(levels: tuple[int, ...]) -> TryShape:
 
 
 class _Places:
-    """Places of the uniform numbers of each variable among those of a try."""
+    """Positions of the uniform numbers of each variable among the uniform numbers of a try."""
 
     def __init__(self) -> None:
         self.count = 0
-        #: For each pair of Gaussian variables: row, place in the row, and the places of the uniform
-        #: numbers of its radius and its angle.
+        #: For each pair of Gaussian variables: its row, the position in the row, and the positions
+        #: of the uniform numbers of its radius and its angle.
         self.pairs: list[tuple[int, int, int, int]] = []
-        #: Gamma variables from which chi variables are computed, and those from which shares are
-        #: computed: the place of the first uniform number, and twice the shape.
+        #: Gamma variables from which chi variables are computed, and gamma variables from which
+        #: shares are computed. Each has the position of its first uniform number, and twice its
+        #: shape.
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
     def add_gaussians(self, row: int) -> None:
-        """Add the Gaussian variables of a row, `row` in number; see `variates.gaussians`."""
+        """Add Gaussian variables as in `variates.gaussians`; row i has i of them, i = `row`."""
         pairs = (row + 1) // 2
         radii = range(self.count, self.count + pairs)
         self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
         self.count += 2 * pairs
 
     def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
-        """Add a variable of `variates.half_gamma`; with `twice_shape` 2 it is exponential."""
+        """Add a variable of `variates.half_gamma`, which is exponential for `twice_shape` = 2."""
         group.append((self.count, twice_shape))
         self.count += twice_shape // 2 + 2 * (twice_shape % 2)
 
@@ -197,14 +204,14 @@ class _Variables:
             more, more_error = self._exponentials(self._uniforms[:, last], 1)
             _, cosine = sine_cosine(self._uniforms[:, last + 1])
             values[:, odd] += more * cosine**2
-            # The error of an angle is at most 2^-52 turns, so that of a cosine is at most 2^-45.
+            # An angle has an error of at most 2^-52 turns, so a cosine has one of at most 2^-45.
             errors[:, odd] += more_error + more * 2.0**-43
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
         """Rows (b, P, P) of `variates.bartlett_row`, and bounds (b,) on the norms of their errors.
 
-        For errors of square roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
+        Errors of square roots are bounded by |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
         """
         rows = np.zeros((len(self._uniforms), order, order))
         error = np.zeros(len(self._uniforms))
@@ -218,8 +225,8 @@ class _Variables:
             error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
         chi, chi_error = self.half_gammas(self._places.chi)
         diagonal = np.sqrt(2 * chi)
-        # A row with an odd number of Gaussian variables got one too many, in the place of its
-        # diagonal. It is overwritten.
+        # Gaussian variables come in pairs, so a row with an odd number of them got one too many.
+        # The extra variable stands on the diagonal and is overwritten here.
         places = np.arange(order)
         rows[:, places, places] = diagonal
         error = 2 * math.sqrt(order) * error
@@ -259,9 +266,10 @@ def _vectors(
 ) -> _Pair:
     """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
-    The shares m are quotients of sums of positive numbers, and the entries of C are products of
-    shares and of roots of shares. So relative errors add up. For each a, the sum over k of |C_ak|
-    is at most q^(1/2) / 2, where q is the number of columns of C.
+    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers,
+    and the entries of C are products of shares and of roots of shares. So relative errors add up.
+    For each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of
+    C.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50

@@ -9,15 +9,16 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Triples times matrices that are evaluated at a time: ten arrays of 256 KiB of float64.
+#: Largest product of the numbers of triples and matrices that are evaluated at a time. The
+#: evaluation then needs ten arrays of 256 KiB of float64.
 BLOCK = 1 << 15
 
 
 def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
-    """Total violation (b,) of the inequalities by matrices (b, L, L).
+    """Total violation (b,) of the cell and triangle inequalities by matrices (b, L, L).
 
-    This is the sum of the amounts by which inequalities are violated, the same as that of
-    `table_draws.violations`. L is the number of events, which are the levels of all columns.
+    This is the sum of the amounts by which inequalities are violated, as in
+    `table_draws.violations`. The L events are the levels of all columns.
 
     Parameters
     ----------
