@@ -22,9 +22,10 @@ class ConeNoise:
 
     r is the dimension of K. Each vector r_i (U_i, 1) has density proportional to
     e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K
-    changes this density by a factor of at most e^rate, because the shifted cone lies within the
-    cone. So the sum of (q, 1) over records, plus the difference of the two vectors, is rate-DP for
-    one record added or removed, and 2 rate-DP for one record replaced.
+    multiplies this density by at most e^rate at each point, because the shifted cone lies within
+    the cone. The first vector allows shifts by (q, 1), and the second allows shifts by -(q, 1). So
+    the sum of (q, 1) over records, plus the difference of the two vectors, is rate-DP for one
+    record added or removed, and 2 rate-DP for one record replaced.
 
     If the number of records is public, the last coordinate of the noise can be computed from the
     noisy sum. To subtract a times this coordinate is then post-processing. With a = 0 nothing is
@@ -33,7 +34,7 @@ class ConeNoise:
     Parameters
     ----------
     body : Body
-        K in R^k, with an exact uniform sampler and a closed centroid.
+        K in R^k, with an exact uniform sampler and a centroid in closed form.
     rate : float
         Rate of the exponential weight, finite and above 0.
     centre : (k,) array
@@ -41,9 +42,9 @@ class ConeNoise:
     matrix : (m, k) sparse array, optional
         The map T from the coordinates of K to the answers; by default the identity.
     constant : (m,) array, optional
-        The c of answers c + T q. The sum of answers then contains c times the number of records,
-        and Z contains the noise (r_1 - r_2) c on that term. Leave it out if the number of records
-        is public, or if c = 0.
+        The vector c, if the answers are c + T q. The sum of answers then contains c times the
+        number of records, and Z contains the noise (r_1 - r_2) c on that term. Leave `constant` out
+        if the number of records is public, or if c = 0.
 
     Raises
     ------
@@ -111,7 +112,7 @@ class ConeNoise:
         return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), two uniform points of K each."""
+        """Independent draws (size, m), each from two uniform points of K."""
         radii = self._radii(rng, size)
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
@@ -133,19 +134,20 @@ class ConeNoise:
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U; if they are estimated, also the public points they come from."""
+        """Moments of U and T U and, if they are estimated, the public points that give them."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
         drift = self.body.centroid() - self.centre
-        # The product drift drift^T is multiplied by E r_1^2 - (E r_1)^2 = (r + 1) / rate^2, and the
-        # covariance of U by E r_1^2 = (r + 1)(r + 2) / rate^2.
+        # For each of the two vectors, drift drift^T is multiplied by
+        # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2, and the covariance of U by
+        # E r_1^2 = (r + 1)(r + 2) / rate^2.
         factor = self.effective_dimension + 2
         return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m); it is estimated if K has no closed second moment."""
+        """Covariance matrix (m, m), estimated if K has no second moment in closed form."""
         covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
         if self.matrix is not None:
             covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
@@ -172,7 +174,7 @@ class ConeNoise:
 
     @property
     def _drift(self) -> FloatArray:
-        """T (E U - a) + c, (m,). Times r_1 - r_2 it is the mean of Z for given r_1 and r_2."""
+        """T (E U - a) + c, (m,). For given r_1, r_2, Z has the mean r_1 - r_2 times this vector."""
         moved = self._mapped(self.body.centroid() - self.centre)
         return moved if self.constant is None else moved + self.constant
 
@@ -186,6 +188,7 @@ class ConeNoise:
         """E ||Z||_2^2, the trace of the covariance.
 
         For a = E U and no constant, it is 2 (r + 1)(r + 2) / rate^2 E ||T (U - a)||_2^2. It is
-        exact if K has a closed second moment, and otherwise estimated from 1024 public draws.
+        exact if K has a second moment in closed form. Otherwise it is estimated from 1024 public
+        draws.
         """
         return self._energy

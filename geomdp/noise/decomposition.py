@@ -1,4 +1,7 @@
-"""The Hardt-Talwar decomposition: orthogonal subspaces in which a body has comparable widths."""
+"""The Hardt-Talwar decomposition: orthogonal subspaces in which a body has comparable widths.
+
+The shadow of a body K on a subspace is the orthogonal projection of K.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ ISOMETRY_TOLERANCE = 1e-12
 class Variant(enum.Enum):
     """Which K-norm noise a level adds in its subspace V.
 
-    W is the subspace that remains at this stage, and V is spanned by its axes of least variance.
+    W is the subspace that remains at this stage. V is spanned by the principal axes of least
+    variance of the shadow of K on W.
     """
 
     #: Draw K-norm noise of the shadow of K on W, and project it on V (variant A, as published).
@@ -41,7 +45,7 @@ class Variant(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric full-dimensional body in R^D, with a sampler of its uniform point U."""
+    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U of it."""
 
     body: Body
     sampler: UniformSampler
@@ -105,16 +109,16 @@ class Stage:
 
 
 def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
-    """The stages of the Hardt-Talwar recursion on a symmetric body (JL-L18).
+    """The stages of the Hardt-Talwar recursion on a symmetric body K (JL-L18).
 
-    The first subspace W is the span of K. At each stage, the covariance of the uniform distribution
-    on the shadow of K on W has D principal axes. The D - floor(D / 2) axes of least variance span
-    V, and the others span the next W, down to dimension 1. A body of dimension r has at most
-    floor(log2 r) + 1 stages.
+    The first subspace W is the span of K. At each stage W has dimension D, and the covariance of
+    the uniform distribution on the shadow of K on W has D principal axes. The D - floor(D / 2) axes
+    of least variance span V, and the others span the next W. The recursion ends when W has
+    dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
-    Shadows without an exact sampler are sampled by Markov chains. A shadow that has neither chords
-    nor a gauge is first enclosed in a slab body (X-OUT). With `exact`, the recursion ends before a
-    stage that has no exact sampler or moment.
+    Shadows without an exact sampler are sampled by Markov chains. A shadow without oracles for
+    chords and for the gauge is first enclosed in a slab body (X-OUT). With `exact`, the recursion
+    ends before a stage that has no exact sampler or moment.
 
     Raises
     ------
@@ -142,7 +146,7 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
             return
         axes = principal_axes(source.moment)
         half = len(rows) // 2
-        # At the first stage `rows` is the identity.
+        # At the first stage `rows` is the identity, so the product with it is skipped.
         axes_of_core = axes if len(rows) == core.dimension else axes @ rows
         kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
         source_of_v: NoiseBody | None = source
@@ -180,7 +184,10 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """A full-dimensional body with its sampler; None if `exact` is set and it has no exact one."""
+    """A full-dimensional body with its sampler.
+
+    None if `exact` is set and the body has no exact sampler or second moment.
+    """
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
     if exact:

@@ -11,8 +11,9 @@ from geomdp._validation import batch, finite_array, positive
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 
-#: Columns count as orthonormal if no entry of basis^T basis - I has a larger modulus than this. A
-#: basis from a singular value decomposition in float64 has entries of about 1e-15 times its size.
+#: Columns count as orthonormal if no entry of basis^T basis - I has a larger modulus than this
+#: number. For a basis from a singular value decomposition in float64, these entries are about 1e-15
+#: times the size of the basis.
 ORTHONORMALITY_TOLERANCE = 1e-8
 
 
@@ -99,7 +100,7 @@ class GaussianNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        The density is that on span(B); rows must lie in it.
+        f is the density of Z on span(B). The rows must lie in span(B).
         """
         points = batch(points, self.dimension, "points") @ self.basis
         shifts = batch(shifts, self.dimension, "shifts") @ self.basis

@@ -47,7 +47,7 @@ class ImageMoments:
     def draws(self) -> FloatArray:
         """Points U - E U (1024, k) for estimates, drawn from the public seed.
 
-        They may be read from the user's cache.
+        The points may be read from the user's cache.
         """
         if isinstance(self.body, TableMoments):
             body = self.body  # its centroid is 0; a draw of a cut body takes a hundred tries
@@ -58,8 +58,8 @@ class ImageMoments:
     def scatter(self) -> FloatArray:
         """Cov U, (k, k), exact or from 1024 public draws.
 
-        The coordinates of `TableMoments` are uncorrelated. Its estimate is therefore diagonal, and
-        so has full rank for any k.
+        The coordinates of `TableMoments` are uncorrelated. The estimate for this body is therefore
+        diagonal, and has full rank for any k.
         """
         if not self.closed:
             if isinstance(self.body, TableMoments):

@@ -28,15 +28,15 @@ EXCEEDANCES = 20
 #: Number of draws of noise that can be made from the points with which the variances were
 #: estimated. Each draw takes two of these points.
 REPLAYED = DRAWS // 2
-#: Entries of the draws held at once: 64 MiB of float64.
+#: Largest number of entries of draws in memory at once: 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
 
 
 def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
-    The interval y_j - c_j to y_j + c_j around a noisy sum y_j holds the true sum with that
-    probability, whatever the records.
+    For any records, the interval from y_j - c_j to y_j + c_j around a noisy sum y_j contains the
+    true sum with at least this probability.
 
     Parameters
     ----------
@@ -61,16 +61,17 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Among B independent public draws and the noise of the release, the latter is equally likely to
     have any rank. So the k-th smallest |Z_j| of B draws, with k = ceil((B + 1) confidence), is at
     least as large as the noise of the release with probability at least k / (B + 1) >= confidence.
-    This probability is over the public draws and the release together. For a Markov chain it holds
-    only as far as the chain has mixed. Cost: B = max(1999, 20 / beta) draws.
+    This probability is over the public draws and the release together. If draws come from a Markov
+    chain, the statement holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta)
+    draws.
 
     A uniform point of a cut `TableMoments` takes a hundred tries. Draws of noise on such a body are
     therefore made from the 1024 public points with which its variances were estimated: B = 512
-    draws of two points each. This is done if it leaves 20 draws above the quantile (confidence up
-    to 0.96). Over the choice of the public draws, the coverage then varies by 1.0% around 95%
-    instead of 0.5%, and the half-widths vary by 4% instead of 2%. The points can come from the
-    user's cache. A checksum protects them against damage, but nothing protects them against someone
-    who can write to the cache.
+    draws of two points each. But they are made only if 20 of them lie above the quantile
+    (confidence up to 0.96). Over the choice of the public draws, the coverage then varies by 1.0%
+    around 95% instead of 0.5%, and the half-widths vary by 4% instead of 2%. The points can come
+    from the user's cache. A checksum protects them against damage, but nothing protects them
+    against someone who can write to the cache.
 
     References
     ----------
@@ -181,7 +182,7 @@ def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
 
     The centroid of the body is 0, so the points need not be centred.
     """
-    # Use another stream than that of the points, so that the radii are independent of the points.
+    # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 
 
@@ -194,7 +195,7 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws, for each j: (count, m); row 0 has the least."""
+    """The `count` largest |Z_j| over public draws, for each j: (count, m), smallest in row 0."""
     kept = np.empty((0, noise.dimension))
     for block in _blocks(noise, draws):
         kept = np.concatenate([kept, np.abs(block)])

@@ -37,7 +37,7 @@ class KNormNoise:
     epsilon : float
         Privacy loss per unit of ||.||_K, finite and above 0.
     sampler : UniformSampler
-        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. Its status is that of the noise.
+        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. The noise has the same status.
     squared_length : Estimate, optional
         E ||U||_2^2, if it has been estimated before; otherwise computed at first use.
 
@@ -134,8 +134,8 @@ class KNormNoise:
     def covariance(self) -> FloatArray:
         """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).
 
-        It is exact if the body has a closed second moment, and otherwise estimated from 2048 public
-        draws.
+        It is exact if the body has a second moment in closed form. Otherwise it is estimated from
+        2048 public draws.
         """
         moment = self._closed_moment
         if moment is None:
@@ -155,7 +155,7 @@ class KNormNoise:
         return mean_estimate((self._public_draws**2).sum(axis=1))
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), exact if `covariance` is."""
+        """Variance of each coordinate (m,), exact if `covariance` is exact."""
         if self._known_variances is not None:
             return self._radial_factor * self._known_variances
         return np.diag(self.covariance()).copy()
@@ -172,9 +172,9 @@ class KNormNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 
-        It is `squared_length` times the factor if that was given. Otherwise it is exact if the body
-        has a closed second moment, and estimated from 2048 public draws if not. The estimate has
-        the standard error of independent draws and a 95% interval.
+        If `squared_length` was given, it is used for E ||U||_2^2. Otherwise the result is exact if
+        the body has a second moment in closed form, and estimated from 2048 public draws if not.
+        The estimate has the standard error of independent draws and a 95% interval.
         """
         return scaled(self._squared_length, self._radial_factor)
 

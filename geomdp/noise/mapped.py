@@ -28,7 +28,7 @@ DRAWS = 1024
 
 
 class Expansion(Protocol):
-    """The last step of implicit maps: from a few coordinates to all answers."""
+    """The last step of an `ImplicitMap`, which computes all answers from a few coordinates."""
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (m, b) from coordinates (r, b)."""
@@ -40,14 +40,14 @@ class ImplicitMap(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, p)."""
+        """Numbers of rows and columns, (m, p)."""
 
     @property
     def expansion(self) -> Expansion:
         """The last step, which several maps may share."""
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """All steps but the last, of columns (p, b)."""
+        """The result of all steps but the last for columns (p, b)."""
 
     def __matmul__(self, columns: Columns) -> FloatArray:
         """The product with columns (p, b) or one column (p,)."""
@@ -66,9 +66,10 @@ Map = FloatArray | sp.csr_array | ImplicitMap
 
 
 def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray:
-    """sum over i of T_i x_i, (m, b) for columns x_i (p_i, b); at least one map.
+    """The sum over i of T_i x_i, (m, b), for maps T_i (m, p_i) and columns x_i (p_i, b).
 
-    If implicit maps share their last step, it is applied once, to the sum of their coordinates.
+    There must be at least one map. If several implicit maps share their last step, this step is
+    applied only once, to the sum of their coordinates.
     """
     images: list[FloatArray] = []
     shared: dict[int, tuple[Expansion, FloatArray]] = {}
@@ -91,9 +92,9 @@ class Part:
     Parameters
     ----------
     noise : Noise
-        A distribution on R^p.
+        The distribution of Z on R^p.
     matrix : (m, p) array, sparse array or `ImplicitMap`
-        The map to the answers.
+        The map T to the answers.
     energy : float, optional
         E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance.
 
@@ -114,7 +115,7 @@ class Part:
 
 
 class MappedNoise:
-    """Z = sum over i of T_i Z_i, the Z_i independent.
+    """Z = sum over i of T_i Z_i with independent Z_i.
 
     Let y_i be sums over records such that y_i + Z_i is epsilon_i-DP. If the answers are sum T_i y_i
     plus public numbers, then the answers plus Z are post-processing of all noisy measurements
@@ -123,7 +124,7 @@ class MappedNoise:
     Parameters
     ----------
     parts : sequence of Part
-        At least one; their maps have m rows each.
+        At least one part. Every map has m rows.
 
     Raises
     ------
@@ -195,7 +196,7 @@ class MappedNoise:
         return [_variances(part) for part in self.parts]
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are.
+        """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
 
         The term of a part without an exact covariance is estimated from 1024 public draws. The
         interval is an asymptotic 95% interval.

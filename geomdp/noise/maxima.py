@@ -18,32 +18,35 @@ from geomdp.noise.recursive import RecursiveNoise
 
 #: Classes of noise with symmetric log-concave densities.
 LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, RecursiveNoise)
-#: Number of steps of the upper sum of an integral. The sum is too large by some tenths of a
-#: percent.
+#: Number of steps of the upper sum that bounds an integral. The sum exceeds the integral by some
+#: tenths of a percent.
 STEPS = 1 << 12
 #: The integral is cut off where the exponent is ln m plus this number. The rest has a weight of
 #: e^-40 and is bounded separately.
 REACH = 40.0
-#: Standard deviations are rounded up to this many digits, so that there are few different ones.
+#: Standard deviations are rounded up to this many digits, so that they take few different values.
 DIGITS = 4
 
 
 def expected_maximum(noise: Noise) -> float:
     """A proved upper bound on E max over i of |Z_i|, in the units of the noise (sums).
 
-    The least of
+    `noise` is symmetric on R^m. The result is the least of these bounds, or infinity if none
+    applies:
 
-    * b (1 + 1/2 + ... + 1/m) for Laplace noise of scale b, an equality: |Z_i| / b are independent
-      exponential variables;
-    * (r / epsilon) max over i of h_K(e_i) for K-norm noise, as E ||Z||_K = r / epsilon (JL-KN);
-    * a union bound over the coordinates, see `log_concave_maximum`, for Gaussian, K-norm, cone and
-      recursive noise and their linear images: all have symmetric log-concave densities, because
-      linear images and sums of independent log-concave vectors are log-concave (Prekopa);
+    * b (1 + 1/2 + ... + 1/m) for Laplace noise of scale b. This is the exact value, because the
+      |Z_i| / b are independent exponential variables.
+    * (r / epsilon) max over i of h_K(e_i) for K-norm noise, where h_K is the support function of K
+      and r is the dimension of K, because E ||Z||_K = r / epsilon (JL-KN).
+    * A union bound over the coordinates, see `log_concave_maximum`, for Laplace, Gaussian, K-norm,
+      cone, paired and recursive noise and their linear images. All have symmetric log-concave
+      densities, because linear images and sums of independent log-concave vectors are log-concave
+      (Prekopa).
     * (E ||Z||_2^2)^(1/2).
 
-    The last two need second moments in closed form and are skipped where these are estimated;
-    infinity if none applies. `noise` is symmetric on R^m. Cost: the variances, (m,), and for
-    K-norm noise m support values. Prekopa 1973; formula sheet GEN-3, JL-KN.
+    The last two need second moments in closed form, and are skipped if these are estimated. Cost:
+    the variances (m,), and for K-norm noise m support values. Prekopa 1973; formula sheet GEN-3,
+    JL-KN.
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
@@ -68,7 +71,7 @@ def _log_concave(noise: Noise) -> bool:
 
 
 def log_concave_maximum(deviations: FloatArray) -> float:
-    """Upper bound on E max over i of |X_i| for symmetric log-concave X_i of given deviations.
+    """Upper bound on E max over i of |X_i| for symmetric log-concave X_i.
 
     For one X = X_i with standard deviation sigma, G(t) = P(|X| > t) is log-concave with G(0) = 1.
     If G(t) = e^-c, then G(u) >= e^(-c u / t) for u <= t, and
@@ -79,9 +82,9 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     and E max over i of |X_i| is at most the integral over t of min{1, sum over i of these bounds on
     P(|X_i| > t)}. The X_i need not be independent.
 
-    `deviations` are the sigma_i >= 0, (m,). The result is an upper bound on this integral: an upper
-    sum over steps and, beyond the last step c, the integral of e^(-c t / (s(c) sigma)). The latter
-    bounds the tail because c / s(c) increases.
+    `deviations` are the standard deviations sigma_i >= 0, (m,). The result is an upper bound on
+    this integral: an upper sum over steps and, beyond the last step c, the integral of
+    e^(-c t / (s(c) sigma)). This integral bounds the tail because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:

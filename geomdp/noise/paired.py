@@ -18,17 +18,18 @@ from geomdp.privacy import Exact
 class PairedNoise:
     """Z = R T (U_1 - U_2), U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
 
-    R (U_1, U_2, 1) has density proportional to e^(-epsilon t), t the last coordinate, on the cone
-    over {(q, q', 1) : q, q' in K}. A shift by (q, q', 1) maps this cone into itself and changes the
-    density by a factor of at most e^epsilon. To replace a record with answers T q' by one with
-    answers T q changes the sum of answers by T (q - q'), the image of such a shift. So the sum of
-    answers plus Z is epsilon-DP. `ConeNoise` of rate epsilon / 2 has the same guarantee, with two
-    independent radii. The squared error here is (k + 1/2) / (k + 2) times the squared error there.
+    On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
+    e^(-epsilon t), where t is the last coordinate. A shift by (q, q', 1) maps this cone into itself
+    and multiplies the density by at most e^epsilon at each point. If a record with answers T q' is
+    replaced by a record with answers T q, the sum of answers changes by T (q - q'). This is the
+    image of such a shift. So the sum of answers plus Z is epsilon-DP. `ConeNoise` of rate
+    epsilon / 2 has the same guarantee, with two independent radii. The squared error of
+    `PairedNoise` is (k + 1/2) / (k + 2) times the squared error of that `ConeNoise`.
 
     Parameters
     ----------
     body : Body
-        K, full-dimensional, with an exact uniform sampler and a closed centroid.
+        K, full-dimensional, with an exact uniform sampler and a centroid in closed form.
     epsilon : float
         Privacy loss of one replaced record, finite and above 0.
     matrix : (m, k) sparse array
@@ -73,7 +74,7 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        #: Moments of U and T U; if they are estimated, also the public points they come from.
+        #: Moments of U and T U and, if they are estimated, the public points that give them.
         self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:
@@ -85,7 +86,7 @@ class PairedNoise:
         return int(self.matrix.shape[0])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), two uniform points of K each."""
+        """Independent draws (size, m), each from two uniform points of K."""
         radii = self._radii(rng, size)
         return self._at(radii, self.body.sample_uniform(2 * size, rng))
 
@@ -107,7 +108,7 @@ class PairedNoise:
         return 2 * (2 * k + 1) * (2 * k + 2) / self.epsilon**2
 
     def covariance(self) -> FloatArray:
-        """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no closed second moment."""
+        """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no second moment in closed form."""
         scatter = self.moments.scatter()
         return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
 
@@ -118,6 +119,7 @@ class PairedNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
 
-        It is exact if K has a closed second moment, and otherwise estimated from 1024 public draws.
+        It is exact if K has a second moment in closed form. Otherwise it is estimated from 1024
+        public draws.
         """
         return scaled(self.moments.energy, self._factor)

@@ -58,7 +58,8 @@ class RecursiveNoise:
     >>> noise.split.round(3).tolist()
     [0.094, 0.906]
 
-    The total budget is 1. K-norm noise of K itself has a larger squared error:
+    The shares of epsilon add up to 1. K-norm noise of K itself with epsilon = 1 has a larger
+    squared error:
 
     >>> sampler = sampling.ExactSampler(K)
     >>> plain = gd.noise.KNormNoise(K, epsilon=1.0, sampler=sampler)
@@ -119,7 +120,7 @@ class RecursiveNoise:
         return np.asarray(np.hstack(coordinates) @ self.basis.T)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m): the sum of those of the levels, which are independent."""
+        """Covariance matrix (m, m): the sum over the levels, whose noises are independent."""
         total = np.zeros((self.dimension, self.dimension))
         for level, share in zip(self.levels, self.split, strict=True):
             D = level.source.body.dimension
@@ -134,9 +135,9 @@ class RecursiveNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        It is exact if the A_i are. Estimated A_i come from one public random stream, so they can be
-        correlated. Their standard errors and the ends of their intervals are therefore added, which
-        gives an upper bound on the standard error of the sum.
+        It is exact if the A_i are exact. Estimated A_i come from one public random stream, so they
+        can be correlated. Their standard errors and the ends of their intervals are therefore
+        added. The sum of standard errors is an upper bound on the standard error of the sum.
         """
         energies = [level.energy for level in self.levels]
         squares = self.split**2
@@ -154,8 +155,8 @@ class RecursiveNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        f is the density of Z on the span of the levels. Points and shifts must lie in that span;
-        this is not checked.
+        f is the density of Z on the span of the levels. Points and shifts must lie in that span,
+        but this is not checked.
 
         Raises
         ------
@@ -182,8 +183,8 @@ class RecursiveNoise:
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
     """Status of several independent draws together.
 
-    It is `Heuristic` if one of them is, and `Exact` if all of them are. Otherwise it is
-    `Approximate`, and the proved distances in total variation are added up (SAM-1).
+    The result is `Heuristic` if one status is `Heuristic`, and `Exact` if all are `Exact`.
+    Otherwise it is `Approximate`, and the proved distances in total variation are added up (SAM-1).
     """
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:
@@ -199,7 +200,8 @@ def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
     To stop at stage l means to use the splits of the earlier stages, and K-norm noise on the
-    subspace that remains. Stopping at l = 1 gives plain K-norm noise, so the result is never worse.
+    subspace that remains. Stopping at l = 1 gives plain K-norm noise, so the result is never worse
+    than plain K-norm noise.
     """
     return min(stopped(stages), key=energy_of)
 

@@ -32,11 +32,11 @@ class Values(Protocol):
 
 
 class ScalarNoise(Protocol):
-    """Adds noise to single numbers. Noisy thresholds and `Values` must not be released."""
+    """The methods that add noise to numbers. Noisy thresholds and `Values` must not be released."""
 
     @property
     def arithmetic(self) -> str:
-        """What guarantees of mechanisms with this noise must say about arithmetic (SAM-6)."""
+        """The words on arithmetic in the guarantees of mechanisms with this noise (SAM-6)."""
 
     def threshold(self, value: float, scale: float) -> Any:
         """`value` + Lap(scale), for use in `reaches` and `Values.first_reaching` only."""
@@ -120,9 +120,9 @@ class ExactNoise(NotCopied):
     """The real-valued Laplace and Gumbel noise of privacy proofs, without rounding error (X-GRID).
 
     Random bits come from the operating system. True answers are exact rational numbers. A
-    comparison has the result that it would have for the real-valued noise: float64 decides it where
-    a proved margin allows this, and otherwise ball arithmetic with more bits of the same draw. A
-    released value is correctly rounded to a public grid.
+    comparison has the result that it would have for the real-valued noise. Float64 decides it if
+    the difference exceeds a proved error bound. Otherwise ball arithmetic decides it with more bits
+    of the same draw. A released value is correctly rounded to a public grid.
     """
 
     arithmetic = DECIDED_ARITHMETIC
@@ -159,7 +159,7 @@ class ExactNoise(NotCopied):
         exact: Callable[[int], ExactNumber],
         scale: float,
     ) -> int:
-        """`noisy_argmax` for exact scores, of which `near` are floats: see `exact_argmax`."""
+        """`noisy_argmax` for exact scores; see `geomdp.noise.exact.argmax.exact_argmax`."""
         self._require_own_process()
         return exact_argmax(near, errors, exact, scale)
 
