@@ -1,4 +1,4 @@
-"""Animations: a hit-and-run walk, and answers that are projected while their noise grows."""
+"""Animations: a random walk in a body, and answers that are projected while their noise grows."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def animate_walk(
     kernel: Kernel | None = None,
     rng: RandomState = None,
 ) -> FuncAnimation:
-    """A walk inside a planar body, step by step.
+    """Animate a random walk inside a planar body, step by step.
 
-    Save it with ``.save("walk.gif", writer="pillow")`` or, where ffmpeg is installed, to MP4; show
-    it in a notebook with ``.to_jshtml()``.
+    Save the animation with ``.save("walk.gif", writer="pillow")``, or as MP4 if ffmpeg is
+    installed. Show it in a notebook with ``.to_jshtml()``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def animate_walk(
     steps : int
         Number of steps, at least 1.
     kernel : Kernel, optional
-        How a step is made; by default `HitAndRun`.
+        The rule for a step of the walk; by default `HitAndRun`.
     rng : Generator, int or None
         Randomness of the walk.
 
@@ -103,10 +103,10 @@ def animate_walk(
 def animate_projection(
     body: Body, truth: npt.ArrayLike, noise: npt.ArrayLike, *, frames: int = 60
 ) -> FuncAnimation:
-    """Noisy answers that move away from K, and their projections, which stay on its boundary.
+    """Animate noisy answers that move away from K, and their projections on K.
 
-    The noise grows from frame to frame. The error of the projected answers always stays below the
-    diameter of K, and in most directions far below.
+    The noise grows from frame to frame. The error of the projected answers never exceeds the
+    diameter of K. For most directions of the noise it is far smaller.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class ErrorCurve:
     Parameters
     ----------
     table : DataFrame
-        A table as from `geomdp.advice.error_table`.
+        A table with the columns of `geomdp.advice.error_table`.
     figure : Figure
         The figure, drawn from `table` alone.
 
@@ -100,17 +100,17 @@ def error_curve(
     rng: RandomState = 0,
     title: str = "",
 ) -> ErrorCurve:
-    """Draw the error against n for every mechanism that applies, and the errors none can reach.
+    """Draw the error against the number n of records for every mechanism that applies.
 
     Curves are predictions, which are made without records. Dashed curves belong to mechanisms with
-    a heuristic sampler, which have no guarantee. It is proved that no mechanism with this guarantee
-    has an error in the shaded region. Markers with bars are errors measured on `records`, if these
-    are given.
+    a heuristic sampler, which have no guarantee. It is proved that no mechanism with the guarantee
+    `privacy` has an error in the shaded region. Markers with bars are errors measured on `records`,
+    if these are given.
 
     Parameters
     ----------
     workload : Workload
-        m queries.
+        The workload of m queries.
     ns : sequence of int
         Numbers of records: at least two, in increasing order.
     privacy : PureDP, ApproxDP or ZCDP
@@ -145,8 +145,8 @@ def error_curve(
     Notes
     -----
     Privacy: without `records`, the result depends on public arguments only. With `records`, the
-    measured errors are not private, although the mechanisms are: no noise is added to the errors,
-    and no ledger pays for them. Publish them only if the records are public.
+    measured errors are not private, although the mechanisms are private: no noise is added to the
+    errors, and no ledger is charged for them. Publish them only if the records are public.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def error_curve(
 
 
 def draw_table(table: pd.DataFrame, title: str) -> Figure:
-    """The figure of a table as from `geomdp.advice.error_table`."""
+    """The figure of a table with the columns of `geomdp.advice.error_table`."""
     from matplotlib.figure import Figure
 
     of = {what: table[table.quantity == what.value] for what in Quantity}
@@ -206,7 +206,7 @@ def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str
     relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
     for _, points in relative.groupby("curve", sort=False):
         _draw_predicted(axes, points, looks[points.noise.iloc[0]])
-    # The upper panel shows curves with large errors. Here the room is for the best ones.
+    # The upper panel shows curves with large errors. This panel is for the best curves only.
     top = min(MOST_RATIO, 1.1 * float(relative.rmse.max()))
     axes.set_ylim(0.97, max(top, 1.1))
     ticks = [tick for tick in RATIO_TICKS if tick <= max(top, 1.1)]
@@ -254,7 +254,7 @@ def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> N
 
 
 def least_predicted(table: pd.DataFrame, n: int) -> pd.Series[Any]:
-    """The row with the least predicted error for n records, of a table of `error_table`."""
+    """The row of a table of `error_table` with the least predicted error for n records."""
     there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
     return there.iloc[int(there.rmse.argmin())]
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 #: Okabe and Ito (2008), readable with every common form of colour blindness, in an order in which
 #: neighbours also differ in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
-#: Fonts and lines as in the figures of the papers. In SVG files text stays text, and the same
-#: figure gives the same file.
+#: Fonts and lines of all pictures. In SVG files text stays text, and the same picture gives the
+#: same file.
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -30,7 +30,7 @@ SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def library_style() -> Iterator[None]:
-    """Draw with `SETTINGS` alone, without those of the user."""
+    """Draw with `SETTINGS` only, without the settings of the user."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -40,7 +40,7 @@ def library_style() -> Iterator[None]:
 
 
 def axes_of(dimension: int, ax: Axes | None) -> Axes:
-    """The axes to draw on, of 2 or 3 dimensions: `ax`, or those of a new figure.
+    """The axes to draw on, of 2 or 3 dimensions: `ax`, or new axes in a new figure.
 
     ``ValueError`` if `ax` has another number of dimensions.
     """

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 #: Number of draws from which a density in the plane is estimated, and number of cells on each side
 #: of the grid on which they are counted. A cell holds 16 draws on average.
 DRAWS, CELLS = 1 << 18, 128
-#: Width of the Gaussian kernel that smooths counts, in cells.
+#: Standard deviation of the Gaussian kernel that smooths counts, in cells.
 KERNEL = 2.0
-#: Share of the draws that the grid covers on each axis.
+#: Least share of the draws that the grid covers on each axis.
 COVERED = 0.999
 
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The set {z : density >= c} whose probability is `share`, if that is a body.
+    """The set {z : density >= c} with probability `share`, as a body if its form is known.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ def level_body(noise: Noise, share: float) -> Body | None:
 
     Notes
     -----
-    For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) law, where r is the dimension of
-    K (SAM-1). For Laplace noise in R^m, the l1 norm over the scale has a Gamma(m) law. For Gaussian
-    noise, the Euclidean norm over the scale has a chi law.
+    For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) distribution, where r is the
+    dimension of K (SAM-1). For Laplace noise in R^m, the l1 norm divided by the scale has a
+    Gamma(m) distribution. For Gaussian noise, the Euclidean norm divided by the scale has a chi
+    distribution.
 
     Examples
     --------
@@ -110,11 +111,12 @@ def draw_noise(
     colour: str = COLOURS[3],
     label: str = "",
 ) -> list[Artist]:
-    """Draw curves of equal density of noise in a plane, each of which encloses a given share of it.
+    """Draw curves of equal density of noise in a plane, which enclose given probabilities.
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
     (`level_body`). Otherwise the density in the plane is estimated from 2^18 draws. The draws are
-    counted on a grid of 128 x 128 cells, and a Gaussian kernel of width 2 cells smooths the counts.
+    counted on a grid of 128 x 128 cells, and a Gaussian kernel with a standard deviation of 2 cells
+    smooths the counts.
 
     Parameters
     ----------
@@ -123,11 +125,11 @@ def draw_noise(
     ax : Axes, optional
         Where to draw; by default a new figure.
     shares : sequence of float
-        One curve is drawn for each share, above 0 and below 1.
+        The probabilities, above 0 and below 1. One curve is drawn for each.
     rows : (2, m) array_like, optional
         The linear map to the plane. It can be left out only if m = 2.
     centre : (2,) array_like
-        Where the noise is centred: the true answers.
+        The true answers, around which the noise is drawn.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -206,7 +208,7 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
     reach = np.quantile(np.abs(draws), COVERED, axis=0) * 1.1
     edges = [np.linspace(-r, r, CELLS + 1) for r in reach]
     counts, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
-    # The law of the noise is symmetric about 0, so average the counts at z and -z.
+    # The distribution of the noise is symmetric about 0, so average the counts at z and -z.
     density = gaussian_filter((counts + counts[::-1, ::-1]) / 2, KERNEL)
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / DRAWS

@@ -1,4 +1,4 @@
-"""The outline of a shadow or slice of a body, in the plane or in space, as a hull of points."""
+"""The outline of a shadow (linear image) or slice of a body, in the plane or in space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
 from geomdp.bodies.operand import checked_body
 
-#: Numbers of directions: in the plane one every half degree, in space about 4 degrees apart.
+#: Numbers of directions. They are half a degree apart in the plane, and about 4 degrees in space.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: Up to this many listed vertices are all used. For longer lists only extreme points in the
 #: directions above are used.
@@ -19,7 +19,7 @@ MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
 #: a smooth body differ by about twice the angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
-#: Points closer than about this share of the size of the body count as one.
+#: Points count as equal if their distance is below about this share of the size of the body.
 MERGED = 1e-9
 
 
@@ -30,7 +30,7 @@ class Outline:
     Parameters
     ----------
     points : (V, k) array
-        The vertices of the hull; for a polygon in their order around it.
+        The vertices of the hull. The vertices of a polygon are in their order around it.
     triangles : (T, 3) array of int
         Faces of a solid, as numbers of their vertices, counter-clockwise seen from outside. T = 0
         if the hull is flat.
@@ -53,7 +53,7 @@ class Outline:
 
 
 def unit_directions(k: int) -> FloatArray:
-    """Directions spread evenly over the circle (k = 2) or the sphere (k = 3), with opposites."""
+    """Evenly spread directions on the circle (k = 2) or sphere (k = 3), each with its opposite."""
     if k == 2:
         angles = 2 * np.pi * np.arange(PLANE_DIRECTIONS) / PLANE_DIRECTIONS
         return np.column_stack([np.cos(angles), np.sin(angles)])
@@ -70,8 +70,8 @@ def unit_directions(k: int) -> FloatArray:
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
-    It is computed from listed vertices or, in many directions, from extreme points or tangent
-    planes, in this order of preference.
+    It is computed from the listed vertices, if there are not too many. Otherwise it is computed
+    from extreme points in many directions or, if the body has none, from tangent planes.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
 def hull_of(points: FloatArray) -> Outline:
     """The convex hull of `points` (N, k), k = 2 or 3.
 
-    It may be a flat polygon in space, a segment or one point.
+    The hull may be a flat polygon in space, a segment or one point.
     """
     from scipy.spatial import ConvexHull
 
