@@ -11,8 +11,8 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Limits on the largest l1 norm of an answer vector. Within them, fourth powers of noise scales
-#: stay in the range of float64 for every epsilon that mechanisms accept.
+#: Limits on the largest l1 norm of an answer vector. Within these limits, fourth powers of noise
+#: scales stay in the range of float64 for every epsilon that mechanisms accept.
 LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
 
 

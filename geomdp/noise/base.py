@@ -1,4 +1,4 @@
-"""The protocol of noise distributions: the methods that all of them have."""
+"""The protocol of noise distributions: the methods that every noise has."""
 
 from __future__ import annotations
 

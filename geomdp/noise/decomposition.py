@@ -25,8 +25,9 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS
 
-#: M counts as an isometry if all entries of M^T M - I are at most this. For float64 matrices with
-#: orthonormal columns they are a few 1e-16 times the number of rows.
+#: A matrix M counts as an isometry if no entry of M^T M - I has a larger modulus than this number.
+#: For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the number of
+#: rows.
 ISOMETRY_TOLERANCE = 1e-12
 
 

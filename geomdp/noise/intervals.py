@@ -58,9 +58,10 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
     Notes
     -----
-    Among B independent public draws and the noise of the release, the latter is equally likely to
-    have any rank. So the k-th smallest |Z_j| of B draws, with k = ceil((B + 1) confidence), is at
-    least as large as the noise of the release with probability at least k / (B + 1) >= confidence.
+    If |Z_j| of the release and of B independent public draws are sorted, the release is equally
+    likely to have any rank. So the k-th smallest |Z_j| of B draws, with
+    k = ceil((B + 1) confidence), is at least |Z_j| of the release with probability at least
+    k / (B + 1) >= confidence.
     This probability is over the public draws and the release together. If draws come from a Markov
     chain, the statement holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta)
     draws.

@@ -24,7 +24,8 @@ class PairedNoise:
     replaced by a record with answers T q, the sum of answers changes by T (q - q'). This is the
     image of such a shift. So the sum of answers plus Z is epsilon-DP. `ConeNoise` of rate
     epsilon / 2 has the same guarantee, with two independent radii. The squared error of
-    `PairedNoise` is (k + 1/2) / (k + 2) times the squared error of that `ConeNoise`.
+    `PairedNoise` is (k + 1/2) / (k + 2) times the squared error of this `ConeNoise` around the
+    centroid of K.
 
     Parameters
     ----------

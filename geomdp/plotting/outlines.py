@@ -13,8 +13,8 @@ from geomdp.bodies.operand import checked_body
 
 #: Numbers of directions. They are half a degree apart in the plane, and about 4 degrees in space.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: Up to this many listed vertices are all used. For longer lists only extreme points in the
-#: directions above are used.
+#: If a body lists at most this many vertices, all of them are used. Otherwise only extreme points
+#: in the directions above are used.
 MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
 #: a smooth body differ by about twice the angle between directions.

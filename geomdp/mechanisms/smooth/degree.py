@@ -51,9 +51,9 @@ class DegreeRule(abc.ABC):
 
 @dataclass(frozen=True)
 class TheoremDegree(DegreeRule):
-    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1).
+    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in Wang et al. 2013 (SM-A1).
 
-    Here n is the number of records, d the number of variables, and K the smoothness.
+    n is the number of records, d of variables, and K of bounded derivatives.
 
     Examples
     --------

@@ -20,7 +20,8 @@ from geomdp.geometry.projection import Projector
 class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
-    For noisy moments Y_m with noise of standard deviations s_m, the result is
+    For noisy moments Y_m with noise of standard deviations s_m and the constant moment m = 0, the
+    result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 

@@ -63,7 +63,7 @@ class ScaledLaplace(CalibratedNoise):
 
 
 class ScaledGaussian(CalibratedNoise):
-    """Gaussian noise of standard `deviations` (m,), in units of sums."""
+    """Gaussian noise with the standard deviations `deviations` (m,), in units of sums."""
 
     def __init__(self, deviations: FloatArray) -> None:
         self.deviations = deviations

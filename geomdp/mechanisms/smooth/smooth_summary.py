@@ -95,7 +95,7 @@ class SmoothSummary:
     sum itself, and the noise is calibrated to allow for this, too. The sensitivities and scales are
     computed in float64. To cover their rounding errors, the noise is multiplied by 1 + 1e-6.
 
-    Error of a query: its approximation error plus the noise; every answer states both. Under
+    The error of a query is its approximation error plus the noise. Every answer states both. Under
     add/remove see `SmoothAnswer`.
 
     References
@@ -156,10 +156,10 @@ class SmoothSummary:
         tolerances = self.workload.table(scales, float(scales.min())) / NUMERICAL_SHARE
         self.transform = _precise_transform(tolerances, self.n)
         rounding = self.transform.rounding(self.n)
-        #: Bounds (t,) * d on the errors of moments before noise, as means.
+        #: Bounds (t,) * d on the errors of the means of the moments, before noise.
         self.numerical_errors = self.transform.errors + rounding
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
-        #: Distribution of Z, on sums.
+        #: Distribution of the noise Z on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if they
         #: use float64: under add/remove, where n does not bound the number of records, or if the

@@ -65,7 +65,7 @@ class GaussianRows:
 
 @dataclass(frozen=True)
 class LaplaceRows:
-    """Laplace noise on every row, with privacy composed over the T rows, as in the paper.
+    """Laplace noise on every row, with privacy composed over the T rows, as in Blum and Roth.
 
     If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). Laplace noise
     of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
@@ -140,7 +140,7 @@ class RoundedRows:
         scale = noise.proved_scale(privacy, change, rows)
         self.grid = grid_for(noise.deviation(scale))
         self._rows = rows
-        # T and ROWS are powers of two, so all parts have one size and share this sampler.
+        # T and ROWS are powers of two, so all parts have the same size and share this sampler.
         self._part = noise.rounded(scale, min(rows, ROWS), self.grid)
 
     def draw(self) -> list[IntArray]:

@@ -43,7 +43,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
         found.append(WeightedMarginals())
     if sign_products(workload) is not None:
         found.append(WeightedSigns())
-    # For tables the strategies above already include the histogram, as the set of all columns.
+    # For tables `WeightedMarginals` already includes the histogram: the table of all columns.
     if not isinstance(workload, MarginalTables):
         if _listed(workload, MAX_LISTED):
             found += [Tree(), Haar()]

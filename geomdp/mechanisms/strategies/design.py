@@ -66,7 +66,7 @@ class Measurement:
 
     Examples
     --------
-    The coarsest Haar wavelet, and its part of the answers to prefix queries:
+    The first measurement is the coarsest Haar wavelet, here for prefix queries:
 
     >>> import geomdp as gd
     >>> from geomdp.mechanisms.strategies import Haar
@@ -164,8 +164,8 @@ class Design:
         """Distribution of the noise on the sums of answers, with a part for each measurement.
 
         Scales and shares of epsilon are rounded to floats. If the changes of all measurements are
-        known, the noise is computed for a slightly lower epsilon (relatively by a few times 2^-50),
-        so that the rounded values spend at most `epsilon`.
+        known, the noise is computed for an epsilon that is lower by a few parts in 2^50, so that
+        the rounded values spend at most `epsilon`.
 
         Raises
         ------

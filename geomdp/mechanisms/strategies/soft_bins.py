@@ -33,7 +33,7 @@ SHARE_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class SoftBins:
-    """Measure the histogram h and C h, with one share of the budget each.
+    """Measure the histogram h and C h, each with a share of the budget.
 
     The rows of C are the hat functions of p bins. They are piecewise linear along the order of the
     elements and add up to 1. So an element adds a point of a simplex to C h, and also to h, and the

@@ -36,7 +36,7 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        Share of each interaction within the table, by its number.
+        Share of each interaction within the table, by the number of the interaction.
     """
 
     interactions: Interactions = field(repr=False)

@@ -156,7 +156,7 @@ class _Candidates:
         self._families = [np.array(sorted(place[S] for S in blocks)) for blocks in families]
 
     def _affordable(self, sets: Sequence[Columns]) -> bool:
-        """Whether the budget is split over `sets` in seconds."""
+        """Whether the budget can be split over `sets` within seconds."""
         orders = range(self.interactions.order + 1)
         pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
         return pairs <= MAX_OVERLAP

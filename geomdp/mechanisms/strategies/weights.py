@@ -78,9 +78,9 @@ class SplitError:
     Parameters
     ----------
     costs : (u,) array
-        c, above 0.
+        The c_u of `best_split`, above 0.
     overlap, transposed : (s, u) and (u, s) sparse arrays
-        g, and its transpose.
+        The matrix of the g_iu of `best_split`, and its transpose.
     """
 
     costs: FloatArray

@@ -159,7 +159,7 @@ def _by_floats(
     Raises
     ------
     Undecided
-        If the error bounds of the largest key and of another one overlap.
+        If the error bounds of the largest key and of another key overlap.
     """
     with np.errstate(all="ignore"):
         values, off = noise.evaluate(bits.first_words(noise.count))

@@ -28,12 +28,13 @@ ExactNumber = int | float | Fraction
 
 Result = TypeVar("Result")
 
-#: Number of variables drawn at once, because a call of the operating system costs more than a
-#: logarithm.
+#: Number of variables drawn at once. A call of the operating system costs more than a logarithm, so
+#: one call serves many variables.
 BLOCK = 128
-#: Bound on the error of x + b z - T - b' z' in float64, relative to the sum of the moduli of the
-#: four terms. Each term has an error of at most 3 units of 2^-53 (conversion of the exact number or
-#: of the ball, scale, product). The three sums add 3 units. The bound is 16 units instead of 6.
+#: Bound on the float64 error of a difference (x + b z) - (T + b' z') of noisy numbers, relative to
+#: the sum of the moduli of the four terms. Each term has an error of at most 3 units of 2^-53
+#: (conversion of the exact number or of the ball, scale, product). The three sums add 3 units. The
+#: bound is 16 units instead of 6.
 MARGIN = 2.0**-49
 #: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
 #: includes RADIUS times the scale. TINY covers products below the normal range of float64.
@@ -41,7 +42,7 @@ RADIUS, TINY = 2.0**-80, 2.0**-1000
 
 
 class _Block:
-    """Independent standard Laplace variables ln(U / V), each computed from bits of its own."""
+    """Independent standard Laplace variables ln(U / V). No two of them share random bits."""
 
     def __init__(self, entropy: Entropy | None) -> None:
         self._bits = UniformBits(entropy)

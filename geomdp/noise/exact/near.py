@@ -5,7 +5,7 @@ distance from the exact value. If all numbers within this distance round to the 
 multiple is the result. Otherwise ball arithmetic computes the result from more bits of the same
 uniform numbers. So the result is the same as without the filter.
 
-The proofs of the bounds use sums, products, quotients and square roots alone, which IEEE 754 rounds
+The proofs of the bounds use only sums, products, quotients and square roots, which IEEE 754 rounds
 correctly: each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
 computed by polynomials, because the functions of a mathematical library have no proved error bound.
 The bounds are 2 to 8 times as large as the errors that the docstrings derive.
@@ -37,7 +37,7 @@ SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
 #: factor 1.01 covers this.
 CUT = 1.01
-#: Whole numbers below this and their halves are exact in float64.
+#: Whole numbers below this number, and their halves, are exact in float64.
 LARGEST = 2.0**51
 
 
@@ -57,7 +57,7 @@ class NearVector:
     evaluate: Callable[[Words], Near]
 
     def rounded(self, bits: UniformBits, grid: int) -> list[int]:
-        """The multiples of 2^-grid nearest to the exact vector, as `nearest_multiples`.
+        """The multiples of 2^-grid nearest to the exact vector, as in `nearest_multiples`.
 
         Raises
         ------

@@ -129,7 +129,7 @@ class RoundedNoise(RoundedVector):
 
 
 def _near(noise: Noise) -> NearVector | None:
-    """The noise in float64 with proved errors; None for noise without such code."""
+    """The noise in float64 with proved errors; None if there is no such code for it."""
     match noise:
         case LaplaceNoise():
             return near_laplaces(noise.dimension, noise.scale)

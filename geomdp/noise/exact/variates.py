@@ -60,10 +60,10 @@ def gaussians(count: int, draw: Draw) -> Vector:
 
 
 def half_gamma(twice_shape: int, draw: Draw) -> arb:
-    """A gamma variable of shape k / 2 and scale 1, k = `twice_shape` at least 0; 0 for k = 0.
+    """A gamma variable of shape k / 2 and scale 1 for k = `twice_shape` >= 0; it is 0 for k = 0.
 
     A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
-    logarithm. An additional half of the shape is g^2 / 2 for a standard Gaussian g, which equals
+    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. It has the distribution of
     E cos^2(2 pi V) with E exponential.
     """
     total = arb(0)

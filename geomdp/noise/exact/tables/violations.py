@@ -1,4 +1,4 @@
-"""Violations of cell and triangle inequalities by many matrices of tables, in numpy alone."""
+"""Violations of cell and triangle inequalities by many matrices of tables, in float64."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
         Index of the first event of each column; the last entry is L.
     """
     bounds = tuple(np.asarray(starts).tolist())
-    # Store the b values of each entry next to each other, so that they are read in one piece.
+    # Store the b values of each entry next to each other in memory, so that reading them is fast.
     entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
     first, second = _pairs(bounds)
     total = np.maximum(-entries[first, second], 0.0).sum(axis=0)
