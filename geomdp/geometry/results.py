@@ -22,8 +22,8 @@ class Estimate:
     stderr : float
         Standard error of `value`; 0 if exact.
     interval : tuple of float
-        (low, high); the function that returns the estimate states the level of the interval, and
-        what proves it.
+        (low, high). The documentation of the function that returns the estimate states the level of
+        the interval and the reason why it holds.
     samples : int
         Number of independent samples of the estimate; 0 if exact.
 
@@ -75,12 +75,13 @@ class Projection:
         Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
         The true nearest point p* satisfies ||point - p*||^2 <= gap.
     iterations : int
-        Calls of the extreme-point oracle; 0 for a closed form.
+        Number of rounds of the search over listed vertices, or of calls of the extreme-point
+        oracle; 0 for a closed form.
     converged : bool
-        Whether the gap fell to the tolerance asked for.
+        Whether the gap is within the tolerance that was asked for.
     weights : dict of int to float, or None
-        Weights of the convex combination that gives `point`: by vertex index if the body lists its
-        vertices, else by row of `atoms`; None for a closed form.
+        Weights of the convex combination that gives `point`; None for a closed form. The keys are
+        indices of vertices if the body lists its vertices, otherwise indices of rows of `atoms`.
     atoms : (k, m) array, or None
         The extreme points that `weights` combines, for a body that does not list its vertices.
 

@@ -1,8 +1,9 @@
 """Separation: directions in which given points lie outside a convex body.
 
-Each function here maps a body and points (b, m) to directions (k, m). Each direction u should
-satisfy <u, x> > h(u) for one of the points x, where h is the support function of the body. A
-direction that does not is useless. It does no harm, because `SlabSearch` computes h(u) itself.
+Each function here maps a body in R^m and b points (b, m) to k directions (k, m). Each direction u
+should satisfy <u, x> > h(u) for one of the points x, where h is the support function of the body. A
+direction with <u, x> <= h(u) for all points is useless but does no harm, because `SlabSearch`
+computes h(u) itself.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
     """Normals of the facets through which rays from 0 to the outer points leave the body.
 
-    These are the deepest cuts, as they touch the body in a whole facet. The body needs `facets` and
-    0 in its relative interior. One call of `facets` per point.
+    Slabs with these normals cut off the most, because each slab touches the body in a whole facet.
+    The body needs `facets` and 0 in its relative interior. Cost: one call of `facets` for all
+    points together.
     """
     found = body.facets(points)
     return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
@@ -34,8 +36,8 @@ def facet_directions(body: Body, points: FloatArray) -> FloatArray:
 def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
     """Residuals x - p for the outer points x, where p is the point of the body nearest to x.
 
-    The slab with this normal touches the body at p. The body needs `project` or `extreme_point`.
-    One projection per point.
+    The slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
+    Cost: one projection per point.
     """
     projector = Projector(body)
     residuals = points - np.stack([projector.nearest(x).point for x in points])
@@ -47,7 +49,7 @@ def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
 def point_directions(body: Body, points: FloatArray) -> FloatArray:
     """The points x that satisfy <x, x> > h(x), as directions.
 
-    This is for a body of which only the support function h is known.
+    This function is for bodies that implement only the support function h.
     """
     squares = np.einsum("bm,bm->b", points, points)
     return np.asarray(points[squares > (1 + MEMBERSHIP_TOLERANCE) * body.support(points)])

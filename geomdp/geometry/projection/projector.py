@@ -57,15 +57,16 @@ def project(
     Raises
     ------
     MissingOracle
-        If K has none of the three verbs.
+        If K has neither `project`, nor a list of vertices, nor `extreme_point`.
     ValueError
         For a target of the wrong shape or not finite, or tol <= 0.
 
     Notes
     -----
-    Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about
-    2 k to 4 k exchanges of O(m k) each, where k <= m + 1 vertices have positive weight at the end.
-    Cost with extreme points: about one extreme point per exchange.
+    An exchange is a step in which one point enters the active set and others may leave it. Let
+    k <= m + 1 points have positive weight at the end. Cost with N listed vertices: 5 to 15 products
+    of the (N, m) vertices with a vector, and about 2 k to 4 k exchanges of O(m k) each. Cost with
+    extreme points: about one extreme point per exchange.
 
     References
     ----------
@@ -145,11 +146,11 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters, result and errors are those of `project`, where the scale is that of A K. The
-        result's `point` is y itself, not its image. Its `gap` is max over x in K of
-        <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap. If A is not injective, y need
-        not be the only such point. A `warm_start` from another target on the same body changes the
-        speed, not the answer.
+        Parameters, result and errors are those of `project`, with the scale of A K in place of the
+        scale of K. The result's `point` is y itself, not its image A y. The result's `gap` is
+        max over x in K of <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap for an exact
+        solution y*. If A is not injective, other points of K can have the same image A y. A
+        `warm_start` from another target on the same body changes the speed, not the answer.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
@@ -172,9 +173,9 @@ class Projector:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
         With listed vertices, all searches advance together and share one matrix product per round,
-        which costs a fraction of separate projections. Otherwise the targets are projected one
-        after the other. With extreme points found on demand, each search starts from the points
-        that the search before it used.
+        which is faster than separate projections. Otherwise the targets are projected one after the
+        other. With extreme points found on demand, each search starts from the points that the
+        previous search used.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")
@@ -215,7 +216,7 @@ class Projector:
         tol: float,
         warm_start: Projection | None,
     ) -> Projection:
-        """One search. The keys of `warm_start` must be below `known`."""
+        """One search. `columns` starts with `known` points, whose keys are 0..known - 1."""
         keys, weights = np.array([columns.start(target)]), np.ones(1)
         if warm_start is not None:
             keys, weights = self._warm(warm_start, known)
@@ -233,8 +234,8 @@ class Projector:
     ) -> Projection:
         """The point found, with its gap computed afresh.
 
-        `best` holds keys of points; one of them is the point of K farthest along the residual,
-        which attains the gap.
+        One of the keys `best` belongs to the point of K that is farthest along the residual. This
+        point attains the maximum in the definition of the gap.
         """
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
         residual = _residual(columns, target, found)
@@ -271,7 +272,7 @@ class Projector:
 
 @lru_cache(maxsize=KEPT_BODIES)
 def _listed(body: Body) -> VertexColumns:
-    """The vertices of a hull, prepared once for several mechanisms that project on this hull."""
+    """The vertices of a `VPolytope`, prepared once for all projectors on this polytope."""
     return VertexColumns(body.vertex_list())
 
 
@@ -294,7 +295,7 @@ def _search(
     keys: IntArray,
     weights: FloatArray,
 ) -> Found:
-    """Column generation; for a body that is a single point, this point."""
+    """Run column generation; if the body is a single point, return this point without a search."""
     from geomdp.bodies.polytopes.nearest.column_generation import (  # compiled: costs import time
         Found,
         search,

@@ -1,4 +1,4 @@
-"""The loop around a kernel: burn-in, thinning, storage, and means with errors over chains."""
+"""Runs of Markov chains: burn-in, thinning, storage, and means with errors over chains."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from geomdp.geometry.sampling.kernels import Kernel
 
 #: An estimated autocorrelation time is trusted if each chain has at least this many draws per
 #: autocorrelation time. Vehtari et al. (2021) ask for 50 effective draws from each half of 4
-#: chains. Here there are more chains, whose draws are pooled.
+#: chains. Fewer suffice here, because the draws of many more chains are pooled.
 DRAWS_PER_TIME = 20.0
-#: Chains agree if no split R-hat exceeds this. Let tau be the autocorrelation time. The mean of n
-#: draws of a half-chain has tau / n times the variance of a draw. So even chains that have mixed
-#: have an R-hat near 1 + tau / (2 n). This is 1.05 for n = 10 tau, the least n that
-#: `DRAWS_PER_TIME` allows. The limit leaves another 0.05 for chance.
+#: Chains agree if no split R-hat exceeds this limit. Let tau be the autocorrelation time. The mean
+#: of n draws of a half-chain has tau / n times the variance of a draw. So even chains that have
+#: mixed have an R-hat near 1 + tau / (2 n). For n = 10 tau, the least n that `DRAWS_PER_TIME`
+#: allows, this R-hat is 1.05. The limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
 #: Largest number of states kept per chain in a pilot run. If there are more, every other state is
 #: dropped.
@@ -119,9 +119,9 @@ def run_chains(
     draws : int
         States stored per chain, at least 1.
     burn_in : int
-        Number of steps before those that lead to stored states, at least 0.
+        Number of first steps, after which no state is stored, at least 0.
     thinning : int
-        Number of steps per stored state, at least 1.
+        Number of later steps per stored state, at least 1.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def run_chains(
     Raises
     ------
     ValueError
-        For a bad count or shape, or if a chain runs off to infinity (an unbounded body).
+        For a bad count or shape, or if a chain moves to infinity because the body is unbounded.
 
     Examples
     --------
@@ -171,9 +171,9 @@ def measure_mixing(
 ) -> Mixing:
     """Double the length of a pilot run until its second half passes the diagnostics.
 
-    It passes if each chain has at least 20 draws per autocorrelation time, and the split R-hat of
-    every coordinate, every squared coordinate and the squared norm is at most 1.1. Squares are
-    tested because chains that are stuck near 0, the centre of a symmetric body, have the right
+    The half passes if each chain has at least 20 draws per autocorrelation time, and the split
+    R-hat of every coordinate, every squared coordinate and the squared norm is at most 1.1. Squares
+    are tested because chains that are stuck near 0, the centre of a symmetric body, have the right
     mean.
 
     Parameters
@@ -224,7 +224,7 @@ def _test_functions(draws: FloatArray) -> FloatArray:
 
 
 def chain_mean(values: FloatArray) -> Estimate:
-    """Mean of `values` (chains, draws); its standard error is that of the means of the chains.
+    """Mean of `values` (chains, draws), with a standard error from the means of single chains.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS, vectorised.
 
-Draws are (chains, draws, m); every result is per coordinate (m,). A coordinate is any real
-function of the state. Diagnostics can refute convergence, never prove it (SAM-3).
+Draws are arrays (chains, draws, m). Every result is an array (m,) with one value per coordinate. A
+coordinate is any real function of the state. Diagnostics can refute convergence but cannot prove it
+(SAM-3).
 
 References
 ----------
@@ -18,20 +19,20 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.geometry.results import Diagnostics
 
-#: Smallest number of draws of a chain: each half of it needs two draws for a variance.
+#: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: If the variance of normal scores is below this, it is rounding error, and the coordinate does not
-#: move.
+#: A coordinate does not move if the variance of its normal scores is below this limit, because a
+#: variance this small is rounding error.
 STILL = 1e-20
 
 
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    R-hat = (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws, where W is the variance
-    within and B the variance between half-chains, after the values are replaced by normal scores.
-    The folded statistic uses |x - median| in place of x. It detects chains that differ in spread
-    only.
+    R-hat = (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean variance
+    within a half-chain, and B is n times the variance of the means of the half-chains, after all
+    values are replaced by normal scores (normal quantiles of their ranks). The folded statistic
+    uses |x - median| in place of each value x. It detects chains that differ in spread only.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        Values near 1 mean that the chains agree. Infinite if every chain stays at a value of its
-        own, NaN if all stay at the same value.
+        A value near 1 means that the chains agree. The value is infinite if every chain stays at a
+        value of its own, and NaN if all chains stay at the same value.
 
     Raises
     ------
@@ -70,8 +71,9 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
 def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
-    ESS = S / (1 + 2 sum_t rho_t), where S is the number of draws and rho_t are the autocorrelations
-    pooled over chains. The sum is over Geyer's initial monotone sequence of pairs.
+    ESS = S / (1 + 2 sum_t rho_t), where S is the number of draws of all chains, and rho_t is the
+    autocorrelation at lag t, pooled over chains. The sum is over Geyer's initial monotone sequence
+    of pairs.
 
     Parameters
     ----------
@@ -81,8 +83,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        At most S log10(S), a limit that matters for negative correlations. S for a coordinate that
-        does not move.
+        The ESS of each coordinate. It is limited to S log10(S), which matters for negative
+        correlations. It is S for a coordinate that does not move.
 
     Raises
     ------

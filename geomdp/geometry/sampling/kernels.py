@@ -2,9 +2,9 @@
 
 A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
 and a step moves all chains. Bodies must be full-dimensional; `rounding` maps other bodies to
-coordinates in which they are. Burn-in, storage and diagnostics are in `chains`.
+coordinates in which they are full-dimensional. Burn-in, storage and diagnostics are in `chains`.
 
-How to add one is described in CONTRIBUTING.md.
+CONTRIBUTING.md describes how to add a kernel.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class Kernel(Protocol):
 class HitAndRun:
     """Random-direction hit-and-run: a uniform point on the chord in a uniformly random direction.
 
-    It works for any full-dimensional body with chords, and takes one batched chord per step. The
-    kernel is reversible for the uniform distribution (Smith 1984; Lovasz 1999 for its mixing time).
+    The kernel works for any full-dimensional body with chords, and computes one batch of chords per
+    step. It is reversible for the uniform distribution (Smith 1984). Lovasz (1999) bounds its
+    mixing time.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class CoordinateHitAndRun:
     independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F facets in dimension
     m. The products of facet normals and points are updated within a step. They are computed afresh
     at the start of a step, so that rounding errors do not accumulate. On every other
-    full-dimensional body a sweep takes m batched chords.
+    full-dimensional body a sweep computes m batches of chords.
 
     Parameters
     ----------

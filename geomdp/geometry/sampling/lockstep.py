@@ -1,9 +1,9 @@
 """Compiled sweeps of coordinate hit-and-run: many chains move along one coordinate together.
 
 Arrays hold one chain per column. The innermost loops therefore run over chains, on consecutive
-memory and without branches (X-LOCK). The product of the facet matrix with the points is updated
-after each move instead of being computed again, so a move costs O(F) per chain. No absolute
-tolerance is used, so the walk behaves the same for bodies of any size.
+memory and without branches (X-LOCK). The product of the matrix of F facet normals with the points
+is updated after each move instead of being computed again, so a move costs O(F) per chain. No
+absolute tolerance is used, so the chains behave the same for bodies of any size.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from geomdp._numerics.compilation import numba
 def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[no-untyped-def]
     """One sweep over the coordinates of points of {x : |<z_f, x>| <= w_f}, in place.
 
-    `directions` (F, m) are the z_f and `widths` (F,) the w_f. `points` is (m, chains), `products`
-    is directions @ points (F, chains), and `uniforms` (m, chains) are random numbers on [0, 1).
+    The rows of `directions` (F, m) are the z_f, and the entries of `widths` (F,) are the w_f.
+    `points` is (m, chains), `products` is directions @ points (F, chains), and `uniforms`
+    (m, chains) are random numbers on [0, 1).
     """
     facets, dimension = directions.shape
     chains = points.shape[1]
@@ -42,7 +43,11 @@ def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[
 
 @numba.njit(cache=True)
 def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: ignore[no-untyped-def]
-    """The same for {x : <a_f, x> <= b_f}: `normals` are the a_f and `offsets` the b_f."""
+    """One sweep over the coordinates of points of {x : <a_f, x> <= b_f}, in place.
+
+    The rows of `normals` (F, m) are the a_f, and the entries of `offsets` (F,) are the b_f. The
+    other arguments are as for `slab_sweep`.
+    """
     facets, dimension = normals.shape
     chains = points.shape[1]
     low, high = np.empty(chains), np.empty(chains)
@@ -66,10 +71,10 @@ def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: igno
 
 @numba.njit(cache=True)
 def _move(row, low, high, uniforms):  # type: ignore[no-untyped-def]
-    """Move one coordinate of each chain by a uniform step in [low, high], and write it to `low`."""
+    """Move one coordinate of each chain by a uniform step in [low, high]; steps end up in `low`."""
     for c in range(len(row)):
-        # Rounding can put a point slightly outside. Its chord is then extended to contain the step
-        # 0.
+        # Rounding can put a point slightly outside of the body. The range of its steps is then
+        # extended to contain 0.
         start = min(low[c], 0.0)
         low[c] = start + (max(high[c], 0.0) - start) * uniforms[c]
         row[c] += low[c]

@@ -1,7 +1,7 @@
 """Affine maps that bring a body into near-isotropic position, where hit-and-run mixes fast.
 
-A body K in R^m is sampled in coordinates y with x = offset + root @ y, where root (m, r) has full
-column rank r, the dimension of K's affine hull. The set {y : offset + root y in K} is
+A point x of a body K in R^m is written as x = offset + root @ y with coordinates y, where root
+(m, r) has full column rank r, the dimension of K's affine hull. The set of all y with x in K is
 full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends on the
 body alone, never on records.
 """
@@ -24,7 +24,7 @@ from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Rounding stops if the ratio of the largest to the least eigenvalue of the covariance is at most
-#: this. Hit-and-run needs more steps for a larger ratio, but below 4 another round costs more than
+#: 4. Hit-and-run needs more steps for a larger ratio, but below 4 another round costs more than
 #: it saves.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
@@ -68,7 +68,7 @@ class Preimage(Body):
         return self.inner.contains(self.embed(points), tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chords of `inner` through the images; the parameter t is the same."""
+        """Chords of `inner` through the images: a step t along d is a step t along root @ d."""
         return self.inner.chord(self.embed(points), directions @ self.root.T)
 
 
@@ -83,7 +83,7 @@ def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
     # Drop inequalities that are constant on the image, such as the two halves of an equality. They
-    # hold, because they hold at the offset.
+    # hold on the whole image, because they hold at the offset.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
@@ -103,7 +103,7 @@ def _(body: Preimage, offset: FloatArray, root: FloatArray) -> Body:
 
 @dataclass(frozen=True)
 class Walk:
-    """A kernel on a full-dimensional body, and the affine map from there to the body to be sampled.
+    """A Markov kernel on a full-dimensional body, and an affine map to the body to be sampled.
 
     Parameters
     ----------
@@ -140,11 +140,12 @@ class Walk:
 
 @singledispatch
 def plain_walk(body: Body) -> Walk:
-    """The walk on `body` before rounding.
+    """The `Walk` for `body` before rounding.
 
     The kernel is coordinate hit-and-run for polytopes with listed facets, and hit-and-run in random
-    directions for every other body with chords. The walk for a linear image, a scaled or a shifted
-    body K runs on the body inside it, and points are mapped to K afterwards.
+    directions for every other body with chords. If `body` is the image of another body under a
+    linear map, a scaling or a shift, the kernel moves points of that other body, and the affine map
+    of the `Walk` includes the image.
     """
     hull = body.affine_hull()
     if hull.dimension == 0:
@@ -205,8 +206,9 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
 
     Each round runs the chains, computes the covariance of their last points, and changes to
     coordinates in which this covariance is the identity. The chains need not have mixed, because
-    the choice of coordinates affects speed only. A symmetric body keeps its centre 0. A body that
-    is round at first keeps its coordinates, because its facets can be sparse in them.
+    the choice of coordinates affects speed only. A symmetric body keeps its centre 0. If the first
+    covariance is already near a multiple of the identity, the body keeps its coordinates, because
+    the normals of its facets can be sparse in them.
 
     Parameters
     ----------

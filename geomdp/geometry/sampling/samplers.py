@@ -1,4 +1,4 @@
-"""Uniform points of a body: exact where the body has a sampler of its own, else by hit-and-run."""
+"""Uniform points of a body, from an exact sampler if there is one, else by hit-and-run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Number of chains of `sample_uniform`.
 CHAINS = 128
-#: Number of chains that move together in `ChainSampler.draw`. The products of all facets with their
-#: points are held in memory.
+#: Number of chains that move together in `ChainSampler.draw`. It is limited because the products of
+#: all facet normals with the points of these chains are held in memory.
 LOCKSTEP = 256
 #: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
@@ -56,7 +56,7 @@ class UniformSampler(Protocol):
 
     @property
     def status(self) -> SamplerStatus:
-        """What is known of the distribution of a draw: exact, approximate or heuristic."""
+        """Whether the distribution of a draw is exact, approximate or heuristic."""
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Independent points (n, m)."""
@@ -74,7 +74,7 @@ class ExactSampler:
     Raises
     ------
     MissingOracle
-        If the body does not implement it.
+        If the body does not implement `sample_uniform`.
 
     Examples
     --------
@@ -199,11 +199,11 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    Points are exactly uniform and independent if the body has a sampler of its own, and if it is a
-    small polytope with listed vertices, which is cut into simplices. For other bodies they come
-    from hit-and-run in rounded coordinates (coordinate hit-and-run on polytopes with listed
-    facets). There are 128 independent chains, or n if that is less. Each chain runs for 10
-    autocorrelation times as measured by a pilot run, and then keeps one point every 2
+    Points are exactly uniform and independent if the body has a sampler of its own. The same is
+    true for a small polytope with listed vertices, which is cut into simplices. For other bodies
+    the points come from hit-and-run in rounded coordinates (coordinate hit-and-run on polytopes
+    with listed facets). There are 128 independent chains, or n if n is less than 128. Each chain
+    runs for 10 autocorrelation times as measured by a pilot run, and then keeps one point every 2
     autocorrelation times. Points of one chain are nearly but not exactly independent.
     `ChainSampler` gives independent points at a higher cost.
 
@@ -219,8 +219,8 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     Returns
     -------
     Samples
-        Points (n, m) and the sampler's status. For chains also diagnostics of the points returned,
-        or of the pilot run if each chain gives fewer than 4 points.
+        Points (n, m) and the sampler's status. If chains were run, the result also has diagnostics
+        of the returned points, or of the pilot run if each chain gives fewer than 4 points.
 
     Raises
     ------

@@ -20,13 +20,15 @@ from geomdp.geometry.sampling.kernels import HitAndRun
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.geometry.sampling.samplers import pilot
 
-#: Burn-in of every phase, in autocorrelation times of the whole body. A phase estimates one ratio.
-#: Its chains start uniform on a part of the body of the phase that has at least about half the
-#: volume.
+#: Burn-in of every phase, in autocorrelation times of the whole body. A phase estimates one ratio
+#: from points of one intersection. Its chains start nearly uniform on the next smaller
+#: intersection, which has about half the volume or more, so a short burn-in suffices.
 RELAXATIONS = 5.0
-#: Number of points of a chain that are kept per autocorrelation time. More would be nearly equal.
+#: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
+#: equal to each other.
 POINTS_PER_TIME = 4
-#: Number of independent chains. Each gives an estimate of a ratio; their spread gives the error.
+#: Number of independent chains. Each chain estimates every ratio, and the spread of these estimates
+#: gives the standard error.
 CHAINS = 128
 
 
@@ -35,14 +37,15 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    In rounded coordinates, with balls B_i of radii r 2^(i/m) about the centre,
+    In rounded coordinates, with balls B_i of radii r 2^(i/m) about the centre for i = 0, 1, ...,
 
-        vol K = vol(r B) (vol(K and r B) / vol(r B)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
+        vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    where "and" is the intersection and each ratio of the product is at most 2, as K is convex. The
-    first ratio is estimated by the share of uniform points of the ball r B that lie in K. Every
-    other one is estimated by the share of points of K and B_(i+1) that lie in B_i. These points
-    come from independent hit-and-run chains, which start where those of the ratio before ended.
+    where "and" is the intersection. In the last ratio, K itself replaces K and B_(i+1). Each ratio
+    with two balls is at most 2, because K is convex. The first ratio is estimated by the share of
+    uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of the share
+    of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
+    chains, which start where the chains of the previous ratio ended.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points kept of each of the 128 chains for each ratio, four per autocorrelation
+        Number of points that each of the 128 chains keeps for each ratio, four per autocorrelation
         time.
     level : float
         Probability that the interval misses the volume if the normal approximation is exact, in
@@ -61,8 +64,8 @@ def annealed_volume(
     -------
     Estimate
         The standard error comes from the spread between chains and treats the ratios as
-        independent. The interval uses the normal approximation of the logarithm. Neither accounts
-        for the bias of chains that have not mixed, about which nothing is proved.
+        independent. The interval uses the normal approximation of the logarithm. Both ignore the
+        bias of chains that have not mixed, and no bound on this bias is proved.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def annealed_volume(
         If K has no chords.
     ValueError
         For an unbounded body, a single point, `draws` below 1, `level` outside (0, 1), or a body
-        that contains none of the points of the first ball.
+        that contains none of the points drawn from B_0.
 
     Notes
     -----
@@ -96,8 +99,8 @@ def annealed_volume(
     walk = prepared_walk(body, generator)
     mixing = pilot(walk, generator, CHAINS)
     m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
-    # The root mean square of a coordinate. A body in isotropic position contains a ball of that
-    # radius.
+    # The root mean square of a coordinate. A body in isotropic position contains the ball of this
+    # radius around its centre.
     inner = float(np.sqrt((norms**2).mean() / m))
     # The radii grow up to the first one that is at least the median norm.
     steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
@@ -123,14 +126,14 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
     share = float(inside.mean())
     if share == 0:
         raise ValueError(
-            f"body must hold a good share of a ball in rounded coordinates, none of {n} points "
-            f"of the ball lie in {body!r}"
+            f"body must contain a good share of a ball in rounded coordinates, but none of {n} "
+            f"points of the ball lie in {body!r}"
         )
     return share
 
 
 def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
-    """One uniform point of the intersection of body and ball for each chain, by rejection."""
+    """Uniform points (CHAINS, m) of the intersection of a body and a ball, by rejection."""
     kept = np.empty((0, body.dimension))
     while len(kept) < CHAINS:
         points = Ball(body.dimension, radius).sample_uniform(CHAINS, rng)
@@ -147,7 +150,7 @@ def _phase(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Estimate, FloatArray]:
-    """Share of the points of the body of norm up to `wider` whose norm is at most `radius`.
+    """Share of points with norm at most `radius` among those of the body with norm up to `wider`.
 
     Also returns the last points of the chains.
     """

@@ -24,7 +24,7 @@ def second_moment(
 
     If the body has a closed second moment, or is a small polytope with listed vertices, the value
     is the exact trace of the second moment. Otherwise it is a mean over exact uniform points.
-    K-norm noise Z of a body with an affine hull of dimension r has
+    epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
     E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
 
     Parameters
@@ -36,14 +36,14 @@ def second_moment(
     samples : int
         Number of points n, at least 2.
     level : float
-        Probability that the interval misses, in (0, 1).
+        Probability that the interval misses E ||U||^2, in (0, 1).
 
     Returns
     -------
     Estimate
-        If it is not exact, the interval is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
-        [0, R^2], with R = `body.radius()`. It follows from Hoeffding's inequality for values in
-        [0, R^2].
+        If the value is exact, both ends of the interval are equal to it. Otherwise the interval is
+        mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to [0, R^2], with R = `body.radius()`. This
+        interval follows from Hoeffding's inequality for values in [0, R^2].
 
     Raises
     ------
@@ -81,7 +81,10 @@ def second_moment(
 
 
 def _closed(body: Body) -> float | None:
-    """The trace in closed form, or None; for a product, the sum of the traces of its factors."""
+    """The trace of the second moment in closed form, or None.
+
+    The trace of a product is the sum of the traces of its factors.
+    """
     if isinstance(body, Product):
         parts = [_closed(factor) for factor in body.bodies]
         known = [part for part in parts if part is not None]

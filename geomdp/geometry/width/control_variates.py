@@ -1,4 +1,4 @@
-"""Control variate for Gaussian widths: the width of an ellipsoid, whose mean is known."""
+"""Control variate for Gaussian widths: the support function of an ellipsoid, with known mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 @dataclass(frozen=True)
 class EllipsoidControl:
-    """Y(g) = ||R g||, the support function of the ellipsoid R^T B, with its exact mean.
+    """Y(g) = ||R g||_2, the support function of {R^T u : ||u||_2 <= 1} at g, with its exact mean.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ class EllipsoidControl:
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
         """The ellipsoid of the covariance of extreme points in at most 256 Gaussian directions.
 
-        For a body without `extreme_point` it is the unit ball of the span of the affine hull. The
-        directions drawn here are independent of the sample whose variance is reduced.
+        For a body without `extreme_point`, the ellipsoid is the unit ball of the linear space
+        parallel to the affine hull. The directions drawn here are independent of the sample whose
+        variance is reduced.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -48,16 +49,16 @@ class EllipsoidControl:
         return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
 
     def values(self, directions: FloatArray) -> FloatArray:
-        """Y for directions (b, m): (b,)."""
+        """Values Y(g) (b,) at directions g (b, m)."""
         return np.asarray(np.linalg.norm(directions @ self.rows.T, axis=1))
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """The variables X_i - c (Y_i - E Y), which have the mean E X and less variance: (n,).
+    """The variables X_i - c (Y_i - E Y) (n,), which have the mean E X and less variance than X_i.
 
     X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. For each half
-    of the sample, c is fitted on the other half. So c is independent of the X_i and Y_i that it is
-    used with, and the mean stays E X.
+    of the sample, the number c is fitted on the other half. So c is independent of the X_i and Y_i
+    that it is combined with, and the mean stays E X.
     """
     half = len(values) // 2
     result = np.array(values)

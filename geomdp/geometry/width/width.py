@@ -32,9 +32,10 @@ def gaussian_width(
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
 
     for independent Gaussian g_i. X_i is half the width of K along g_i, which does not depend on the
-    position of K. To reduce the variance, the mean of X_i - c (Y_i - E Y) is taken. Y_i is the
-    support function at g_i of an ellipsoid fitted to at most 256 extreme points, whose mean E Y is
-    known. This makes the standard deviation smaller by factors of 1.3 to 3.4.
+    position of K. To reduce the variance, the mean of X_i - c (Y_i - E Y) is taken, with a fitted
+    number c. Y_i is the support function at g_i of an ellipsoid that is fitted to at most 256
+    extreme points. Its mean E Y is known. In measurements, this control variate divided the
+    standard deviation by 1.3 to 3.4.
 
     Parameters
     ----------
@@ -54,10 +55,10 @@ def gaussian_width(
         constant D/2, D the diameter of K. By Gaussian concentration, the mean of the X_i satisfies
         Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
         mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. It is valid without
-        assumptions and is centred at the mean of the X_i; the value is more accurate than this
-        mean, but no such bound is proved for it. In place of D, an upper bound is used. It is
-        exact for few listed vertices and for symmetric bodies with an exact radius; otherwise it
-        is twice a radius, or the diagonal of the bounding box (2 m support values).
+        assumptions and is centred at the mean of the X_i, because no such bound is proved for the
+        value, although the value is more accurate. In place of D, an upper bound is used. This
+        bound is D itself for few listed vertices and for symmetric bodies with an exact radius.
+        Otherwise it is twice a radius, or the diagonal of the bounding box (2 m support values).
 
     Raises
     ------
@@ -102,7 +103,7 @@ def gaussian_width(
 
 
 def _reduced(body: Body) -> tuple[float, Body]:
-    """(c, L) with w(K) = c w(L), by applying `Body.width_rule` as long as it simplifies."""
+    """Factor c and body L with w(K) = c w(L), from `Body.width_rule` until it changes nothing."""
     factor, inner = body.width_rule()
     if inner is body:
         return 1.0, body
