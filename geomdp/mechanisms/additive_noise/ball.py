@@ -26,7 +26,7 @@ class Ball(PureMechanism):
     the public r-dimensional subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
     `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----

@@ -41,12 +41,13 @@ SMALL = 2**52
 class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n; workload and privacy determine the law of Z.
 
-    The error is Z / n for all data, so the predicted error is exact. Z is added to sums, so copies
-    of the mechanism for another n share it.
+    X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
+    random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
+    does not depend on n, so copies of the mechanism for another n share the noise distribution.
 
     To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
-    claim. It refuses every definition of privacy that `noise` does not satisfy, and constant
-    workloads.
+    claim. It refuses constant workloads, and every definition of privacy that `noise` does not
+    satisfy.
 
     Parameters
     ----------
@@ -107,8 +108,8 @@ class AdditiveMechanism(Mechanism):
     def _proved_as_computed(self) -> bool:
         """Whether the privacy proof holds for the floats that are the parameters of `noise`.
 
-        It does if scales, bodies and maps are exact in float64, or are rounded towards more noise.
-        Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
+        The proof holds if scales, bodies and maps are exact in float64, or are rounded towards more
+        noise. Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
         """
         return False
 
@@ -116,8 +117,9 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64. That is so if there are no exact sums, of answers
-        or of rounded answers, or if parameters of the noise are rounded without a proof.
+        None if their noise is drawn in float64. Noise is drawn in float64 if the sums (of answers
+        or of rounded answers) are not exact, or if parameters of the noise are rounded without a
+        proof of privacy.
         """
         if not self._sums_are_exact:
             return None
@@ -130,14 +132,14 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rows(self) -> CertifiedRows | None:
-        """The answers that get rounded noise and determine the others; None if all get it."""
+        """The answers that get rounded noise and determine the others; None if all get noise."""
         return None
 
     @cached_property
     def measurement(self) -> Measurement | None:
-        """What unseeded releases measure if the answers are real numbers.
+        """The rounded answers that unseeded releases measure if the answers are real numbers.
 
-        None if all answers are whole numbers, or if no noise is proved for rounded answers.
+        None if all answers are whole numbers, or if no noise is proved private for rounded answers.
         """
         if self.workload.whole_answers:
             return None
@@ -147,11 +149,11 @@ class AdditiveMechanism(Mechanism):
         return None if units is None else self._in_units(units)
 
     def _on_real_records(self) -> Measurement | None:
-        """The measurement of real records, with noise proved for the whole ball or cube."""
+        """The measurement of real records, with noise proved private for all of a ball or cube."""
         return None
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        """The measurement of answers in units, with noise proved for the rounded answers."""
+        """The measurement of answers in units, with noise proved private for rounded answers."""
         del units
         return None
 
@@ -186,7 +188,7 @@ class AdditiveMechanism(Mechanism):
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """The sums of the answers, or of the `measurement` that replaces them.
 
-        ``ValueError`` if there are too many records for exact sums, which rounded noise needs.
+        ``ValueError`` if releases use rounded noise, and there are too many records for exact sums.
         """
         if self.grid is None:
             return self.totals(records)
@@ -219,9 +221,9 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """(E ||Z||_2^2 / m)^(1/2) / n, the error relative to (sum of Q(x)) / n, for every data set.
+        """(E ||Z||_2^2 / m)^(1/2) / n, the error against (sum of Q(x)) / n, for every data set.
 
-        Its standard error is above 0 if E ||Z||^2 is estimated by simulation.
+        The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation.
         """
         moment = self.noise.second_moment()
         value = math.sqrt(moment.value / self.workload.n_queries) / self.n
@@ -260,13 +262,18 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # There is noise in the subspace only. Answers that are computed from their coordinates in
-        # the subspace reveal nothing else of the data, not even rounding errors of the sums.
+        # Noise is in the subspace only, so rounding errors of the sums outside the subspace would
+        # be released without noise. They vanish, because the answers are computed again from their
+        # noisy coordinates in the subspace.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """`mechanism` or the one inside it, if this adds noise to the answers to the same queries."""
+    """The additive mechanism whose noisy answers `mechanism` uses, or None.
+
+    The result is `mechanism.inner` or, without an inner mechanism, `mechanism` itself. It is None
+    if that mechanism is not additive or has another workload.
+    """
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
@@ -276,10 +283,10 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
 def quotients(
     sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
 ) -> FloatArray:
-    """(sums + multiples / unit) / n, with one rounding, of the exact quotient.
+    """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
-    A sum plus its noise is a whole multiple of 1 / unit. In float64 this addition would be rounded
-    if the noise is large, in a way that depends on both. So it is done in whole numbers.
+    A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
+    addition, and the rounding error would depend on the sum. So whole numbers are added instead.
 
     ``ArithmeticError`` unless sums * step are whole numbers of modulus below 2^53, and `step`
     divides `unit`.

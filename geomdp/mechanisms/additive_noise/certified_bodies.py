@@ -44,9 +44,9 @@ NEARLY_WHOLE = 1e-8
 def holds_as_given(body: Body) -> bool:
     """Whether a body of whole-number answers has whole-number parameters, exact in float64.
 
-    If such a body contains all differences of neighbours in real arithmetic, it also contains them
-    on the computer. The vertices of a `SimplexDifference` are differences of answers, so they are
-    whole numbers.
+    If such a body contains all differences of neighbours in real arithmetic, the body with its
+    float64 parameters contains them, too. The vertices of a `SimplexDifference` are differences of
+    answers, so they are whole numbers.
     """
     match body:
         case Box():
@@ -69,12 +69,12 @@ def certified_body(
     adjacency: Adjacency,
     noise_of: Callable[[Body], Noise],
 ) -> CertifiedRows | None:
-    """K-norm noise on answers that determine the others, from a body that is proved to suffice.
+    """K-norm noise on r answers that determine the others, of a body that is proved large enough.
 
-    This does for other bodies what `certified_rows` does for ellipsoids: the noise is on r of the m
-    answers, and its body is proved to contain all differences of these between neighbours. For a
-    triangulated polytope the body is its image on these coordinates; the proof is in whole numbers
-    and needs no slack. All other bodies are made larger by `SLACK`.
+    The noise is added to r of the m answers. Its body in R^r is proved to contain all differences
+    of these r answers between neighbours. (`certified_rows` is the same function for ellipsoids.)
+    For a triangulated polytope the body is the image of the polytope on the r coordinates; the
+    proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def certified_body(
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
-        Body in R^r -> noise that is private for changes in it.
+        Maps a body in R^r to noise that is private for changes within this body.
 
     Returns
     -------
@@ -175,9 +175,9 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
     """A proved bound on the gauge of all differences of images (N, r) that are known up to `error`.
 
-    A body that contains the Euclidean ball of radius `inner` has a gauge of at most |v| / `inner`.
-    This turns the error of the images into an error of the gauge. The bound is infinite for bodies
-    without a proof.
+    If a body contains the Euclidean ball of radius s, its gauge at a vector v is at most |v| / s.
+    So an error in the images turns into an error of the gauge that is 1 / s times as large (s is
+    `inner` below). The bound is infinite for bodies without a proof.
     """
     from scipy.spatial.distance import cdist  # slow import
 
@@ -201,7 +201,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
             return _product_bound(body, images, error, adjacency)
         case _:
             return np.inf
-    # The factors 1.001 and 1 + 1e-10 cover the roundings of powers and quotients.
+    # The factors 1.001 and 1 + 1e-10 cover the rounding errors of powers and quotients.
     return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
 
 

@@ -15,14 +15,15 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Certified slack tau (X-GRID). The ellipsoid of a rounded release is larger by this share than the
-#: one found in float64, and so is the error. The slack covers all rounding errors in finding it.
+#: Certified slack tau (X-GRID). The axes of the ellipsoid of a rounded release, and hence its
+#: error, are 1 + tau times as large as for the ellipsoid found in float64. The slack covers all
+#: rounding errors in the computation of that ellipsoid.
 SLACK = 1e-6
 #: Largest universe whose pairs of elements are all checked: distances of 4096 points take a second.
 MAX_CHECKED = 1 << 12
-#: Working precision in bits of the residual of an inverse.
+#: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256
-#: Elements whose distances to all others are computed at a time: 16 MB.
+#: Number of elements whose distances to all others are computed at a time: at most 16 MB.
 ROWS = 512
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
@@ -67,8 +68,8 @@ def certified_rows(
 
     The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
     rounding. So the r most independent rows of the root are chosen and made longer by `SLACK`. They
-    define an ellipsoid in R^r. It is proved, pair by pair of elements, that it contains the
-    differences of the r answers that belong to these rows.
+    define an ellipsoid in R^r. A check of all pairs of elements proves that this ellipsoid contains
+    the differences of the r answers that belong to these rows.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def certified_rows(
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
-        Root (r, r) -> noise that is private for changes in its ellipsoid.
+        Maps a root (r, r) to noise that is private for changes within the ellipsoid of the root.
 
     Returns
     -------
@@ -117,7 +118,10 @@ def lifted(
     noise: Noise,
     slack: float = SLACK,
 ) -> CertifiedRows:
-    """The rows at `places`, and all answers from them by the span of `columns` (m, r)."""
+    """Noise on the answers at `places`, and the map from them to all answers.
+
+    All answers, less an offset, lie in the span of `columns` (m, r), which determines the map.
+    """
     offset = np.zeros(len(columns))
     if adjacency is Adjacency.REPLACE_ONE:
         offset = answer_hull(workload, adjacency).offset
@@ -128,7 +132,7 @@ def lifted(
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
     """Whether {root u : ||u||_2 <= 1} is proved to contain all differences of points (N, r).
 
-    The points are whole numbers. Under add/remove it must contain the points themselves.
+    The points are whole numbers. Under add/remove the ellipsoid must contain the points themselves.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -148,9 +152,9 @@ def pulled_back(
 
     Notes
     -----
-    With X an approximate inverse of A and R = I - A X, A^-1 v = X v + A^-1 R v and
-    ||A^-1|| <= ||X|| / (1 - ||R||). Balls enclose R; the products X v are computed in float64, and
-    their rounding errors added.
+    Let X be an approximate inverse of A, R = I - A X, and v a vector. Then A^-1 v = X v + A^-1 R v
+    and ||A^-1|| <= ||X|| / (1 - ||R||). R is computed in ball arithmetic, which bounds its rounding
+    errors. The products X v are computed in float64, and a bound on their rounding errors is added.
     """
     if np.linalg.matrix_rank(root) < len(root):
         return None
@@ -192,6 +196,7 @@ def longest_difference(
 def proved_bound(longest: float, error: float, rank: int) -> float:
     """A bound on an exact distance between two points that are known up to `error`.
 
-    The last factor covers the rounding of the distance, a norm of `rank` entries, and of the sum.
+    The last factor covers rounding in the distance, which is a norm of `rank` entries, and in the
+    sum.
     """
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -40,20 +40,20 @@ class Cone(PureMechanism):
         M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
 
     The U_i are uniform on C, and the r_i have the law Gamma(r + 1), where r is the dimension of C.
-    Under replace-one, the rate of the r_i is epsilon / 2, and a is the centroid of C; this uses
-    that the number of records is public. Under add/remove, the rate is epsilon, a is 0, and Z also
-    has the term (r_1 - r_2) c. C is
+    Under replace-one, the rate of the r_i is epsilon / 2, and a is the centroid of C, which is
+    possible because the number of records is public. Under add/remove, the rate is epsilon, a is 0,
+    and Z also has the term (r_1 - r_2) c. C is
 
     * the elliptope of order d + 1 for all tables of at most two of d two-level columns and for
       `Marginals` with k <= 2, or of order d for `Parities` with k = 2: it contains the matrices of
       products of signs, and T maps them to the answers (X-LKJ);
     * the moment body of tables (`TableMoments`) for all tables of at most two categorical columns;
-      if all columns have two levels, it is that elliptope;
+      if all columns have two levels, this body is the elliptope of order d + 1;
     * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
     * the sensitivity polytope itself, if it has an exact sampler.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. ``ValueError``
-    for a workload for which no body C is known.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    ``ValueError`` for a workload for which no body C is known.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class Cone(PureMechanism):
             centre = body.centroid() if matrix is None else origin
             return ConeNoise(body, epsilon / 2, centre, matrix)
         # Each record adds c to the sum of the answers c + T q. The number of records is not public,
-        # so Z has noise along c, from the last coordinates r_i.
+        # so Z needs the noise (r_1 - r_2) c on the sum of these constants.
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     def _proved_as_computed(self) -> bool:
@@ -126,9 +126,9 @@ class Cone(PureMechanism):
         return isinstance(body, Elliptope | Simplex | Box)
 
     def _on_real_records(self) -> RealRecords | None:
-        # These bodies contain x x^T for all records and have no parameter that could be rounded.
-        # The centre a enters Z only as -(r_1 - r_2) T a. Where a is not 0, the number of records is
-        # public, so r_1 - r_2 may be public, too. A rounded a is then as private as the exact one.
+        # These bodies contain x x^T for all records x and have no parameter that could be rounded.
+        # The centre a enters Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is
+        # public, so r_1 - r_2 may be public, too. A rounded a is then as private as the exact a.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))

@@ -43,20 +43,20 @@ class Ellipsoid(PureMechanism):
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to
     exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace in which answers differ. S
     minimises tr S subject to v^T S^+ v <= 1 for all v in a set that contains every difference of
-    sums of neighbours. The set is, for N elements, the first of these that applies:
+    sums of neighbours. For a universe of N elements, the set is the first of these that applies:
 
-    * replace-one, `MarginalTables` of at most 12 columns with more than one level: exactly the
+    * replace-one, `MarginalTables` with c <= 12 columns of more than one level: exactly the
       differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
       which two records agree;
     * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors whose parts in the blocks of the workload are no longer
-      than the diameters of the blocks, for which S is never worse than the ball. If N r <= 2^24 and
-      the trace is then less, S is instead four times that of the ellipsoid around the points
-      Q(x) - mean of Q;
+    * replace-one, otherwise: all vectors whose parts in the blocks of the workload are at most as
+      long as the diameters of the blocks. The trace of this S is at most that of the ball. If
+      N r <= 2^24, a second candidate is four times the matrix of the least-trace ellipsoid around
+      the points Q(x) - mean of Q. S is the candidate of lesser trace;
     * add/remove, N r <= 2^24: exactly the differences, which are Q(x) and -Q(x);
     * add/remove, otherwise: the ball.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -66,8 +66,8 @@ class Ellipsoid(PureMechanism):
     every difference v has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
     optimisation. The sampler is exact.
 
-    Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query; S is within 0.5% of the least
-    trace wherever the optimisation converges.
+    Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. Wherever the optimisation
+    converges, tr S is within 0.5% of the least possible trace.
 
     References
     ----------
@@ -75,7 +75,7 @@ class Ellipsoid(PureMechanism):
 
     Examples
     --------
-    The noise is larger for the first query, which a record can change more:
+    One record can change the first answer more than the second, so the first gets more noise:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -147,8 +147,8 @@ def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     if size is None or not _fits(size, span):
         return root
     points = _coordinates(workload, span, size)
-    # Every difference (Q(x) - c) - (Q(x') - c) lies in twice any symmetric convex body that
-    # contains the points Q(x) - c.
+    # Let c be the mean of Q. If a symmetric convex body contains all points Q(x) - c, then twice
+    # this body contains all differences (Q(x) - c) - (Q(x') - c).
     around = least_trace_ellipsoid(Rows(2 * (points - points.mean(axis=0))), tolerance=GAP)
     smaller = around.trace < float((root**2).sum())
     return np.asarray(span.basis @ around.root) if smaller else root
@@ -187,8 +187,8 @@ def _pattern_root(workload: MarginalTables) -> FloatArray:
     Schur's lemma it is a multiple of the identity on every block.
 
     The squared length of a difference in a block depends only on the columns in which x and x'
-    agree. So the pairs of x = (0, ..., 0) with all x' of zeros and ones show all vectors of squared
-    lengths.
+    agree. So every vector of squared lengths belongs to a pair of x = (0, ..., 0) and some x' of
+    zeros and ones.
     """
     blocks = workload.blocks()
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]

@@ -24,11 +24,11 @@ class Gaussian(AdditiveMechanism):
     M(X) = (sum of Q(x) + B g) / n, where g ~ N(0, sigma^2 I_r) and B (m, r) is an orthonormal basis
     of the public subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
     `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove. sigma is the
-    least that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
+    least scale that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
     `analytic_gaussian_scale` for (epsilon, delta)-DP.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `ZCDP` or an `ApproxDP`,
-    since Gaussian noise is never purely private.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `ZCDP` or an
+    `ApproxDP`, because Gaussian noise satisfies epsilon-DP for no epsilon.
 
     Notes
     -----
@@ -75,8 +75,8 @@ class Gaussian(AdditiveMechanism):
         sensitivity = l2_sensitivity(workload, adjacency)
         self._scale = (
             proved_gaussian_scale(whole_square(sensitivity), privacy)
-            # The squared diameter is a whole number for records in balls and cubes, too: 1, 2, 4 or
-            # 2 d^2.
+            # For records in the unit ball or cube of R^d, the squared sensitivity is a whole
+            # number, too: 1, 2, 4, d^2 or 2 d^2.
             if workload.whole_answers or has_real_records(workload)
             else gaussian_scale(sensitivity, privacy)
         )

@@ -22,13 +22,13 @@ class Hierarchical(StrategyMechanism):
     are the least-squares weights, and the epsilon_i add up to epsilon. The partitions are
 
     * for tables, those of chosen sets of columns (`WeightedMarginals`);
-    * for listed universes, the better of a binary tree over the elements and of the histogram with
-      one coarse set of soft bins (`SoftBins`).
+    * for listed universes, either a binary tree over the elements, or the histogram together with
+      one coarse set of soft bins (`SoftBins`), whichever has less error.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. If `strategy`
-    (a `Strategy`) is given, it replaces the partitions above. ``ValueError`` on first use for a
-    workload without a known strategy: one on an infinite universe, or on a universe of more than
-    2^12 elements if it is not made of tables.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. If
+    `strategy` (a `Strategy`) is given, it replaces the partitions above. ``ValueError`` on first
+    use for a workload without a known strategy. No strategy is known for an infinite universe, or
+    for more than 2^12 elements if the workload is not made of tables.
 
     Notes
     -----
@@ -39,9 +39,9 @@ class Hierarchical(StrategyMechanism):
     partitions depend on public arguments only. The sampler is exact for the strategies of this
     package; for another strategy its status is that of the noise of the strategy.
 
-    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. Under replace-one, this
-    error divided by that of the best Laplace strategy known (`Matrix`) was measured as 0.984 for
-    prefixes of 256 elements and 0.985 for ranges of 64 elements.
+    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. Under replace-one, the
+    ratio of this error to the error of the best known Laplace strategy (`Matrix`) was measured as
+    0.984 for prefixes of 256 elements and 0.985 for ranges of 64 elements.
 
     References
     ----------

@@ -24,30 +24,31 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
-#: Largest number of slabs per dimension, and largest slabs^2 x dimension. The time of a refinement
-#: is proportional to the latter. Together they allow 1100 slabs in dimension 55, 1030 in dimension
-#: 94 and 816 in dimension 150.
+#: Largest number of slabs per dimension, and largest value of slabs^2 x dimension, to which the
+#: time of a refinement is proportional. Together these limits allow 1100 slabs in dimension 55,
+#: 1030 in dimension 94 and 816 in dimension 150.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
 class KNorm(PureMechanism):
-    """K-norm noise of a symmetric body that holds all differences of neighbours.
+    """K-norm noise of a symmetric body that contains all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_K) on the
     span of K, and K is a symmetric body that contains all differences of sums of neighbours. K is
 
     * `body`, if it is given; the constructor checks that it contains the differences;
     * with `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2;
-    * otherwise the neighbour body (K_Q - K_Q for replace-one, the hull of K_Q and -K_Q for
-      add/remove) if that has an exact sampler;
+    * otherwise the neighbour body, if it has an exact sampler. With the sensitivity polytope K_Q,
+      it is K_Q - K_Q for replace-one and the convex hull of K_Q and -K_Q for add/remove;
     * otherwise the refined outer slab body of the neighbour body (X-OUT), sampled by hit-and-run.
       It has at most 20 slabs per dimension, and fewer above dimension 62 (see `slab_budget`).
       Refinement takes seconds in dimension 50 and minutes above dimension 100.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
-    symmetric body in R^m in units of sums (not divided by n), and `exact` requires an exact
-    sampler. ``ValueError`` for a `body` that is not proved to contain all differences, and for
-    `exact` with a `body` that has no exact sampler; that message lists the bodies that have one.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    `body` is a symmetric body in R^m in units of sums (not divided by n), and `exact` requires an
+    exact sampler. ``ValueError`` for a `body` that is not proved to contain all differences.
+    ``ValueError`` also for `exact` with a `body` that has no exact sampler; its message lists
+    bodies with exact samplers.
 
     Notes
     -----
@@ -70,8 +71,8 @@ class KNorm(PureMechanism):
 
     Examples
     --------
-    The histogram of three cells changes by at most 1 in two of them. The K-norm mechanism gives the
-    noise this shape, and has less error than Laplace noise:
+    Replacing a record raises one of the three counts by 1 and lowers another one by 1. K-norm noise
+    has the shape of the set of these changes, and less error than Laplace noise:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -139,7 +140,7 @@ class KNorm(PureMechanism):
         return KNormNoise(body, self.privacy.epsilon, sampler)
 
     def _proved_as_computed(self) -> bool:
-        # The parameters of these bodies are whole numbers, which floats hold exactly.
+        # The parameters of these bodies are whole numbers that are exact in float64.
         return self._given is None and holds_as_given(self.noise.body)
 
     @cached_property
@@ -162,7 +163,7 @@ class KNorm(PureMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        # The span of the body, and so of the noise, can be larger than that of the answers.
+        # The noise fills the span of the body, which can be larger than the span of the answers.
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
@@ -171,7 +172,7 @@ class KNorm(PureMechanism):
         The body was given for the workload of this mechanism and need not fit another.
         """
         if self._given is not None:
-            raise ValueError("a mechanism built with a body of its own has no other workload")
+            raise ValueError("a mechanism built with a `body` cannot be built for another workload")
         return type(self)(
             workload,
             n=self.n,

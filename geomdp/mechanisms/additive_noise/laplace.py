@@ -21,7 +21,7 @@ class Laplace(PureMechanism):
     sensitivity of the sum: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for
     add/remove.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----

@@ -26,18 +26,18 @@ class Matrix(StrategyMechanism):
     measurements and computes the answers from them: M(X) = R (A h + z) / n = (W h + R z) / n.
 
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
-      strategy is `strategy`, or the best that is known for the workload: weighted tables of
-      sets of columns (all columns, blocks of covering designs, smaller sets) or products of signs
-      for tables; a tree, the Haar wavelet, soft bins or the p-identity strategy
-      for listed universes.
+      strategy is `strategy`, or the best of those known for the workload. For tables they are
+      weighted tables of sets of columns (all columns, blocks of covering designs, smaller sets) and
+      products of signs. For listed universes they are a tree, the Haar wavelet, soft bins and the
+      p-identity strategy.
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
-    Parameters and errors are those of `AdditiveMechanism`. If `strategy` (a `Strategy`) is given,
-    no other is tried; ``ValueError`` for a `strategy` with Gaussian noise. ``ValueError`` on first
-    use for a workload without a known strategy: one on an infinite universe, or on a universe of
-    more than 2^12 elements if it is not made of tables.
+    Notation, parameters and errors are those of `AdditiveMechanism`. If `strategy` (a `Strategy`)
+    is given, no other strategy is tried; ``ValueError`` for a `strategy` with Gaussian noise.
+    ``ValueError`` on first use for a workload without a known strategy. No strategy is known for an
+    infinite universe, or for more than 2^12 elements if the workload is not made of tables.
 
     Notes
     -----
@@ -86,7 +86,8 @@ class Matrix(StrategyMechanism):
     ) -> None:
         if strategy is not None and not isinstance(privacy, PureDP):
             raise ValueError(
-                f"strategy is for PureDP: the best one for Gaussian noise is known, got {privacy!r}"
+                "strategy is for PureDP: the best strategy for Gaussian noise is known; got "
+                f"{privacy!r}"
             )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
 
@@ -95,7 +96,7 @@ class Matrix(StrategyMechanism):
 
     @property
     def design(self) -> str:
-        """What is measured, in words."""
+        """Description of the measurements in words."""
         return super().design if isinstance(self.privacy, PureDP) else "ellipsoid"
 
     @cached_property
@@ -110,8 +111,9 @@ class Matrix(StrategyMechanism):
         return least_trace_root(self.workload, self.adjacency)
 
     def _gaussian(self, dimension: int) -> GaussianNoise:
-        # With S = B B^T, every difference of neighbours lies in the ellipsoid of S, so it is B u
-        # with ||u||_2 <= 1. The measurement u has l2 sensitivity 1, and B computes the answers.
+        # With S = B B^T, every difference of neighbours lies in the ellipsoid of S, so the
+        # difference is B u with ||u||_2 <= 1. So a measurement with differences u has l2
+        # sensitivity 1, and B maps it to the answers.
         assert not isinstance(self.privacy, PureDP)
         return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
 
@@ -125,7 +127,7 @@ class Matrix(StrategyMechanism):
         return MappedNoise([Part(self._gaussian(len(root)), root)])
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        # Laplace noise is added to measurements of counts, which need no change of units.
+        # Laplace noise is added to measurements of counts. Counts need no change of units.
         if isinstance(self.privacy, PureDP):
             return None
         root = self._root * units.factor

@@ -1,4 +1,4 @@
-"""What an unseeded release measures if answers are real numbers: rounded answers with noise."""
+"""Measurements of unseeded releases if answers are real numbers: rounded answers with noise."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from geomdp.workloads.universe.universes import Records
 
 
 class Measurement(abc.ABC):
-    """Answers rounded record by record to a public grid, with noise that is private for these.
+    """Answers rounded record by record to a public grid, with noise private for rounded answers.
 
-    Sums of rounded answers are exact. Noise is rounded to the same grid, or to a finer one that
-    contains it, before the records are read. So the output is the correctly rounded output of a
+    Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
+    grid, or to a finer grid that contains it. So the output is the correctly rounded output of a
     mechanism whose privacy is proved (X-GRID).
     """
 

@@ -12,7 +12,7 @@ class PureMechanism(AdditiveMechanism):
     """An additive mechanism whose constructor claims epsilon-DP and refuses any other guarantee.
 
     A subclass proves in its docstring that its `noise` is epsilon-DP for all workloads that its
-    `_prepare` accepts. Parameters and errors are those of `AdditiveMechanism`.
+    `_prepare` accepts. Notation, parameters and errors are those of `AdditiveMechanism`.
     """
 
     privacy: PureDP
@@ -30,8 +30,8 @@ class PureMechanism(AdditiveMechanism):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Compute what takes little time; ``ValueError`` for a workload that is not supported.
+        """Check the workload and compute parameters that take little time.
 
-        By default only constant workloads raise an error.
+        ``ValueError`` for a workload that is not supported; by default this is a constant workload.
         """
         l1_sensitivity(self.workload, self.adjacency)

@@ -41,7 +41,7 @@ class RealRecords(Measurement):
     workload : Means, SecondMoment or BoxSecondMoment
         m queries.
     noise : callable
-        Noise on sums of answer vectors, in their coordinates; proved to be private.
+        Noise on sums of answer vectors, in the coordinates of the answers. Its privacy is proved.
     slack : float
         Share by which the noise was made larger.
     entries : callable, optional
@@ -50,7 +50,8 @@ class RealRecords(Measurement):
     """
 
     grid = 2 * REAL_BITS
-    # The last digit of a sum is at most about the number of records, and must be below 2^53.
+    # A sum is stored as digits in base 2^20, of which the last holds the rest of the sum. The last
+    # digit is at most about the number of records, and must be below 2^53.
     capacity = 1 << 52
 
     def __init__(
@@ -97,7 +98,7 @@ class RealRecords(Measurement):
         return Totals(count, sums.digits())
 
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,); each quotient of whole numbers is rounded once."""
+        """Noisy means (m,). Sums and noise are added exactly, and each quotient is rounded once."""
         size = n << self.grid
         noisy = [(s + j) / size for s, j in zip(whole_numbers(sums), multiples, strict=True)]
         return np.asarray(np.array(noisy) * self._stretch)

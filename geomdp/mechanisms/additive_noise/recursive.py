@@ -23,24 +23,25 @@ from geomdp.workloads import Workload
 
 
 class Recursive(PureMechanism):
-    """Hardt-Talwar noise of a symmetric body that holds all differences of neighbours.
+    """Hardt-Talwar noise of a symmetric body that contains all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n. K is a symmetric body that contains all differences of sums of
-    neighbours. Its space is split into orthogonal subspaces V_i, found from the covariance of
-    uniform points of K. Z is the sum over i of Z_i, where Z_i comes from K-norm noise of a shadow
-    of K and lies in V_i. The budget is split among the levels i such that the error is least. The
-    recursion stops at the number of levels with the least error. For a round K this is one level,
-    which is K-norm noise of K. K is
+    neighbours. Its span is split into orthogonal subspaces V_i, one for each level i of a
+    recursion, by the covariance of uniform points of K. A shadow of K is an orthogonal projection
+    of K. Z is the sum over i of Z_i, where Z_i is K-norm noise of a shadow K_i, projected on V_i.
+    The budget is split among the levels such that the error is least. The recursion stops at the
+    number of levels with the least error. If all axes of K have similar lengths, there is one
+    level, and Z is K-norm noise of K. K is
 
     * `body`, if it is given; the constructor checks that it contains the differences;
     * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. Each
-      of these is split only as far as its shadows have exact samplers. The error is then never
-      above that of `KNorm` with `exact`.
+      of these bodies is split only as far as its shadows have exact samplers. The error is then at
+      most the error of `KNorm` with `exact`.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
-    symmetric body in R^m in units of sums (not divided by n). If one of its shadows has no exact
-    sampler, a Markov chain draws from that shadow, and the sampler is heuristic. `variant` is the
-    noise that a level adds in its subspace; by default the `Variant` with less error.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    `body` is a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has
+    no exact sampler, a Markov chain draws from that shadow, and the sampler is heuristic. `variant`
+    is the noise that a level adds in its subspace; by default the `Variant` with less error.
     ``ValueError`` for a `body` that is not proved to contain all differences, and for a `variant`
     that is not a `Variant`.
 
@@ -55,9 +56,9 @@ class Recursive(PureMechanism):
     exact samplers the Z_i have their stated distributions. With a Markov chain in any level
     (`guarantee.sampler` is `Heuristic`) no guarantee is claimed (SAM-3).
 
-    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is the energy
-    of level i. If a level has no closed second moment, A_i is estimated, and the prediction has a
-    standard error.
+    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is
+    E ||Z_i||^2 of level i at epsilon_i = 1. If a level has no closed second moment, A_i is
+    estimated, and the prediction has a standard error.
 
     The set-up runs on first use. With exact samplers it takes one eigenvalue decomposition per
     level, O(m^3); Markov chains take seconds to minutes.
@@ -113,7 +114,7 @@ class Recursive(PureMechanism):
         else:
             bodies = [self._given]
         variants = list(Variant) if self._variant is None else [self._variant]
-        # Variants that stop at once are the same noise; `min` then keeps the first.
+        # With one level, all variants give the same noise; `min` then keeps the first variant.
         choices = [
             (best_stop(decompose(body, variant, exact=exact)), body)
             for body in bodies
@@ -155,7 +156,7 @@ class Recursive(PureMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        # The span of the body, and so of the noise, can be larger than that of the answers.
+        # The noise fills the span of the body, which can be larger than the span of the answers.
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
@@ -164,7 +165,7 @@ class Recursive(PureMechanism):
         The body was given for the workload of this mechanism and need not fit another.
         """
         if self._given is not None:
-            raise ValueError("a mechanism built with a body of its own has no other workload")
+            raise ValueError("a mechanism built with a `body` cannot be built for another workload")
         return type(self)(
             workload,
             n=self.n,

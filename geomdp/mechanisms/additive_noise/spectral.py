@@ -24,14 +24,15 @@ class Spectral(PureMechanism):
     c + T(products s_i s_j) with a linear map T. M(X) = (sum of Q(x) + T Z) / n, where Z is a
     symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K). K is
 
-    * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one;
-    * p times the nuclear-norm ball under add/remove. The number of records is then private. As it
-      is the trace of the sum divided by p, T adds the noisy trace times c / p in place of the
+    * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one, where M_+ and M_- are the positive
+      and the negative part of M;
+    * p times the nuclear-norm ball under add/remove. The number of records is then private. The
+      trace of the sum is p times this number, so T adds the noisy trace times c / p in place of the
       constant c for each record.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The queries of
-    the workload must be linear in pairwise products of signs: tables of at most two two-level
-    columns, `Marginals` with k <= 2, `Parities` with k = 2.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    queries of the workload must be linear in pairwise products of signs: tables of at most two
+    two-level columns, `Marginals` with k <= 2, `Parities` with k = 2.
 
     Notes
     -----
@@ -85,8 +86,8 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-        # The distribution of U does not change under conjugation by rotations. So with t = svec(I),
-        # E U U^T = a (I - t t^T / p) + b t t^T / p.
+        # The distribution of U does not change under conjugation by rotations. So with
+        # u = svec(U) and t = svec(I), E u u^T = a (I - t t^T / p) + b t t^T / p.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)

@@ -28,12 +28,13 @@ from geomdp.workloads.universe.universes import Records
 
 
 class StrategyMechanism(AdditiveMechanism):
-    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, up to a public term.
+    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus a public constant.
 
-    h is the histogram of the records. C_i h are measurements and Z_i is their noise. The matrices
-    R_i compute the answers W h from the measurements: sum of R_i C_i = W. The C_i come from
-    `strategy` or, if that is None, from the best of several strategies. Strategies depend on public
-    arguments only. They are compared when they are first needed.
+    h is the histogram of the records, and W h is the sum of their answers. C_i h is a measurement,
+    and Z_i is its noise. The matrices R_i compute the answers from the measurements: the sum of
+    R_i C_i is W, up to a public constant for each query. The C_i come from `strategy` or, if
+    `strategy` is None, from the best of several strategies. Strategies depend on public arguments
+    only. They are compared on first use.
     """
 
     def __init__(
@@ -65,13 +66,14 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def design(self) -> str:
-        """What is measured, in words."""
+        """Description of the measurements in words."""
         return self._design.name
 
     @cached_property
     def _hull(self) -> AffineHull | None:
-        # Sums of counts are whole numbers, which are exact in float64. So rounding errors reveal
-        # nothing outside the span of the answers, and its basis, which can be large, is not needed.
+        # Sums of counts are whole numbers, which are exact in float64. So there are no rounding
+        # errors that could reveal something outside the span of the answers. Answers need not be
+        # projected on the span, whose basis can be large.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)
@@ -80,7 +82,7 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        Empty otherwise. Noise is then added to the answers, in float64.
+        Otherwise the sequence is empty, and noise is added to the answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
@@ -91,9 +93,8 @@ class StrategyMechanism(AdditiveMechanism):
     def grid(self) -> int | None:
         """Unseeded releases round the noise on measurements to multiples of 2^-grid.
 
-        None if noise is drawn in float64. That is so if a measurement is not a whole multiple of a
-        unit, or if sums of measurements are not exact. Answers are computed from the measurements,
-        so they need not be multiples themselves.
+        None if noise is drawn in float64. The answers are computed from the measurements, so only
+        the measurements need exact sums.
         """
         if not self._measurements:
             return super().grid
@@ -108,7 +109,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _unit(self) -> int:
-        """Measurements are whole multiples of 1 over this power of two."""
+        """A power of two: measurements are whole multiples of 1 / unit."""
         return max((part.unit for part in self._measurements), default=1)
 
     @property
@@ -126,7 +127,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _public_part(self) -> FloatArray:
-        """The part (m,) of the answers to a record that no measurement gives: a public constant."""
+        """The public part (m,) of a record's answers, which the measurements do not contain."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
         parts = self._measurements

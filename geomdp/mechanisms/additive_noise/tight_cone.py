@@ -21,15 +21,18 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 #: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error to
 #: that of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
-#: Number of public draws whose quantile is the limit. About 20 of them lie below it.
+#: Number of public draws. The limit is the quantile `KEPT` of their violations, so about 20 draws
+#: lie below the limit.
 PILOT_DRAWS = 2048
-#: Largest number of triples of events of three columns for which the body is cut. 2^13 triples are
-#: checked in a fraction of a millisecond. With more triples the dimension is larger,
-#: and the inequalities are seldom violated, or cut off little.
+#: Largest number of triples of events of three columns for which the body is cut. An event says
+#: that a column has a certain level. 2^13 triples are checked in a fraction of a millisecond. With
+#: more triples the dimension is larger, and the inequalities are seldom violated, or they cut off
+#: little.
 MAX_TRIPLES = 1 << 13
-#: Largest number of multiplications of a try for which the body is cut: L^2 P with L events and P
-#: contrasts, just enough for two columns of 32 levels, where a draw takes 13 ms. With 100 levels a
-#: draw would take 0.4 s, and the public draws would take minutes and gigabytes.
+#: Largest number of multiplications of a try for which the body is cut. A try takes L^2 P
+#: multiplications for L events and P contrasts. The limit just allows two columns of 32 levels,
+#: where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public draws would
+#: take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 
@@ -40,15 +43,16 @@ class TightCone(PureMechanism):
     the total violation of cell and triangle inequalities. Records violate none of these. The limit
     is the 1% quantile of the violation over public draws. So about 1% of the volume remains, or
     more if the limit is 0. K is not cut if a draw would take long: with more than 2^13 triples of
-    events of three columns, or with many levels (two columns of 33).
+    events of three columns (an event says that a column has a certain level), or with many levels
+    (such as two columns of 33 levels).
 
     M(X) = (sum of Q(x) + Z) / n, where, with U_1 and U_2 uniform on K and r the dimension of K,
 
     * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
     * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The workload
-    must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    workload must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
@@ -112,11 +116,12 @@ class TightCone(PureMechanism):
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     """The moment body of tables, cut to about the share `KEPT` of its volume.
 
-    If the limit on the violation is 0, a larger share is left, and all inequalities hold. The body
-    is not cut if a draw would take long.
+    If the limit on the violation is 0, more of the volume remains, and all points satisfy all
+    inequalities. The body is not cut if a draw would take long.
     """
     body = TableMoments(levels)
-    # Of a column with two levels, one event is the complement of the other and adds no triangle.
+    # In a column with two levels, one event is the complement of the other, so it adds no triangle
+    # inequality.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))

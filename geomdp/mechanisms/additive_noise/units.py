@@ -20,10 +20,10 @@ from geomdp.workloads import Explicit, Workload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Bits of the largest l1 norm L of an answer vector in units. Sums of about 2^24 records are then
-#: exact in float64. Rounding moves an answer by at most 2^-28 L, and a mean by no more. That is
-#: about a thousandth of the standard deviation of Laplace noise for l1 sensitivity 2 L / n at
-#: n epsilon = 10^6, and a hundredth at 10^7.
+#: The unit is such that the largest l1 norm L of an answer vector is at most 2^28 units. Sums of
+#: about 2^24 records are then exact in float64. Rounding moves an answer, and hence a mean, by at
+#: most 2^-28 L. This is about a thousandth of the standard deviation of Laplace noise for l1
+#: sensitivity 2 L / n at n epsilon = 10^6, and a hundredth at n epsilon = 10^7.
 NORM_BITS = 28
 #: Largest N^2 m for N elements and m queries. All pairs of elements are compared, which takes a
 #: second at this limit.
@@ -41,7 +41,7 @@ class Units:
     source : Workload
         The workload.
     bits : int
-        The k of the unit 2^-k.
+        The unit is 2^-bits.
     rows : (N, m) array
         Answers of each element in units, rounded to whole numbers.
     """
@@ -76,9 +76,9 @@ class Units:
 def units_of(workload: Workload) -> Units | None:
     """Round the answers of a real-valued workload to units.
 
-    None if the answers are whole numbers already or all 0, if an answer vector has l1 norm 2^28 or
-    more (a unit would be above 1), if the universe is infinite or has more than 2^12 elements, or
-    if N^2 m is above 2^29 for N elements and m queries.
+    None in any of these cases: the answers are whole numbers already, or all 0; an answer vector
+    has l1 norm 2^28 or more, so that a unit would be larger than 1; the universe is infinite or has
+    more than 2^12 elements; N^2 m is above 2^29 for N elements and m queries.
     """
     size = workload.universe.size
     if workload.whole_answers or size is None or size > MAX_CHECKED:
