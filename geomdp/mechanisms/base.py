@@ -23,7 +23,7 @@ from geomdp.workloads.universe.universes import Records
 LONGEST = 60
 
 
-#: A function from exact sums (m,) to private means (m,). It holds noise that is drawn already.
+#: A function from exact sums (m,) to private means (m,). It contains noise that was drawn before.
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
@@ -36,7 +36,7 @@ def once(privatiser: Privatiser) -> Privatiser:
 
     def first_call(sums: FloatArray) -> FloatArray:
         if not unused:
-            raise RuntimeError("noise is used once: draw again")
+            raise RuntimeError("noise is used once: draw new noise for another release")
         return unused.pop()(sums)
 
     return first_call
@@ -45,34 +45,34 @@ def once(privatiser: Privatiser) -> Privatiser:
 class FunctionOfSums(abc.ABC):
     """Private means computed from exact sums, in three steps that another mechanism can wrap.
 
-    The steps are `totals` (read the records), `draw` (draw noise) and `process`. A mechanism that
-    post-processes another one calls these steps of the mechanism inside it. `Mechanism.release`
-    takes the same steps, and also asks the ledger, checks the number of records and states the
-    guarantee.
+    The steps are `totals` (read the records), `draw` (draw noise) and `process` (compute answers
+    from noisy means). A mechanism that post-processes another mechanism calls these steps on that
+    mechanism. `Mechanism.release` takes the same steps, and also asks the ledger, checks the number
+    of records and states the guarantee.
     """
 
     @abc.abstractmethod
     def set_up(self) -> None:
         """Do all work that depends on public arguments alone, so that it cannot fail later.
 
-        It reads no records and may take long. A second call does nothing.
+        The set-up reads no records and may take long. A second call does nothing.
         """
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records and return their number and the exact sums they add up to.
+        """Check the records, and return their number and the exact sums over them.
 
         The records are read once, and nothing is drawn. ``ValueError`` for records outside the
         universe.
         """
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """As `totals`, but with the sums to which correctly rounded noise is added.
+        """Do the same as `totals`, but return the sums to which correctly rounded noise is added.
 
         By default these are the sums of `totals`. A mechanism that computes its answers from other
-        measurements returns the sums of these. Rounded noise on the measurements keeps the proof of
-        their privacy, and the answers are post-processing of them. Noise that is rounded on the
-        answers would need a proof of its own.
+        measurements returns the sums of these measurements. The proof of privacy for noise on the
+        measurements also holds for rounded noise, and the answers are post-processing of the noisy
+        measurements. Noise that is added to the answers and rounded would need another proof.
         """
         return self.totals(records)
 
@@ -81,19 +81,19 @@ class FunctionOfSums(abc.ABC):
         """Draw the noise, and return a function from exact sums to noisy means with this noise.
 
         This is the only step that draws, and it sees no records. The noisy means are private, but
-        not yet processed. The function may be called once.
+        not yet processed. The returned function can be called only once.
 
         If `rng` is None, the noise comes from the operating system. If the mechanism has a `grid`,
-        this noise is correctly rounded and the function takes the sums of `measured`. In all other
-        cases it takes the sums of `totals`.
+        this noise is correctly rounded, and the returned function takes the sums of `measured`. In
+        all other cases the function takes the sums of `totals`.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The answers (m,), computed from the noisy means alone; by default the same."""
+        """The answers (m,), computed from the noisy means alone; by default the noisy means."""
         return noisy
 
     def private(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise, and return the function from exact sums to answers that uses it."""
+        """Draw the noise, and return the function from exact sums to answers with this noise."""
         noisy = self.draw(rng)
         return once(lambda sums: self.process(noisy(sums)))
 
@@ -121,7 +121,7 @@ class Mechanism(FunctionOfSums):
     >>> mechanism.release(records).guarantee
     Guarantee(1-DP, replace-one, exact sampler)
 
-    The release can be paid from a ledger, which refuses it if too little budget is left:
+    A ledger can pay for the release. It refuses the release if too little budget is left:
 
     >>> ledger = gd.Ledger(gd.PureDP(1.5))
     >>> release = mechanism.release(records, ledger=ledger)
@@ -191,14 +191,14 @@ class Mechanism(FunctionOfSums):
             generator makes the release reproducible; its record then says ``seeded: no privacy
             claim``.
         ledger : Ledger, optional
-            The privacy budget. It is asked before the records are read, and pays after they are
-            found valid and before noise is added to their sums.
+            The privacy budget. The ledger is asked whether it can pay before the records are read.
+            It pays after the records are found valid and before noise is added to their sums.
 
         Raises
         ------
         ValueError
-            For records outside the universe or, under replace-one, another number of them than n.
-            Nothing is paid.
+            For records outside the universe or, under replace-one, a number of records other than
+            n. Nothing is paid.
         BudgetExhausted
             If the ledger cannot pay. The records are not read.
         """

@@ -1,9 +1,9 @@
-"""Private distinguishers: they find a query on which data and hypothesis differ most.
+"""Private distinguishers: they find a query on which data and hypothesis differ nearly most.
 
 A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
-answers of the data D and of the hypothesis H. A gap has sensitivity 1/n. The exponential mechanism
-picks a query. With probability at least 1 - gamma, its gap is within
-F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest (IC-DIST).
+answers of the data D and of the hypothesis H. For n records, a gap has sensitivity 1/n. The
+exponential mechanism picks a query with eps-DP. With probability at least 1 - gamma, the gap of
+this query is at most F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
 """
 
 from __future__ import annotations
@@ -50,21 +50,24 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
     @abc.abstractmethod
     def exact_truths(self, records: Any, n: int) -> ExactTruths:
-        """As `truths`, as exact rational numbers."""
+        """The values of `truths` as exact rational numbers."""
 
     @abc.abstractmethod
     def estimates(self, hypothesis: Any) -> FloatArray:
         """The hypothesis' answer to each query: (|C|,)."""
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """F(eps) = 2 ln(|C| / gamma) / (n eps), a bound on the largest gap minus the chosen gap."""
+        """F(eps) = 2 ln(|C| / gamma) / (n eps), a bound on the largest gap minus the chosen gap.
+
+        The bound holds with probability at least 1 - `gamma`.
+        """
         log = math.log(self.size / positive(gamma, "gamma"))
         return 2 * log / (n * positive(epsilon, "epsilon"))
 
     def choose(
         self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
-        """Choose a query with a nearly largest gap by the exponential mechanism; returns its index.
+        """Index of a query with a nearly largest gap, chosen by the exponential mechanism.
 
         Privacy: eps-DP, because each of the `truths` changes by at most 1/n between neighbours.
         """
@@ -74,10 +77,10 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
     def choose_exactly(
         self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
     ) -> int:
-        """As `choose`, with exact comparisons of the gaps between true answers and estimates.
+        """Do the same as `choose`, with exact comparisons of the gaps.
 
-        Privacy: eps-DP as computed, without rounding errors. Estimates are public floats, so a gap
-        is a rational number that changes by at most 1/n, and the scale is rounded up.
+        Privacy: eps-DP on the computer, without rounding errors. Estimates are public floats, so a
+        gap is a rational number that changes by at most 1/n, and the scale is rounded up.
         """
         near, estimates = truths.near(), self.estimates(hypothesis)
         gaps = np.abs(near - estimates)
@@ -93,7 +96,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
 
 class EnumeratedQueries(Distinguisher[AnyQuery]):
-    """A class of queries given as a list, dense or sparse; O(|C|) evaluations per choice.
+    """A class C of queries given as a list, dense or sparse. A choice takes O(|C|) evaluations.
 
     Parameters
     ----------
@@ -148,7 +151,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         return np.array([query.total(tally) for query in self._queries]) / n
 
     def exact_truths(self, records: Any, n: int) -> ExactTruths:
-        """As `truths`, as exact rational numbers."""
+        """The values of `truths` as exact rational numbers."""
         tally = self._queries[0].tally(records)
         return ExactTruths([query.exact_total(tally) for query in self._queries], n)
 
@@ -158,7 +161,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
 
 
 def _kind(query: LinearQuery) -> tuple[type, int | None]:
-    """What queries must share so that one tally of the records serves all of them."""
+    """Type and number of values of a query. Queries that agree in both can use the same tally."""
     return type(query), len(query.values) if isinstance(query, DenseQuery) else None
 
 
@@ -166,7 +169,7 @@ class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
     Elements x and sets S are numbers from 0 to 2^d - 1, whose bits are the coordinates. A choice
-    takes O(d 2^d). The hypothesis must be that of `MultiplicativeWeights`.
+    takes O(d 2^d) time. The hypothesis must come from `MultiplicativeWeights`.
 
     Parameters
     ----------
@@ -203,16 +206,16 @@ class AllParities(Distinguisher[DenseQuery]):
         return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
 
     def truths(self, records: IntArray, n: int) -> FloatArray:
-        """Sum over `records` (n,), numbers of elements, of each parity, divided by `n`: (2^d,)."""
+        """Sum of each parity over `records` (n,), which are elements, divided by `n`: (2^d,)."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)
 
     def exact_truths(self, records: IntArray, n: int) -> ExactTruths:
-        """As `truths`, as exact rational numbers."""
+        """The values of `truths` as exact rational numbers."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
-        # Sums and differences of counts are whole numbers, and float64 holds them.
+        # Sums and differences of counts are whole numbers, which are exact in float64.
         return ExactTruths(self._means(counts, float(len(codes))), n)
 
     def estimates(self, hypothesis: WeightedHypothesis) -> FloatArray:

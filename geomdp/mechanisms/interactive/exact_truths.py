@@ -18,7 +18,7 @@ class ExactTruths:
     Parameters
     ----------
     totals : (k,) array of whole numbers, or sequence of Fraction
-        Sums over the records. A float stands for its exact value, a dyadic rational.
+        Sums over the records. A float is taken at its exact value, which is a dyadic rational.
     n : int
         Number of records, or the declared normaliser.
     """

@@ -28,14 +28,15 @@ ROUNDING = 1e-9
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each of the 2 B private steps of B `updates` (IC-T4).
+    """Epsilon of each private step of a run with B `updates`, which has 2 B such steps (IC-T4).
 
-    It is eps / (2 B) for pure DP, and eps / (4 sqrt(B ln(1/delta))) for approximate DP.
+    The result is eps / (2 B) for pure DP with parameter eps, and eps / (4 sqrt(B ln(1/delta))) for
+    (eps, delta)-DP.
 
     Raises
     ------
     ValueError
-        If advanced composition of 2 B such steps does not stay within (eps, delta) (GEN-2a).
+        If 2 B steps with this epsilon exceed (eps, delta) by advanced composition (GEN-2a).
     """
     updates = whole(updates, "updates")
     match privacy:
@@ -59,9 +60,10 @@ class IterativeRelease(Generic[AnyQuery]):
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers every query of the class. Asking it is post-processing.
+        Answers every query of the class. Its answers are post-processing.
     accuracy : float
-        With probability at least 1 - beta, no query of the class has a larger error.
+        Bound on the error of every query of the class. The bound holds with probability at least
+        1 - beta, for the beta of the construction.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)
@@ -103,10 +105,10 @@ class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis that is accurate to alpha on every query of a class (IC-ALG).
 
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
-    much, and the true answer is released with Laplace noise. If the noisy answer is less than
-    3 alpha / 4 from that of the hypothesis, the run ends. Otherwise the noisy answer updates the
-    hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound of the
-    update rule.
+    much, and the true answer is released with Laplace noise. If the noisy answer differs from the
+    answer of the hypothesis by less than 3 alpha / 4, the run ends. Otherwise the noisy answer
+    updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound
+    of the update rule.
 
     alpha is the smallest that satisfies ln(2 B / beta) / (eps0 n) <= alpha / 8 and
     2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with |C| queries and eps0 as in `step_epsilon`
@@ -129,16 +131,16 @@ class IterativeConstruction(Generic[AnyQuery]):
     beta : float
         Probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha for noise, loss and threshold. `PRINTED` has those of the paper, for which
-        an error of 3 alpha / 2 is guaranteed.
+        Shares of alpha for noise, loss and threshold. `PRINTED` has the shares of the paper, which
+        guarantee an error of 3 alpha / 2.
     adjacency : Adjacency
         The neighbour relation.
 
     Raises
     ------
     ValueError
-        For parameters out of range or of another type, and if n is too small for every alpha up
-        to 1.
+        For parameters out of range or of another type, or if n is so small that no alpha up to 1
+        satisfies the conditions.
 
     Examples
     --------
@@ -194,7 +196,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     @property
     def accuracy(self) -> float:
-        """With probability at least 1 - beta, no query of the class has a larger error."""
+        """Bound on the error of every query of the class, with probability at least 1 - beta."""
         return self.design.guaranteed * self.alpha
 
     @property
@@ -229,9 +231,9 @@ class IterativeConstruction(Generic[AnyQuery]):
         *,
         ledger: Ledger | None = None,
     ) -> IterativeRelease[AnyQuery]:
-        """Run the construction on `records`, in the form that the queries of the class take.
+        """Run the construction on `records`, given in the form that the queries of the class take.
 
-        Other parameters are those of `Mechanism.release`. Records on which the queries cannot be
+        The other parameters are those of `Mechanism.release`. Records on which queries cannot be
         evaluated raise ``ValueError`` before the ledger pays. Without a seed, true answers are
         exact rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
         """
@@ -266,11 +268,11 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _check_range(self, truths: FloatArray, count: int) -> None:
         """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].
 
-        Queries with values in [0, 1] have no such answers, and the noise is calibrated to them. The
-        answers to other queries can change by more between neighbours.
+        True answers to queries with values in [0, 1] lie in this range. The noise is calibrated to
+        such queries. Answers to other queries can change by more than 1/n between neighbours.
         """
         most = count / self.n + ROUNDING
-        # The condition is also false for NaN, which is refused.
+        # The comparisons are false for NaN, so NaN raises the error, too.
         if not ((truths >= -ROUNDING) & (truths <= most)).all():
             raise ValueError("queries must have values in [0, 1] on every record")
 

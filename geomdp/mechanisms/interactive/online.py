@@ -26,12 +26,14 @@ def solve_accuracy(
 ) -> float:
     """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
 
-    It is the smallest alpha0, to a relative 1e-12, with
-    alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n), where c = floor(B(alpha0)), at least 1, is the
-    number of updates, k the number of adaptive `queries`, n the number of records, and beta the
-    failure probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right
-    side falls as alpha0 grows. ``ValueError`` if there is no such alpha0 up to 1, because n is too
-    small.
+    The result is the smallest alpha0, to a relative 1e-12, that satisfies
+
+        alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
+
+    Here c = max(1, floor(B(alpha0))) is the number of updates, with the bound B of the rule, k is
+    the number of adaptive `queries`, n the number of records, and beta the failure probability. For
+    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
+    grows. ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition.
     """
 
     def enough(alpha: float) -> bool:
@@ -49,17 +51,18 @@ def solve_accuracy(
 class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
-    A query f is answered by f(H), where H is the hypothesis, unless NumericSparse with threshold
-    2 alpha0 finds f(D) - f(H) or f(H) - f(D) above, where D are the data. In that case the noisy
+    Let D be the data and H the hypothesis. A query f is answered by f(H), unless NumericSparse
+    finds that f(D) - f(H) or f(H) - f(D) is above the threshold 2 alpha0. In that case the noisy
     value from NumericSparse gives the answer, and H is updated. After c = floor(B(alpha0)) updates,
-    all answers come from H without access to the data (Dwork-Roth, Algorithm 11, with corrected
-    constants; BR-OIC).
+    with the bound B of the update rule, all answers come from H without access to the data
+    (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
     With probability 1 - beta, every answer has an error of at most 3 alpha0.
 
     Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. It is the guarantee of the one
-    NumericSparse inside, whose queries have sensitivity 1/n. Without a seed this holds as computed:
-    true answers are exact rational numbers, and noise is compared and rounded exactly (X-GRID).
+    NumericSparse inside, whose queries have sensitivity 1/n. Without a seed this also holds on the
+    computer: true answers are exact rational numbers, and noise is compared and rounded exactly
+    (X-GRID).
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
-        None uses the entropy of the operating system. Anything else voids the privacy claim.
+        None uses the entropy of the operating system. A seed or generator voids the privacy claim.
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any query reads the records.
 
@@ -205,8 +208,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         BudgetExhausted
             After k queries.
         ValueError
-            For a query that the rule does not support, or one whose true answer shows that it has
-            values outside [0, 1]. Nothing is spent.
+            For a query that the rule does not support, or a query whose true answer shows that it
+            has values outside [0, 1]. Nothing is spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
@@ -253,8 +256,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def _true_answer(self, query: Query) -> Fraction:
         """The exact mean of the query over the records; ``ValueError`` if it is out of range.
 
-        The noise is calibrated to queries with values in [0, 1], which change by at most 1/n. Under
-        add/remove there may be more than n records, so the mean may exceed 1.
+        The noise is calibrated to queries with values in [0, 1], whose means change by at most 1/n
+        between neighbours. Under add/remove there may be more than n records, so the sum over the
+        records, divided by n, may exceed 1.
         """
         if self._tally is None:
             self._tally = query.tally(self._records)
@@ -262,7 +266,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         most = 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
         if not (0 <= truth <= most and math.isfinite(truth)):
             raise ValueError(
-                "a query's true answer must lie in [0, 1]: its value on every record must"
+                "a query's true answer must lie in [0, 1], and so must its value on every record"
             )
         return query.exact_total(self._tally) / self.n
 
@@ -272,7 +276,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def exchanges(self) -> list[tuple[Query, Answer]]:
-        """The queries that were asked, with their answers, in order. All of it is public."""
+        """The queries that were asked, with their answers, in order. They are public."""
         return list(zip(self._asked, self.transcript, strict=True))
 
 

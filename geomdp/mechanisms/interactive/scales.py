@@ -1,9 +1,9 @@
 """Noise scales of the sparse vector technique, for queries of sensitivity 1.
 
 For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if the answers to
-all of them change in the same direction between neighbours, as those of counting queries do under
-add/remove. Monotone queries need half as much noise, because in general one answer can rise while
-another falls.
+all of them change in the same direction between neighbours, as answers to counting queries do under
+add/remove. If one answer can rise while another falls, each query needs twice as much noise as a
+monotone query.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 
 #: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
-#: Factor by which scales are rounded up, so that the floats spend no more than epsilon. Scales are
-#: computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon from epsilon,
-#: which makes earlier relative errors up to 9 times larger. The total relative error of a scale is
-#: below 2^-46.
+#: Factor by which scales are rounded up, so that noise with the float64 scales spends at most
+#: epsilon. Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of
+#: epsilon from epsilon, which makes earlier relative errors up to 9 times as large. The total
+#: relative error of a scale is below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
@@ -40,8 +40,8 @@ class Scales:
 def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
-    For general queries no smaller scale than 4/eps is private (DISC-12). For monotone queries the
-    scale is 2/eps.
+    For general queries, a scale below 4/eps on the queries is not private (DISC-12). For monotone
+    queries this scale is 2/eps.
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
@@ -79,10 +79,10 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
     """NumericSparse with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
 
-    Pure DP: the comparisons are `redrawn` at 8 eps / 9, and each of the c answers gets
-    eps / (9 c). Approximate DP: both parts use advanced composition at delta / 2. This split
-    reaches the printed accuracy for every number of queries. For delta > 0 the printed split does
-    not (DISC-11).
+    For pure DP, the comparisons are `redrawn` at 8 eps / 9, and each of the c = `cutoff` answers
+    gets eps / (9 c). For approximate DP, both parts use advanced composition at delta / 2. With
+    this split, the accuracy printed in Dwork-Roth holds for every number of queries. With the split
+    printed there for delta > 0, it does not (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon
@@ -99,9 +99,10 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
 
-    The scales are sqrt(32 c ln(2/delta)) / e with e = e1 = sqrt(512) eps / (sqrt(512) + 1) for the
-    threshold, e1 / 2 for each query and e = e2 = 2 eps / (sqrt(512) + 1) for each answer. They are
-    private, but the printed accuracy does not hold for few queries (DISC-11).
+    With c = `cutoff`, the scales are sqrt(32 c ln(2/delta)) / e, where e is
+    e1 = sqrt(512) eps / (sqrt(512) + 1) for the threshold, e1 / 2 for each query, and
+    e2 = 2 eps / (sqrt(512) + 1) for each answer. Noise with these scales is private, but the
+    printed accuracy does not hold for few queries (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)

@@ -1,9 +1,10 @@
 """The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects.
 
-A mechanism is asked queries of a declared sensitivity, one after the other, where each can depend
-on earlier answers. For each query it says whether the answer is above a public threshold. Only
-queries found above cost privacy, and the mechanism halts after `cutoff` of them. The module
-`stream` has the run itself, and `scales` has the scales of the noise.
+A mechanism is asked queries of a declared sensitivity, one after the other. Each query can depend
+on earlier answers. For each query the mechanism says whether the answer is above a public
+threshold. Only queries found above the threshold cost privacy, and the mechanism halts after
+`cutoff` of them. The module `stream` compares the queries with the threshold, and the module
+`scales` computes the scales of the noise.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from geomdp.privacy import ApproxDP, PureDP
 class AboveThreshold(SparseVectorStream):
     """Find the first query above a threshold (Dwork-Roth, Algorithm 1; SV-AT).
 
-    The mechanism adds Lap(2 D / eps) to the threshold, and Lap(4 D / eps) to each query, or
-    Lap(2 D / eps) if `monotone`. It halts at the first query found above.
+    For queries of sensitivity D, the mechanism adds Lap(2 D / eps) to the threshold, and
+    Lap(4 D / eps) to each query, or Lap(2 D / eps) if `monotone`. It halts at the first query found
+    above the threshold.
 
-    Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this holds
-    as computed: comparisons are exact for the true answers as given, and released values are
-    correctly rounded. The mechanism cannot be copied, pickled or used in a forked process, because
-    both copies would use the same noise.
+    Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this also
+    holds on the computer: comparisons are exact for the true answers as given, and released values
+    are correctly rounded. The mechanism cannot be copied, pickled or used in a forked process,
+    because both copies would use the same noise.
 
     Parameters
     ----------
@@ -44,8 +46,9 @@ class AboveThreshold(SparseVectorStream):
         Bound D on the change of one query between neighbours, in the units of the queries.
     monotone : bool
         Declares that all queries change in the same direction between neighbours, as counting
-        queries do under add/remove. The noise on queries is then half as large. Not allowed under
-        replace-one, because replacing a record can raise one counting query and lower another.
+        queries do under add/remove. The noise on queries is then half as large. This is not allowed
+        under replace-one, because replacing a record can raise one counting query and lower
+        another.
     adjacency : Adjacency
         The neighbour relation for which `sensitivity` is stated.
     records : object, optional
@@ -98,11 +101,11 @@ class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
     Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
-    chooses Dwork-Roth's Algorithm 2 instead, which draws new threshold noise after each query found
-    above, and needs more noise. Under approximate DP it is always drawn anew.
+    chooses Dwork-Roth's Algorithm 2 instead. It draws new threshold noise after each query found
+    above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
 
-    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number of
-    queries found above. `privacy` is PureDP or ApproxDP.
+    Parameters are those of `AboveThreshold`, and also `redraw` and `cutoff`. The mechanism halts
+    after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -135,8 +138,8 @@ class NumericSparse(SparseVectorStream):
     split that is printed there for delta > 0 does not reach the printed accuracy (DISC-11); it is
     available as `PrintedNumericSparse`.
 
-    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number of
-    queries found above. `privacy` is PureDP or ApproxDP.
+    Parameters are those of `AboveThreshold`, and also `cutoff`. The mechanism halts after `cutoff`
+    queries found above the threshold. `privacy` is PureDP or ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -160,11 +163,12 @@ class NumericSparse(SparseVectorStream):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrintedNumericSparse(SparseVectorStream):
-    """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
+    """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
-    It is as private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). Parameters are those of
-    `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
+    This mechanism is as private as `NumericSparse`. But for few queries, the noise on its values
+    exceeds the accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). The class
+    shows where this happens. Parameters are those of `NumericSparse` without `monotone`; `privacy`
+    must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

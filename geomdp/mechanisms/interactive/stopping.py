@@ -11,9 +11,9 @@ from geomdp._validation import positive
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    In each round the distinguisher chooses a query Q, and v is its noisy true answer. Except with
-    the failure probability of the construction, the noise on v is at most `noise` alpha, and the
-    error of the hypothesis H on Q is within `loss` alpha of its largest error on any query. The run
+    In each round the distinguisher chooses a query Q, and v is the true answer to Q plus noise.
+    Unless the construction fails, the noise on v is at most `noise` alpha, and the error of the
+    hypothesis H on Q is at most `loss` alpha below the largest error of H on any query. The run
     stops if |v - Q(H)| < `level` alpha. Every update is valid if level - noise >= 1/2. When the run
     stops, H errs by at most (level + noise + loss) alpha on every query.
 
@@ -41,6 +41,6 @@ class StoppingDesign:
 
 #: With noise and loss at alpha / 8, stopping guarantees error alpha (the corrected Theorem 5).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
-#: As printed in the paper, with noise alpha / 4 and loss alpha / 2. Stopping then guarantees only
-#: error 3 alpha / 2 (DISC-13).
+#: The shares that are printed in the paper: noise alpha / 4 and loss alpha / 2. Stopping then
+#: guarantees only error 3 alpha / 2 (DISC-13).
 PRINTED = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)

@@ -1,4 +1,4 @@
-"""The run that all sparse vector mechanisms share. A subclass sets the scales of the noise."""
+"""What all sparse vector mechanisms share: the comparison of queries with a noisy threshold."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ ABOVE = Answer(above=True)
 
 @dataclass(eq=False, repr=False)
 class SparseVectorStream(NotCopied, abc.ABC):
-    """Comparisons of queries with a noisy threshold T, until `cutoff` queries are found above it.
+    """Compare queries with a noisy threshold until `cutoff` queries are found above it.
 
-    A query with true answer x is found above if x + Lap(D s_query) >= T + Lap(D s_threshold),
-    where D is the sensitivity and the s are the `scales`. If `scales` has an s_answer, the answer
-    to a query found above is x + Lap(D s_answer) with fresh noise.
+    T is the public threshold, D the sensitivity of the queries, and s_threshold, s_query and
+    s_answer are the `scales`. A query with true answer x is found above the threshold if
+    x + Lap(D s_query) >= T + Lap(D s_threshold). The answer to such a query also has the value
+    x + Lap(D s_answer) with fresh noise, unless s_answer is None.
 
     Without a seed the comparison is exact: it is decided for real-valued noise and the exact value
-    of x, which may be a whole number of any size, a float or a fraction. With a seed it is a
-    float64 simulation.
+    of x, which may be a whole number of any size, a float or a fraction. With a seed the comparison
+    is a float64 simulation.
 
     The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
     of a subclass holds because its `_calibrate` computes the scales from `privacy`.
@@ -103,12 +104,12 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @property
     def found(self) -> int:
-        """Number of queries found above so far."""
+        """Number of queries found above the threshold so far."""
         return self._found
 
     @property
     def halted(self) -> bool:
-        """Whether the mechanism has found `cutoff` queries above and answers no more."""
+        """Whether `cutoff` queries were found above the threshold. No more are then answered."""
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:
@@ -122,7 +123,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Returns
         -------
         Answer
-            Whether the query was found above and, if the mechanism releases it, a noisy value.
+            Whether the query was found above the threshold, and its noisy value if the mechanism
+            releases one.
 
         Raises
         ------
@@ -186,7 +188,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         elif callable(query):
             truth = query(self._records)
         else:
-            raise ValueError("query must be a function of the records the mechanism holds")
+            raise ValueError("query must be a function of the records that the mechanism holds")
         if not isinstance(truth, Real):
             raise ValueError(
                 "a query's true answer must be a number, and a query can be a function only where "

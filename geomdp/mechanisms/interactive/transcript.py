@@ -39,7 +39,8 @@ class Answer(NamedTuple):
 class Transcript(NotCopied, Sequence[Answer]):
     """The answers given so far, in order. They are public: all use of them is post-processing.
 
-    A transcript belongs to one run, so it cannot be copied or pickled. ``list(transcript)`` can.
+    A transcript belongs to one run, so it cannot be copied or pickled. Copy or pickle
+    ``list(transcript)`` instead.
 
     Examples
     --------

@@ -17,10 +17,10 @@ MAX_NET_ENTRIES = 1 << 26
 
 
 def net_size(n_queries: int, alpha: float) -> int:
-    """Number l of records per candidate that makes `net` an alpha-net for |Q| queries (BR-MED).
+    """Number l of records per candidate that makes `net` an alpha-net for q queries (BR-MED).
 
-    l = ceil(ln(2 |Q|) / (2 alpha^2)) + 1. For every data set there is then a candidate whose
-    answers to all queries are within alpha.
+    l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then every data set has a candidate
+    whose answers to all queries differ by at most alpha from the answers of the data set.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def net_size(n_queries: int, alpha: float) -> int:
 
 
 def net(size: int, records: int) -> FloatArray:
-    """All distributions of `records` records on {0, ..., size - 1}, one a row.
+    """All distributions of `records` records on {0, ..., size - 1}, one in each row.
 
     With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M).
 
@@ -65,15 +65,15 @@ class Median:
     """The update rule of the median mechanism, on a net of candidates: B(alpha) = log2 |net|.
 
     The hypothesis answers with the median of the candidates' answers. Each update deletes the
-    candidates whose answer is the median or on the wrong side of it, which are at least half. The
-    net must be strictly finer than alpha, for instance an alpha/2-net. Otherwise the candidate
-    nearest to the data can have the median answer and be deleted (DISC-20). Dwork-Roth, Algorithm 9
-    and Theorem 5.8; BR-MED.
+    candidates whose answer is the median or lies on the wrong side of the median. At least half of
+    the candidates are deleted. The net must be strictly finer than alpha, for instance an
+    alpha/2-net. Otherwise the candidate nearest to the data can have the median answer and be
+    deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
 
     Parameters
     ----------
     candidates : (K, M) array
-        Distributions on {0, ..., M - 1}, one a row.
+        Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class Median:
 
 
 class MedianHypothesis:
-    """Those of the `candidates` (K, M) that are left. They answer a query by their lower median.
+    """The candidates that are left of `candidates` (K, M). Answers are their lower medians.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class MultiplicativeWeights:
 class WeightedHypothesis:
     """A distribution on {0, ..., `size` - 1}, kept as logarithms of weights.
 
-    It starts as the uniform distribution. `rate` is the learning rate eta of its updates.
+    The first distribution is uniform. `rate` is the learning rate eta of the updates.
 
     Examples
     --------
@@ -87,9 +87,9 @@ class WeightedHypothesis:
         return float(query.values @ self._distribution)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Multiply the weight of x by exp(-eta r(x)).
+        """Multiply the weight of each element x by exp(-eta r(x)).
 
-        r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
+        For the query Q, r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
         """
         sign = -1 if answer < self.evaluate(query) else 1
         # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant, which normalising removes.

@@ -17,9 +17,9 @@ class Perceptron:
 
     The hypothesis is a vector x in R^M, which starts at 0. An update for a query Q with values in
     [0, 1] replaces x by x - (alpha / M) Q if <Q, x> is too large, and by x + (alpha / M) Q if not.
-    If the error of <Q, x> is at least alpha, this lowers ||data - x||_2^2 by at least alpha^2 / M.
-    At the start this is ||data||_2^2, which is at most 1 for a distribution (Dwork-Roth, Algorithm
-    10 and Theorem 5.11; BR-FK).
+    If the error of <Q, x> is at least alpha, the update lowers ||data - x||_2^2 by at least
+    alpha^2 / M. At the start this squared distance is ||data||_2^2, which is at most 1 for a
+    distribution (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------
@@ -48,12 +48,14 @@ class Perceptron:
         return self.size / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> LinearHypothesis:
-        """The zero vector, with updates of length alpha / M per unit of the query."""
+        """The zero vector, with updates that add or subtract alpha / M times the query."""
         return LinearHypothesis(self.size, positive(alpha, "alpha") / self.size)
 
 
 class LinearHypothesis:
-    """A real vector (`size`,), not necessarily a distribution; updates add +-`step` times Q.
+    """A real vector (`size`,), which need not be a distribution.
+
+    An update adds or subtracts `step` times the values of its query.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
 whose support contains it. All free slots have the same weight, so only assigned slots are stored. A
 query of sparsity m takes time O(m), and memory is proportional to the number of assigned slots.
-Neither depends on the size of the universe.
+Time and memory do not depend on the size of the universe.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ RENORMALISE_EVERY = 1024
 class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for m-sparse queries: B(alpha) = 4 (ln s + 1) / alpha^2.
 
-    s is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Then s >= m B(alpha), so
-    there are enough slots for B(alpha) updates. Each update lowers the potential by at least
-    alpha^2 / 4 (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Then
+    s >= m B(alpha), so there are enough slots for B(alpha) updates. Each update lowers the
+    potential function of the proof by at least alpha^2 / 4 (Blum-Roth, Definition 3.4, Algorithm 1,
+    Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------
@@ -83,8 +84,8 @@ class SlotHypothesis:
     """A distribution on `slots` slots, of which the first ones are assigned to elements.
 
     A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
-    logarithms, so that very large and very small ones do not overflow. `rate` is the learning rate
-    eta.
+    logarithms, so that very large weights do not overflow and very small weights do not underflow.
+    `rate` is the learning rate eta.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class SlotHypothesis:
         self._total = float(slots)
         self._updates = 0
         # The support that was looked up last, with its slots. An update usually follows an
-        # evaluation of the same query and need not look them up again.
+        # evaluation of the same query, whose slots it need not look up again.
         self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:
@@ -196,7 +197,9 @@ class SlotHypothesis:
         if len(fresh) == 0:
             return slots
         if self.assigned + len(fresh) > self._slots:
-            raise RuntimeError(f"the {self._slots} slots are used up: more updates than B(alpha)")
+            raise RuntimeError(
+                f"the {self._slots} slots are used up: there were more updates than B(alpha)"
+            )
         while self.assigned + len(fresh) > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
         start, stop = self.assigned, self.assigned + len(fresh)
