@@ -5,17 +5,18 @@ from __future__ import annotations
 from geomdp.privacy import ZCDP, Privacy
 from geomdp.privacy.definitions import check_privacy
 
-#: Smallest and largest epsilon or rho of a mechanism. Above the range, the rounding of a mean
-#: (1e-16) hides the noise. Below the range, the rounding of the noise hides the mean. Far outside
-#: it, squares of noise scales overflow, and searches for a scale do not end.
+#: Smallest and largest epsilon or rho of a mechanism. Above this range, the noise is smaller than
+#: the rounding error of a mean (1e-16). Below it, the mean is smaller than the rounding error of
+#: the noise. Far outside the range, squares of noise scales overflow, and searches for a scale do
+#: not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
 def check_range(privacy: Privacy) -> None:
     """Raise ``ValueError`` unless epsilon, or rho, is from 1e-12 to 1e12.
 
-    Constructors of mechanisms call it, so that a wrong value raises before any budget is spent.
-    Definitions of privacy and their composition have no such range.
+    Constructors of mechanisms call this function, so that a value out of range raises before any
+    budget is spent. Definitions of privacy and their composition have no such range.
     """
     check_privacy(privacy)
     name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)

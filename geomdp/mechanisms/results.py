@@ -44,10 +44,10 @@ class PredictionKind(enum.StrEnum):
 class Prediction:
     """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
 
-    Q(X) is the sum of the answers over the records, divided by n. Under replace-one this is the
-    mean. Under add/remove, n is a declared number, and this is the mean only for data sets of
-    exactly n records. For other data sets the prediction is about the error against the sum divided
-    by n.
+    M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
+    records, divided by n. Under replace-one, Q(X) is the mean. Under add/remove, n is a declared
+    number, and Q(X) is the mean only for data sets of exactly n records. For all other data sets
+    the prediction is about the error against the sum divided by n.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class Prediction:
     kind : PredictionKind
         Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Id of the formula in the formula sheet, and which part of it was estimated, if any.
+        Id of the formula in the formula sheet, and the part of the formula that was estimated, if
+        any.
     stderr : float
         Standard error of `value`; 0 if nothing was estimated.
 
@@ -119,8 +120,8 @@ class Release:
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
         The noisy values from which the answers were computed; they are private, too. If the
-        mechanism projects noisy answers to the same queries, these are the noisy answers (m,),
-        around which confidence intervals are known.
+        mechanism projects noisy answers to the same queries, the noisy values are these answers
+        (m,), around which confidence intervals can be computed.
 
     Examples
     --------

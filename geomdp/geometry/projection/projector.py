@@ -63,10 +63,9 @@ def project(
 
     Notes
     -----
-    An exchange is a step in which one point enters the active set and others may leave it. Let
-    k <= m + 1 points have positive weight at the end. Cost with N listed vertices: 5 to 15 products
-    of the (N, m) vertices with a vector, and about 2 k to 4 k exchanges of O(m k) each. Cost with
-    extreme points: about one extreme point per exchange.
+    In an exchange, one point enters the active set and others may leave it. At the end k <= m + 1
+    points have positive weight. Cost with N listed vertices: 5 to 15 products of the (N, m)
+    vertices with a vector, and 2 k to 4 k exchanges of O(m k). Otherwise: one extreme point each.
 
     References
     ----------
@@ -234,8 +233,8 @@ class Projector:
     ) -> Projection:
         """The point found, with its gap computed afresh.
 
-        One of the keys `best` belongs to the point of K that is farthest along the residual. This
-        point attains the maximum in the definition of the gap.
+        One of the keys `best` belongs to the farthest point of K along the residual, at which the
+        maximum in the definition of the gap is attained.
         """
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
         residual = _residual(columns, target, found)

@@ -46,8 +46,7 @@ class AdditiveMechanism(Mechanism):
     does not depend on n, so copies of the mechanism for another n share the noise distribution.
 
     To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
-    claim. It refuses constant workloads, and every definition of privacy that `noise` does not
-    satisfy.
+    claim, and refuses constant workloads and definitions of privacy that `noise` does not satisfy.
 
     Parameters
     ----------
@@ -117,9 +116,8 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64. Noise is drawn in float64 if the sums (of answers
-        or of rounded answers) are not exact, or if parameters of the noise are rounded without a
-        proof of privacy.
+        None if their noise is drawn in float64, because the sums (of answers or of rounded answers)
+        are not exact, or parameters of the noise are rounded without a proof of privacy.
         """
         if not self._sums_are_exact:
             return None
@@ -262,18 +260,13 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # Noise is in the subspace only, so rounding errors of the sums outside the subspace would
-        # be released without noise. They vanish, because the answers are computed again from their
-        # noisy coordinates in the subspace.
+        # Noise is in the subspace only. Outside the subspace, sums have rounding errors without
+        # noise. They vanish if the answers are computed from noisy coordinates in the subspace.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """The additive mechanism whose noisy answers `mechanism` uses, or None.
-
-    The result is `mechanism.inner` or, without an inner mechanism, `mechanism` itself. It is None
-    if that mechanism is not additive or has another workload.
-    """
+    """`mechanism.inner` (or `mechanism`) if it is additive and has the same workload, else None."""
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner

@@ -30,8 +30,7 @@ ROUNDING = 1e-9
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
     """Epsilon of each private step of a run with B `updates`, which has 2 B such steps (IC-T4).
 
-    The result is eps / (2 B) for pure DP with parameter eps, and eps / (4 sqrt(B ln(1/delta))) for
-    (eps, delta)-DP.
+    The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
 
     Raises
     ------
@@ -62,8 +61,7 @@ class IterativeRelease(Generic[AnyQuery]):
     hypothesis : Hypothesis
         Answers every query of the class. Its answers are post-processing.
     accuracy : float
-        Bound on the error of every query of the class. The bound holds with probability at least
-        1 - beta, for the beta of the construction.
+        With probability at least 1 - beta, every query of the class has at most this error.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)

@@ -19,13 +19,13 @@ from geomdp.workloads.universe.universes import Records
 class PostProcessed(Mechanism):
     """A mechanism that reads the records only through another mechanism, `inner`.
 
-    Its guarantee is that of `inner`, unchanged (post-processing, GEN-2). It calls the steps of
-    `FunctionOfSums` on `inner`. It does not call `inner.release`, so the ledger pays once.
+    Its guarantee is that of `inner`, unchanged (post-processing, GEN-2). A release calls the steps
+    of `FunctionOfSums` on `inner`, but not `inner.release`, so the ledger pays once.
 
     Parameters
     ----------
     inner : Mechanism
-        The mechanism that adds the noise. Workload, n, privacy and adjacency are taken from it.
+        The mechanism that adds the noise, and determines workload, n, privacy and adjacency.
     """
 
     inner: Mechanism
@@ -37,7 +37,7 @@ class PostProcessed(Mechanism):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
 
-    # A read-only property where the base class has an attribute: `inner` may need a set-up.
+    # The base class has an attribute. Here it is a property, because `inner` may need a set-up.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of `inner`."""
@@ -55,7 +55,7 @@ class PostProcessed(Mechanism):
         return twin
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same post-processing of the same family of mechanism for another workload."""
+        """The same post-processing of a mechanism of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
 
     def set_up(self) -> None:
@@ -77,7 +77,7 @@ class PostProcessedNoise(PostProcessed):
     Parameters
     ----------
     inner : AdditiveMechanism
-        The mechanism that adds the noise. Workload, n, privacy and adjacency are taken from it.
+        The mechanism that adds the noise, and determines workload, n, privacy and adjacency.
 
     Raises
     ------

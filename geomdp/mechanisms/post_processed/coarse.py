@@ -23,15 +23,15 @@ from geomdp.workloads.universe.universes import Records
 class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
-    The net S is a maximal subset of {Q(x)} whose points are at least `radius` sqrt(m) apart. pi(x)
-    is the point of S nearest to Q(x). M(X) is the release of a mechanism of the same kind as
-    `inner` for the workload Q' = pi.
+    Q(x) in R^m holds the answers to the m queries on record x. The net S is a maximal subset of
+    {Q(x)} whose points are at least `radius` sqrt(m) apart. pi(x) is the point of S nearest to
+    Q(x). M(X) is the release of a mechanism of the same kind as `inner` for the workload Q' = pi.
 
     Parameters
     ----------
     inner : Mechanism
         A mechanism for Q, such as `Projected`, `JL` or an additive one. Its kind, workload, n,
-        privacy and adjacency are taken; its noise is not used.
+        privacy and adjacency are used, but not its noise.
     radius : float
         Least distance of two points of the net, as root mean square per query. It must be above 0,
         and so small that the net has at least two points.
@@ -60,9 +60,9 @@ class Coarse(PostProcessed):
 
     by Minkowski's inequality. The first term is less than `radius`, because S is maximal. A net of
     few points has a small width and few dimensions, so e' is small even if n is small. For large n
-    the first term is the larger one.
+    the first term is larger than e'.
 
-    Cost: the net takes O(N m) for each of its points.
+    Cost: for N elements of the universe, each point of the net takes O(N m).
 
     References
     ----------

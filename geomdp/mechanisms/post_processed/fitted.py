@@ -20,16 +20,16 @@ from geomdp.mechanisms.results import Prediction, PredictionKind
 class Fitted(PostProcessedNoise):
     """An additive mechanism followed by generalised least squares over the sensitivity polytope.
 
-    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S, and K as in
+    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let K be the body of
     `Projected`. Then
 
         f = argmin over p in K of (p - y)^T S^-1 (p - y),
         g = argmin over p in K of ||p - y||_2,
         M(X) = g + min(1, b / ||f - g||_2) (f - g),
 
-    where b is the bound of `Projected` on the root of E ||g - Q(X)||^2. The norm in f gives more
-    weight to directions in which the noise is small. The last line keeps M(X) within distance b of
-    g; f itself is nearly always that close.
+    where b is the bound of `Projected` on the square root of E ||g - Q(X)||^2. The norm in the
+    definition of f gives more weight to directions in which the noise is small. The last line keeps
+    M(X) within distance b of g. Nearly always f itself is within distance b of g, and M(X) = f.
 
     ``ValueError`` if `inner` is not an additive mechanism.
 
@@ -44,10 +44,10 @@ class Fitted(PostProcessedNoise):
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
-    and it is never above the diameter of K. For tables, ranges, random signs and prefix sums,
-    measured errors are 0.5 to 0.97 times those of `Projected`, on data sets of copies of one
-    record, mixes of ten records, and uniform data (equal if noisy answers stay in K). The exception
-    is prefix sums of copies of the first or the last element: 1.1 to 1.2.
+    and this error is at most the diameter of K. The ratio of the error to the error of `Projected`
+    was measured for tables, ranges, random signs and prefix sums, on copies of one record, mixes of
+    ten records, and uniform data. It is 0.5 to 0.97, and 1 if noisy answers stay in K. The
+    exception is 1.1 to 1.2 for prefix sums of copies of the first or the last element.
 
     Cost: two projections per release. The second starts from the result of the first.
 
@@ -109,7 +109,7 @@ class Fitted(PostProcessedNoise):
 
 
 def moved_towards(start: FloatArray, end: FloatArray, reach: float) -> FloatArray:
-    """`end`, or the point at distance `reach` from `start` on the way to it, if that is nearer."""
+    """`end`, or the point at distance `reach` from `start` on the segment to `end`, if nearer."""
     distance = float(np.linalg.norm(end - start))
     share = 1.0 if distance <= reach else reach / distance
     return np.asarray(start + share * (end - start))

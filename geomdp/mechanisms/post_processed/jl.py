@@ -1,4 +1,4 @@
-"""The Johnson-Lindenstrauss mechanism: noise in few dimensions, then least squares over K_Q."""
+"""The Johnson-Lindenstrauss mechanism: noise in few dimensions, then constrained least squares."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AutoDimension:
         if effective < 2:
             raise ValueError(
                 f"dimension must be at least 1 and below the effective dimension {effective} of "
-                "the workload, so there is none; use Projected(inner), which is A = I"
+                "the workload, which is impossible; use Projected(inner), which is A = I"
             )
         powers = [1 << i for i in range((effective - 1).bit_length())]
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
@@ -62,18 +62,18 @@ class AutoDimension:
 class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
-    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, where A (k, m) has independent
-    N(0, 1/k) entries and Z is the noise of a mechanism of the same kind as `inner` for the workload
-    A Q.
+    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
+    and K_Q is the sensitivity polytope. A (k, m) has independent N(0, 1/k) entries. Z is the noise
+    of a mechanism of the same kind as `inner` for the workload A Q.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        A mechanism for Q. Its kind, workload, n, privacy and adjacency are taken.
+        A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     dimension : int or AutoDimension
-        Number k of rows of A, at least 1 and below the effective dimension of the workload. With
-        more rows A = I is better, which is `Projected(inner)`. `AutoDimension()` chooses the k with
-        the least predicted error.
+        Number k of rows of A, at least 1 and below the effective dimension of the workload. In
+        place of more rows, use A = I, which is `Projected(inner)` and has less error.
+        `AutoDimension()` chooses the k with the least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the
         privacy of releases. Never draw A again after looking at a release.
@@ -96,8 +96,8 @@ class JL(PostProcessedNoise):
     noise is calibrated to the actual A, so the distortion of A does not matter. The least-squares
     step reads the noisy answers and public objects only (post-processing).
 
-    Error: with delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||, for every A and all
-    data of n records, with E over Z,
+    Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. For every A and all
+    data of n records, where E is the expectation over Z,
 
         (E ||M(X) - Q(X)||^2)^(1/2)
             <= min{E ||Z||^2 / n^2, E h_{A K_Q}(Z) / n}^(1/2) + delta(A),
@@ -200,10 +200,10 @@ class JL(PostProcessedNoise):
         _ = self._projector, self._support, self.mean_distortion
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Noisy answers to A Q."""
+        """Draw the noise, and return the function from sums to noisy answers to A Q."""
         inner = self.inner.private(rng)
         if rng is None and self.grid is not None:
-            return inner  # `measured` has the sums of A Q
+            return inner  # its argument comes from `measured`, which returns the sums of A Q
         return lambda sums: inner(self.matrix @ sums)
 
     def process(self, noisy: FloatArray) -> FloatArray:

@@ -22,17 +22,17 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
-#: Variances below this share of the largest one are raised to it, because variances can be
-#: estimates. So the weights of two directions in the squared norm differ by a factor of at most
-#: 1e8.
+#: Variances below this share of the largest variance are raised to this share, because estimated
+#: variances can be too small. So the weights of two directions in the squared norm differ by a
+#: factor of at most 1e8.
 LEAST_SHARE = 1e-8
-#: If all variances agree to this relative difference, they count as equal, and the norm is the
-#: Euclidean one.
+#: If all variances agree up to this relative difference, they count as equal, and the norm is the
+#: Euclidean norm.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
-#: Number of public draws from which the variances of products of signs are estimated. The mean over
-#: 25 single signs is then known to 10%.
+#: Number of public draws from which the variances of products of signs are estimated. With 25
+#: columns there are 200 squares of single signs, whose mean has a relative error near 10%.
 DRAWS = 8
 
 
@@ -57,7 +57,8 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 class WhitenedNorm:
     """Least squares over K, in coordinates in which the noise is isotropic."""
 
-    #: A (r, m), for which A S A^T is a multiple of the identity. S has rank r.
+    #: A (r, m), for which A S A^T is a multiple of the identity. S is the covariance of the noise
+    #: and has rank r.
     whitening: FloatArray
     #: Least squares over K for observations of A y.
     projector: Projector
@@ -69,17 +70,17 @@ class WhitenedNorm:
 
 @dataclass(frozen=True, eq=False)
 class SignNorm:
-    """Least squares over the elliptope, where each product of signs is weighted by its precision.
+    """Least squares over the elliptope, with products of signs weighted by 1 / noise variance.
 
     All 2-way tables of d two-level columns are c + T r, where r holds the products of d + 1 signs,
     of which the first is 1. The method treats the noise on r as uncorrelated, with one variance for
-    single signs and one for products of two. With these weights the body is a `MappedElliptope`,
-    which has a projection of its own.
+    single signs and one for products of two signs. With these weights the body is a
+    `MappedElliptope`, which implements `project`.
     """
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r for r in the elliptope, where g^2 is proportional to the precisions.
+    #: All diag(g) r for r in the elliptope, where g^2 is proportional to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod

@@ -14,7 +14,7 @@ from geomdp.workloads import Records, Workload
 
 
 class FixedDataset:
-    """One public data set, the same in every trial. It must not be the data to be protected.
+    """One public data set, the same in every trial. Never use data that are to be protected.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def predict_on_prior(
 ) -> Prediction:
     """Root mean squared error per query of `mechanism` on a public data set.
 
-    It is (E ||M(X) - Q(X)||_2^2 / m)^(1/2) with the expectation over the noise of the mechanism,
-    where X is the data set of `prior`. The expectation is estimated by the mean over independent
-    releases. Records to be protected must not be the prior: the prediction would be a release
-    without privacy.
+    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), where X is the data set of `prior`, Q(X)
+    are its m true answers, M(X) are the answers of the mechanism, and E is the expectation over the
+    noise. The expectation is estimated by the mean over independent releases. Never use records
+    that are to be protected: the prediction would be a release without privacy.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def predict_on_prior(
     Examples
     --------
     The prediction of a projection is an upper bound for all data. The error on uniform data is
-    less:
+    smaller:
 
     >>> import numpy as np
     >>> import geomdp as gd

@@ -36,8 +36,8 @@ GAP_SHARE = 1e-6
 LEAST_TOLERANCE = 1e-14
 #: Largest number of columns of a relaxation. The error bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
-#: Standard errors added to an estimated mean squared noise before it enters an upper bound; a
-#: normal variable exceeds them with probability 1e-6.
+#: Number of standard errors that are added to an estimate of the mean squared noise before it
+#: enters an upper bound. A normal variable exceeds its mean by more with probability 1e-6.
 STANDARD_ERRORS = 4.76
 
 
@@ -46,8 +46,8 @@ class Projected(PostProcessedNoise):
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
     K = K_Q is the sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, no
-    oracle of the polytope is fast enough. There K is the `moment_relaxation`, an image of the
-    elliptope that contains the polytope.
+    oracle of the polytope is fast enough. For these workloads K is the `moment_relaxation`, an
+    image of the elliptope that contains the polytope.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Projected(PostProcessedNoise):
     draws : int
         Largest number of public draws from which the prediction estimates E h_K(Z), where h_K is
         the support function of K. Fewer draws take less time and give a looser bound. Releases do
-        not depend on it.
+        not depend on `draws`.
 
     Notes
     -----
@@ -69,7 +69,7 @@ class Projected(PostProcessedNoise):
 
     so it never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of the
     numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for data
-    sets of exactly n records; for others only the privacy statement holds.
+    sets of exactly n records; for other data sets only the privacy statement holds.
 
     References
     ----------
@@ -78,7 +78,7 @@ class Projected(PostProcessedNoise):
 
     Examples
     --------
-    Noisy prefix sums need not increase. The nearest attainable answers do:
+    Noisy prefix sums need not increase. The nearest attainable answers increase:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -100,12 +100,12 @@ class Projected(PostProcessedNoise):
         self._draws = whole(draws, "draws", minimum=2)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same post-processing of the same family of mechanism for another workload."""
+        """The same post-processing of a mechanism of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload), draws=self._draws)
 
     @cached_property
     def body(self) -> Body:
-        """K: the sensitivity polytope, or a relaxation if it has no fast enough oracle."""
+        """K: the sensitivity polytope, or a relaxation if the polytope has no fast oracle."""
         return reachable_body(self.workload)
 
     @cached_property
@@ -152,7 +152,7 @@ class Projected(PostProcessedNoise):
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
         """The point of K nearest to noisy means (m,), up to the gap that `predicted_rmse` counts.
 
-        `warm_start` is a point of K found before, as for `Projector.nearest`.
+        `warm_start` is an earlier projection on K, as for `Projector.nearest`.
         """
         tolerance = relative_tolerance(squared_noise_limit(self.inner), self.diameter)
         return self._projector.nearest(noisy, tol=tolerance, warm_start=warm_start)
@@ -179,8 +179,8 @@ def reachable_body(workload: Workload) -> Body:
 def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
     """`Projector` of a body through a matrix, after a check that the oracle of the body works.
 
-    The universe may be too large for the oracle, and this must be known before a ledger pays. The
-    oracle refuses by size before it searches, so a call with no directions is enough to find out.
+    The universe may be too large for the oracle. Then the error must be raised before a ledger
+    pays. The oracle checks the size before it searches, so a call with no directions is enough.
     """
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
@@ -189,23 +189,24 @@ def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:
-    """E ||Z||_2^2 / n^2 of an additive mechanism, or an upper limit of it if it is estimated."""
+    """E ||Z||_2^2 / n^2 of an additive mechanism, or an upper limit if E ||Z||^2 is estimated."""
     predicted = inner.predicted_rmse
     limit = predicted.value + STANDARD_ERRORS * predicted.stderr
     return limit**2 * inner.workload.n_queries
 
 
 def noise_limit_source(inner: AdditiveMechanism) -> str:
-    """Words about the estimate in `squared_noise_limit`, for a source; empty if it is exact."""
+    """Note for the source of a prediction if `squared_noise_limit` is an estimate, else empty."""
     estimated = inner.predicted_rmse.stderr > 0
     return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 
 
 def relative_tolerance(energy: float, scale: float) -> float:
-    """The duality gap `GAP_SHARE` times `energy`, the mean squared noise, relative to `scale`^2.
+    """Tolerance of a projection whose duality gap must be at most `GAP_SHARE` times `energy`.
 
-    It is kept between 1e-14 and 1e-8. Why a gap eta adds little to the error: let y = Q(X) + Z be
-    the noisy answers and p the point found. Then <y - p, x - p> <= eta for all x in K. For x = Q(X)
+    `energy` is the mean squared noise. The tolerance is relative to `scale`^2 and is kept between
+    1e-14 and 1e-8. A gap eta adds little to the error for this reason: let y = Q(X) + Z be the
+    noisy answers and p the point found. Then <y - p, x - p> <= eta for all x in K. For x = Q(X)
     this gives e^2 <= <Z, p - Q(X)> + eta for the error e = ||p - Q(X)||. Hence
     e^2 <= ||Z||^2 + 2 eta, and E e^2 <= E h_K(Z) + eta because E Z = 0.
     """

@@ -1,4 +1,7 @@
-"""Upper bounds on E h_K(Z), from which the error of every projection mechanism follows."""
+"""Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
+
+They bound the error of every mechanism that projects noisy answers on K.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import Noise
 
-#: Largest number of draws. In dimension 50 their mean of h_K has a relative error near 1%.
+#: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
+#: near 1%.
 MAX_DRAWS = 512
 #: Smallest number of draws, however large the dimension.
 MIN_DRAWS = 32
@@ -26,7 +30,7 @@ MIN_DRAWS = 32
 MAX_NUMBERS = 1 << 21
 #: Probability that a simulated upper confidence limit is below the mean.
 LEVEL = 1e-6
-#: `exceeds` compares a limit with the mean of this many draws, less this many standard errors.
+#: `exceeds` compares a limit with the mean over 8 draws minus 6 standard errors of this mean.
 PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
 
 
@@ -42,7 +46,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: a comparison by few draws, and a bound by many.
+    """E h_K(Z) of a noise and a body: a comparison from few draws, and a bound from many draws.
 
     Parameters
     ----------
@@ -73,8 +77,9 @@ class ExpectedSupport:
     def exceeds(self, limit: float) -> bool:
         """Whether 8 draws show that E h_K(Z) is above `limit`.
 
-        A caller that takes the least of several upper bounds leaves this one out if the answer is
-        True. If the answer is wrong, the least of the others is larger, but still an upper bound.
+        A caller that takes the least of several upper bounds need not compute `bound` if the answer
+        is True. If the answer is wrong, the least of the other bounds is larger, but still an upper
+        bound.
         """
         return self._pilot > limit
 
@@ -82,10 +87,11 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * For Gaussian noise sigma g in a space that contains the directions of K, it is sigma times the
-      upper end of the interval for the Gaussian width w(K).
-    * For K-norm noise Z = R U, it is E R = (r + 1) / epsilon times an upper limit of E h_K(U).
-    * For any other noise, it is an upper limit of E h_K(Z).
+    * For Gaussian noise sigma g in a space that contains the directions of K, the bound is sigma
+      times the upper end of the interval for the Gaussian width w(K).
+    * K-norm noise is Z = R U with U uniform on its body of dimension r and E R = (r + 1) / epsilon.
+      The bound is E R times an upper limit of E h_K(U).
+    * For any other noise, the bound is an upper limit of E h_K(Z).
 
     The limits are upper confidence limits for a mean over at most `most` draws with a fixed public
     seed: one-sided, by Student's t, at level 1e-6. They are asymptotic and not proved. Since Z and

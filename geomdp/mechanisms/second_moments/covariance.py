@@ -48,8 +48,9 @@ class Covariance:
     records.
 
     Parameters are those of `SecondMoment` except `shrink`. `mean_share` is the share of the budget
-    for the mean, above 0 and below 1; ``ValueError`` otherwise. The answers are svec(S(X)), (m,),
-    and the guarantee is that of the pair (M, mu).
+    for the mean, above 0 and below 1; ``ValueError`` otherwise. The answers are svec(S(X)), (m,)
+    with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal multiplied by sqrt(2).
+    The guarantee is that of the pair (M, mu).
 
     Notes
     -----
@@ -61,8 +62,9 @@ class Covariance:
     (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b, the root mean squared error
     of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm, because
     ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records are drawn from a
-    distribution, its covariance differs from that of the records, which adds 3 / sqrt(n)
-    (`population_bound`). Under add/remove the bounds hold for data sets of exactly n records.
+    distribution, the difference between its covariance and the covariance of the records adds
+    3 / sqrt(n) (`population_bound`). Under add/remove the bounds hold for data sets of exactly n
+    records.
 
     References
     ----------
@@ -80,7 +82,8 @@ class Covariance:
     >>> records = np.random.default_rng(0).uniform(-0.5, 0.5, (10_000, 2))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
 
-    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix, the second times sqrt(2):
+    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix. The second answer is the
+    entry times sqrt(2):
 
     >>> release.answers.round(3)
     array([ 0.083, -0.004,  0.083])
@@ -114,10 +117,10 @@ class Covariance:
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The bound a + 2 b of the class, or the diameter of the body if less, with its source."""
+        """The bound a + 2 b of the class or, if less, the diameter of the body; and its source."""
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
-        # Both means lie in the unit ball, so the error is at most its diameter.
+        # Both means lie in the unit ball, so the error of the private mean is at most 2.
         b = min(self.mean.predicted_rmse.value * math.sqrt(self.workload.d), 2.0)
         diameter = self.workload.l2_diameter()
         if a + 2 * b > diameter:
@@ -135,13 +138,13 @@ class Covariance:
     def population_bound(self) -> float:
         """Upper bound on E ||S(X) - Sigma||_F for n independent records with covariance Sigma.
 
-        It is the bound for the records plus 3 / sqrt(n) for sampling (JL-T3).
+        The bound is the sum of the bound for the records and 3 / sqrt(n) for sampling (JL-T3).
         """
         return 3 / math.sqrt(self.n) + self._bound[0]
 
     @property
     def grid(self) -> int | None:
-        """The k for which unseeded releases round their noise correctly to multiples of 2^-k."""
+        """Unseeded releases round their noise correctly to multiples of 2^-grid."""
         return self.second_moment.grid
 
     def __repr__(self) -> str:
@@ -264,7 +267,7 @@ def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
 
 
 def _rest(total: float, share: float) -> float:
-    """What is left of `total` without `share` of it; the two floats add up to at most `total`."""
+    """(1 - share) * total, rounded so that it and share * total add up to at most `total`."""
     spent, left = share * total, (1 - share) * total
     while Fraction(spent) + Fraction(left) > Fraction(total):
         left = math.nextafter(left, 0.0)

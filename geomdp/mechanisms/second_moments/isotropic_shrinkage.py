@@ -1,4 +1,4 @@
-"""Shrink noisy matrices towards multiples of the identity, if noise can explain the rest."""
+"""Shrink noisy matrices towards multiples of the identity, if noise can explain the difference."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
 #: Number of public draws, and rank of the draw whose largest eigenvalue is the limit. So noise on a
-#: multiple of the identity exceeds the limit with probability 5 / 1001. The matrix is then not
-#: shrunk, and its error is several times as large as that of the shrunk one (0.095 against 0.015 at
-#: d = 50, n = 5000). With twice that probability, isotropic data would lose much of their gain.
-#: With a fifth of it, single large eigenvalues are missed more often (errors up to 1.2 times those
-#: without shrinkage at d = 20, n = 100).
+#: multiple of the identity exceeds the limit with probability 5 / 1001. Such a matrix is not
+#: shrunk, and its error is several times as large as after shrinkage (0.095 instead of 0.015 at
+#: d = 50, n = 5000). If this probability were 10 / 1001, shrinkage would gain much less on
+#: isotropic data. If it were 1 / 1001, single large eigenvalues would be missed more often, and
+#: errors would be up to 1.2 times as large as without shrinkage (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Matrix entries held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -24,18 +24,19 @@ BLOCK_ENTRIES = 1 << 22
 
 @dataclass(frozen=True)
 class IsotropicShrinkage:
-    """Shrink Y = M + W to (t / d) I + s Y_0 unless an eigenvalue of Y_0 stands out of the noise.
+    """Shrink Y = M + W to (t / d) I + s Y_0, if noise explains the largest eigenvalue of Y_0.
 
-    M is the true matrix and W the noise. Y_0 = Y - (tr Y / d) I is the traceless part of Y, and M_0
-    and W_0 are those of M and W. t is tr Y clipped to [0, 1], and
+    M (d, d) is the true matrix, psd with trace at most 1, and W is the noise.
+    Y_0 = Y - (tr Y / d) I is the traceless part of Y, and M_0 and W_0 are the traceless parts of M
+    and W. t is tr Y clipped to [0, 1]. The factor of James and Stein's estimator is
 
-        s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2,
+        s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2.
 
-    is the factor of James and Stein's estimator. Y is returned unchanged if lambda_max(Y_0) exceeds
-    `limit`, a high quantile of lambda_max(W_0). This tests whether M is a multiple of the identity.
-    It detects a few large eigenvalues much earlier than a test of the norm of Y_0, to which all
-    directions of the noise contribute. No M_0 has an eigenvalue above 1 - 1/d, so if the limit is
-    at least that, Y is always shrunk.
+    Y is returned unchanged if lambda_max(Y_0) exceeds `limit`, a high quantile of lambda_max(W_0).
+    This comparison tests whether M is a multiple of the identity. It detects a few large
+    eigenvalues in much larger noise than a test of the norm of Y_0, to which all directions of the
+    noise contribute. No M_0 has an eigenvalue above 1 - 1/d, so Y is always shrunk if the limit is
+    at least 1 - 1/d.
 
     If M is a multiple of the identity, shrinkage removes most of the error. For any M,
     ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2). So for all M and `limit`
@@ -79,7 +80,8 @@ def top_eigenvalue_limit(noise: Noise, d: int) -> float:
     """Fifth largest lambda_max(W_0) of 1000 draws of noise on svec (m,).
 
     W_0 is the traceless part of the noise. One more draw exceeds the limit with probability
-    5 / 1001. The seed is fixed and public. O(d^3) per draw: 0.3 s in all at d = 50, 5 s at d = 200.
+    5 / 1001. The seed is fixed and public. Cost: O(d^3) per draw; all draws together take 0.3 s at
+    d = 50 and 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     tops: list[float] = []

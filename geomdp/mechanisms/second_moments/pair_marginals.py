@@ -47,13 +47,12 @@ class PairMarginals(PostProcessed):
     Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
     over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per
     query is at most d / sqrt(2 m) times the bound of `SecondMoment` on (E ||N - S||_F^2)^(1/2). For
-    pure privacy and replace-one that is at most
+    pure privacy and replace-one, this product is at most
     (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}. The
     error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant, because it makes use of the fact that all signs have
-    modulus 1.
+    has the same rate with a smaller constant, because its body uses that all signs have modulus 1.
 
     References
     ----------
@@ -109,10 +108,10 @@ class PairMarginals(PostProcessed):
 
     @property
     def grid(self) -> int | None:
-        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+        """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        The noise is added to the sum of x x^T, whose entries are whole numbers: how many records
-        have x_i = x_j = 1. None if these counts can exceed 2^53.
+        The noise is added to the sum of x x^T. Its entries are whole numbers: the numbers of
+        records with x_i = x_j = 1. None if n is 2^53 or more, so that counts might not be exact.
         """
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 
@@ -121,8 +120,8 @@ class PairMarginals(PostProcessed):
         """Noise on the upper triangle of the sum of x x^T: d times the noise of `inner`."""
         d, inner = self.workload.d, self.inner.inner
         assert isinstance(inner.measurement, RealRecords)
-        # svec multiplies entries off the diagonal by sqrt(2), so their variance is half of that of
-        # the coordinate.
+        # svec multiplies entries off the diagonal by sqrt(2), so the variance of such an entry is
+        # half the variance of its coordinate.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
         return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
 
@@ -172,7 +171,10 @@ class PairMarginals(PostProcessed):
         _ = self._on_counts
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Private second moments of x / sqrt(d), as svec."""
+        """Draw noise, and return the function from sums to private second moments of x / sqrt(d).
+
+        The second moments are given as svec.
+        """
         if rng is not None or self.grid is None:
             return super().draw(rng)
         multiples, unit, n = self._on_counts.draw(), 1 << self.grid, self.n
@@ -185,7 +187,7 @@ class PairMarginals(PostProcessed):
         return once(noisy)
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Private marginals (m,) from svec of the sum of x x^T / d."""
+        """Private marginals (m,) from the private second moments of x / sqrt(d), as svec."""
         matrix = unsvec(noisy)
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
         return np.asarray(np.clip(self.workload.d * pairs, 0.0, 1.0))

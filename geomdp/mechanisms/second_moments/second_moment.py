@@ -35,23 +35,23 @@ class SecondMoment(PostProcessed):
     privacy Z is cone noise over the body of these Y (JL-WIS): the difference of two Wishart
     matrices with d + 1 degrees of freedom. Their density at a is proportional to e^(-rate tr a) on
     the psd cone, where rate = epsilon / 2 under replace-one and epsilon under add/remove. Under
-    replace-one the number of records is public, and a measurement of it predicts a part of the
-    noise along the identity; this part is subtracted (X-CONE). For other definitions of privacy Z
-    is Gaussian.
+    replace-one the number of records is public. So a part of the noise along the identity can be
+    computed from the noisy number of records, and this part is subtracted (X-CONE). For other
+    definitions of privacy Z is Gaussian.
 
     Parameters
     ----------
     workload : geomdp.workloads.SecondMoment
         The workload of records of dimension d. The answers are svec(M(X)), (m,) with
-        m = d (d + 1) / 2.
+        m = d (d + 1) / 2: the upper triangle, with entries off the diagonal multiplied by sqrt(2).
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted; epsilon or rho is from 1e-12 to 1e12.
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
         Neighbour relation.
     clip : bool
-        Whether records of norm above 1 are scaled to norm 1. Otherwise they are an error.
+        Whether records of norm above 1 are scaled to norm 1. If not, they raise ``ValueError``.
     shrink : bool
         Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
         isotropic data and few records, when noise hides the differences of the eigenvalues. For
@@ -85,7 +85,7 @@ class SecondMoment(PostProcessed):
     records.
 
     Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
-    about a thousand times that.
+    about a thousand times as long.
 
     References
     ----------
@@ -102,7 +102,8 @@ class SecondMoment(PostProcessed):
     >>> records = np.tile([[0.6, 0.8]], (1000, 1))
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
 
-    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix, the second times sqrt(2):
+    The answers are the entries (1, 1), (1, 2) and (2, 2) of the matrix. The second answer is the
+    entry times sqrt(2):
 
     >>> workload.answers(records).round(3)
     array([0.36 , 0.679, 0.64 ])
@@ -167,10 +168,10 @@ class SecondMoment(PostProcessed):
     def _traceless_energy(self) -> float:
         """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d.
 
-        In cone noise both Wishart matrices A have tr A ~ Gamma(D, 1 / rate). If the noise is
-        centred, D t / (D + 1) is subtracted from tr A, where t is the lifted coordinate of A. With
-        e = t - tr A, which is exponential and independent of tr A, the difference is
-        (tr A - D e) / (D + 1). It has variance (D + D^2) / (D + 1)^2 / rate^2.
+        In cone noise both Wishart matrices A have tr A ~ Gamma(D, 1 / rate) with D = d (d + 1) / 2.
+        If the noise is centred, D t / (D + 1) is subtracted from tr A, where (A, t) is the vector
+        on the cone. Let e = t - tr A, which is exponential and independent of tr A. Then the
+        difference is (tr A - D e) / (D + 1). It has variance (D + D^2) / (D + 1)^2 / rate^2.
         """
         m, d = self.workload.n_queries, self.body.d
         if not isinstance(self.inner, Cone):
@@ -229,22 +230,22 @@ class SecondMoment(PostProcessed):
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
     """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate.
 
-    For the difference of two Wishart matrices it is d (d + 1)^2 / (2 rate^2) (JL-WIS). If the noise
-    is centred at the centroid c of the body, where ||c||^2 = (D / (D + 1))^2 / d, it is less by
-    2 (D + 1) ||c||^2 / rate^2 (X-CONE).
+    For the difference of two Wishart matrices, E ||Z||_F^2 is d (d + 1)^2 / (2 rate^2) (JL-WIS).
+    If the noise is centred at the centroid c of the body, subtract 2 (D + 1) ||c||^2 / rate^2
+    (X-CONE), where D = d (d + 1) / 2 and ||c||^2 = (D / (D + 1))^2 / d.
 
     The bound E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), where A is one of
-    the Wishart matrices, holds for centred noise, too. Proof of the first inequality: let t be the
-    lifted coordinate of A, e = t - tr A, which is exponential and independent of A, and
-    k = D / ((D + 1) d). Then the left side is at most
+    the Wishart matrices, holds for centred noise, too. Proof of the first inequality: let (A, t) be
+    the vector on the cone over the body. Let e = t - tr A, which is exponential and independent of
+    A, and k = D / ((D + 1) d). Then the left side is at most
 
         E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
           = E lambda_max(A) - E lambda_min(A) + E (k t - lambda_max)_+ + E (lambda_min - k t)_+.
 
     lambda_min(A) is exponential with mean 1 / (d rate), because the cone lambda_min >= x is the psd
-    cone shifted by x I. So it is enough to bound the last two terms by 1 / (d rate). Together they
-    are at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which is
-    Gamma(D, 1 / rate), have the mean D / rate. So this is at most
+    cone shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate).
+    This sum is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which
+    is Gamma(D, 1 / rate), have the mean D / rate. So the sum is at most
     sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
     """
     D = d * (d + 1) // 2

@@ -23,11 +23,11 @@ from geomdp.workloads import Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.universe.universes import Records
 
-#: Largest number of queries: their ranges are found from the workload's extreme answers in 2m
-#: directions.
+#: Largest number m of queries. The ranges of the queries are found from the workload's extreme
+#: answers in 2m directions, each of which has m answers.
 MAX_QUERIES = 1 << 13
-#: Spread and scale are computed in float64 with fewer than 8 roundings. Rounded up by this share,
-#: the scale is at least the exact one.
+#: Spread and scale are computed in float64 with fewer than 8 roundings. Multiplied by this factor,
+#: the scale is at least the exact scale.
 ROUNDED_UP = 1 + 2.0**-49
 #: Whole numbers below this are exact in float64.
 EXACT_BELOW = 2**53
@@ -42,7 +42,7 @@ class Choice:
     index : int
         Number of the query in the workload.
     label : str
-        Its label.
+        Label of the query.
     guarantee : Guarantee
         The privacy record of this release.
 
@@ -66,11 +66,11 @@ class Selection(abc.ABC):
     """Choose the query whose noisy sum over the records is largest.
 
     The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
-    by d_j. The choice does not change if all scores change by the same amount, so what counts is
-    the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours. Noise
-    of scale R / eps on each score is then eps-DP for the three kinds of noise used here. In the
-    worst case R is twice the sensitivity of a score. For counting queries under add/remove R is 1,
-    because no score moves against another one by more.
+    by d_j. The choice does not change if all scores change by the same amount. So the noise depends
+    on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
+    Noise of scale R / eps on each score is eps-DP for the three kinds of noise used here (Gumbel,
+    Laplace and exponential). In the worst case R is twice the sensitivity of a score. For counting
+    queries under add/remove R is 1, because the difference of two scores changes by at most 1.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Selection(abc.ABC):
 
     Examples
     --------
-    Under add/remove no counting query moves against another one by more than 1:
+    Under add/remove the difference of two counting queries changes by at most 1:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Marginals(4, 1)
@@ -148,9 +148,10 @@ class Selection(abc.ABC):
 
     @abc.abstractmethod
     def loss(self, gamma: float) -> float:
-        """Bound on the largest answer minus the chosen one, with probability at least 1 - `gamma`.
+        """Bound on the largest answer minus the chosen answer, in the units of the answers.
 
-        It holds for all data, in the units of the answers. ``ValueError`` unless 0 < gamma < 1.
+        For all data, the bound holds with probability at least 1 - `gamma`. ``ValueError`` unless
+        0 < gamma < 1.
         """
 
     @abc.abstractmethod
@@ -160,7 +161,7 @@ class Selection(abc.ABC):
     def probabilities(self, answers: FloatArray) -> FloatArray:
         """Probability that each query is chosen (m,), for true mean answers (m,).
 
-        It depends on the true answers, so it is for public or made-up data only.
+        The result depends on the true answers, so use this method for public data only.
         """
         means = vector(answers, self.workload.n_queries, "answers")
         return self._law(means * (self.n / self.scale))
@@ -183,14 +184,14 @@ class Selection(abc.ABC):
             None draws from the entropy of the operating system. A seed or generator makes the
             choice reproducible; its record then says ``seeded: no privacy claim``.
         ledger : Ledger, optional
-            The privacy budget. It is asked before the records are read, and pays after they are
-            found valid and before the choice.
+            The privacy budget. The ledger is asked whether it can pay before the records are read.
+            It pays after the records are found valid and before the choice.
 
         Raises
         ------
         ValueError
-            For records outside the universe, another number of them than n under replace-one, or
-            too many for exact sums. Nothing is paid.
+            For records outside the universe, a number of records other than n under replace-one, or
+            too many records for exact sums. Nothing is paid.
         BudgetExhausted
             If the ledger cannot pay. The records are not read.
         """
@@ -225,13 +226,14 @@ class Selection(abc.ABC):
 
 
 def spread(workload: Workload, adjacency: Adjacency) -> float:
-    """A bound on how far the sums of two queries move against each other between neighbours.
+    """A bound on the change of the difference of two queries' sums between neighbours.
 
-    With l_j and u_j the least and the largest value of query j: replacing a record moves sum i by
-    at most u_i - l_i up and sum j by at most u_j - l_j down. A record that is added moves sum i
-    against sum j by at most u_i - l_j.
+    Let l_j and u_j be the least and the largest value of query j. Replacing a record raises sum i
+    by at most u_i - l_i and lowers sum j by at most u_j - l_j. Adding a record raises the
+    difference of sum i and sum j by at most u_i - l_j.
 
-    ``ValueError`` if it is 0. Cost: `extreme_answers` in 2m directions.
+    ``ValueError`` if the bound is 0 or not finite. Cost: `extreme_answers` in 2m directions for m
+    queries.
     """
     lowest, highest = _ranges(workload)
     if adjacency is Adjacency.ADD_REMOVE:

@@ -13,15 +13,16 @@ from geomdp.noise.exact.argmax import GUMBEL
 
 
 class ExponentialMechanism(Selection):
-    """Choose query j with probability proportional to exp(eps s_j / R), s_j its sum (GEN-3).
+    """Choose query j with probability proportional to exp(eps s_j / R) (GEN-3).
 
-    R is the spread of the scores (see `Selection`). It is twice the sensitivity of a score in the
-    worst case, which gives the textbook's exp(eps s_j / (2 Delta)).
+    The score s_j is the sum of query j over the records, and R is the spread of the scores (see
+    `Selection`). In the worst case R is twice the sensitivity Delta of a score, which gives the
+    textbook's exp(eps s_j / (2 Delta)).
 
     Privacy: eps-DP. Between neighbours, exp(eps s_j / R) and the sum of these over all queries
-    change by factors whose ratio is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a
-    seed and with whole answers this holds as computed: sums are exact and the choice is decided
-    exactly.
+    change by factors whose ratio is at most exp(eps max (d_i - d_j) / R) <= exp(eps), where d_j is
+    the change of s_j. Without a seed and with whole answers this also holds on the computer: sums
+    are exact and the choice is decided exactly.
 
     Parameters are those of `Selection`.
 
@@ -45,11 +46,11 @@ class ExponentialMechanism(Selection):
     perturbation = GUMBEL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma), or 0 if that is negative.
+        """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
-        The loss exceeds it with probability at most `gamma`, for all data. No smaller bound holds:
-        if one query is ahead of all others by just this amount, another one is chosen with
-        probability `gamma`.
+        The loss exceeds this bound with probability at most `gamma`, for all data. No smaller bound
+        holds: if the answer to one query exceeds all others by just this amount, another query is
+        chosen with probability `gamma`.
         """
         share = probability(gamma, "gamma")
         ratio = (self.workload.n_queries - 1) * (1 - share) / share

@@ -21,14 +21,14 @@ LONGEST, NODES = 2.0, 24
 
 
 class ReportNoisyMax(Selection):
-    """Add Laplace noise of scale R / eps to each sum and name the largest (Dwork-Roth, Claim 3.9).
+    """Choose the query whose sum plus Laplace noise of scale R / eps is largest.
 
-    R is the spread of the scores (see `Selection`). `PermuteAndFlip` uses exponential noise
-    instead; its expected loss is smaller.
+    R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
+    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
-    this holds as computed: sums are exact and the choice is decided exactly.
+    this also holds on the computer: sums are exact and the choice is decided exactly.
 
     Parameters are those of `Selection`.
 
@@ -47,9 +47,11 @@ class ReportNoisyMax(Selection):
     perturbation = LAPLACE
 
     def loss(self, gamma: float) -> float:
-        """A bound that the loss exceeds with probability at most `gamma`, by a union bound.
+        """(R / (n eps)) t with (m - 1) (1 + t / 2) e^-t / 2 = gamma for m queries, or 0.
 
-        For the difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2.
+        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
+        difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2. The
+        bound is 0 if (m - 1) / 2 <= gamma.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -66,15 +68,15 @@ class ReportNoisyMax(Selection):
 
 
 class PermuteAndFlip(Selection):
-    """Add exponential noise of scale R / eps to each sum and name the largest.
+    """Choose the query whose sum plus exponential noise of scale R / eps is largest.
 
-    R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise,
-    which has the law of permute-and-flip (McKenna and Sheldon 2020): its expected loss is at most
-    that of the exponential mechanism for all data.
+    R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise.
+    Its choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
+    its expected loss is at most that of the exponential mechanism.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
-    this holds as computed: sums are exact and the choice is decided exactly.
+    this also holds on the computer: sums are exact and the choice is decided exactly.
 
     Parameters are those of `Selection`.
 
@@ -93,9 +95,10 @@ class PermuteAndFlip(Selection):
     perturbation = EXPONENTIAL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1) / (2 gamma)), by a union bound.
+        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if that is negative.
 
-        For the difference D of two exponential variables of scale 1, Pr[D > t] = e^-t / 2.
+        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
+        difference D of two exponential variables of scale 1, Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
@@ -110,10 +113,11 @@ def _law_of_largest(
     distribution: Callable[[FloatArray], FloatArray],
     least: float,
 ) -> FloatArray:
-    """Probability that score j plus its noise is the largest, for each j; cost O(m^2).
+    """Probability that score s_j plus its noise is the largest, for each of m scores.
 
-    It is the integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two
-    scores the integrand is smooth, so a Gauss rule on short pieces is exact to rounding.
+    With the density f and the distribution function F of the noise, it is the integral over v of
+    f(v - s_j) times the product over i != j of F(v - s_i). Between two scores the integrand is
+    smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR
