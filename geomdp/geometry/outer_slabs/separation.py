@@ -18,7 +18,7 @@ from geomdp.bodies import Body
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.projection import Projector
 
-#: Maps points (b, m) to directions (k, m), none of them 0, for the points outside of a body.
+#: Maps points (b, m) to nonzero directions (k, m) for those of the points that are outside a body.
 DirectionSource = Callable[[FloatArray], FloatArray]
 
 

@@ -20,8 +20,8 @@ from geomdp.geometry.results import Projection
 if TYPE_CHECKING:
     from geomdp.bodies.polytopes.nearest.column_generation import Found
 
-#: A body counts as a single point if its scale is at most this share of the largest coordinate of
-#: its centre, because the mean of its points has a rounding error of this size.
+#: A body counts as a single point if its scale (see `project`) is at most this share of the largest
+#: coordinate of its centre, because the mean of its points has a rounding error of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
 #: Number of bodies whose vertices, prepared for projection, are kept for later projectors.
 KEPT_BODIES = 2
@@ -65,7 +65,8 @@ def project(
     -----
     In an exchange, one point enters the active set and others may leave it. At the end k <= m + 1
     points have positive weight. Cost with N listed vertices: 5 to 15 products of the (N, m)
-    vertices with a vector, and 2 k to 4 k exchanges of O(m k). Otherwise: one extreme point each.
+    vertices with a vector, and about 2 k to 4 k exchanges of O(m k) each. Without listed vertices,
+    an exchange costs about one extreme point.
 
     References
     ----------
@@ -172,9 +173,8 @@ class Projector:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
         With listed vertices, all searches advance together and share one matrix product per round,
-        which is faster than separate projections. Otherwise the targets are projected one after the
-        other. With extreme points found on demand, each search starts from the points that the
-        previous search used.
+        which is faster than separate projections. Otherwise targets are projected one by one, and
+        with extreme points, each search starts from the points that the previous search used.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")

@@ -70,7 +70,7 @@ class Mixing:
     Parameters
     ----------
     correlation_time : float
-        Integrated autocorrelation time in kernel steps: the largest one of all coordinates, their
+        Integrated autocorrelation time in kernel steps: the maximum over all coordinates, their
         squares and the squared norm.
     agreed : bool
         Whether the pilot run passed the diagnostics before it reached the limit on steps.

@@ -37,7 +37,8 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    In rounded coordinates, with balls B_i of radii r 2^(i/m) about the centre for i = 0, 1, ...,
+    In rounded coordinates, let r be the root mean square of a coordinate of a uniform point of K,
+    and let B_i be balls of radii r 2^(i/m) about the centre for i = 0, 1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
@@ -50,7 +51,7 @@ def annealed_volume(
     Parameters
     ----------
     body : Body
-        K, with a `chord` of its own or one found by bisection.
+        K, with `chord`, or with a membership test, from which chords are found by bisection.
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
@@ -77,8 +78,8 @@ def annealed_volume(
 
     Notes
     -----
-    There are about (m / 2) log2(m) ratios. Each costs 128 chains of 5 + draws / 4 autocorrelation
-    times.
+    There are about (m / 2) log2(m) ratios. Each ratio takes 128 chains of 5 + draws / 4
+    autocorrelation times.
 
     References
     ----------

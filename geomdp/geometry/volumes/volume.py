@@ -19,8 +19,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: The estimate by rejection is used if at least this many points hit the body. Its relative
-#: standard error is then at most 10%.
+#: The estimate by rejection is used if at least this many points hit the body. The relative
+#: standard error of the estimate is then at most 10%.
 ENOUGH_HITS = 100
 
 

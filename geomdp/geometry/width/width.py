@@ -54,11 +54,12 @@ def gaussian_width(
         The value, its standard error and an interval. X_i is a Lipschitz function of g_i with
         constant D/2, D the diameter of K. By Gaussian concentration, the mean of the X_i satisfies
         Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
-        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. It is valid without
-        assumptions and is centred at the mean of the X_i, because no such bound is proved for the
-        value, although the value is more accurate. In place of D, an upper bound is used. This
-        bound is D itself for few listed vertices and for symmetric bodies with an exact radius.
-        Otherwise it is twice a radius, or the diagonal of the bounding box (2 m support values).
+        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. The interval is valid
+        without assumptions. Its centre is the mean of the X_i. The value is more accurate than this
+        mean, but no such interval is proved for the value. In place of D, an upper bound is used.
+        This bound is D itself for few listed vertices and for symmetric bodies with an exact
+        radius. Otherwise it is twice a radius, or the diagonal of the bounding box (2 m support
+        values).
 
     Raises
     ------

@@ -36,7 +36,7 @@ class CertifiedRows:
     Parameters
     ----------
     places : (r,) array
-        Places of the r answers among all m.
+        Indices of the r answers among all m answers.
     noise : Noise
         Noise on the sums of these answers. Its privacy is proved for its parameters in float64.
     lift : (m, r) array

@@ -46,7 +46,7 @@ class RealRecords(Measurement):
         Share by which the noise was made larger.
     entries : callable, optional
         The same noise on the upper triangle of matrices, for second moments whose noise is known in
-        this form. By default it is computed from `noise`.
+        this form. By default these entries are computed from `noise`.
     """
 
     grid = 2 * REAL_BITS

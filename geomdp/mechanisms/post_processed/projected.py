@@ -37,7 +37,7 @@ LEAST_TOLERANCE = 1e-14
 #: Largest number of columns of a relaxation. The error bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
 #: Number of standard errors that are added to an estimate of the mean squared noise before it
-#: enters an upper bound. A normal variable exceeds its mean by more with probability 1e-6.
+#: enters an upper bound. A normal variable is this far above its mean with probability 1e-6.
 STANDARD_ERRORS = 4.76
 
 
@@ -67,9 +67,9 @@ class Projected(PostProcessedNoise):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
-    so it never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of the
-    numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for data
-    sets of exactly n records; for other data sets only the privacy statement holds.
+    so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
+    the numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for
+    data sets of exactly n records; for other data sets only the privacy statement holds.
 
     References
     ----------

@@ -31,7 +31,7 @@ from geomdp.workloads.universe.universes import Records
 
 #: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
 Sums = tuple[FloatArray, FloatArray]
-#: Functions from exact sums to the private mean and to private second moments. They hold the noise.
+#: Functions from exact sums to the private mean and to private second moments, with their noise.
 Noisy = tuple[Privatiser, Privatiser]
 
 

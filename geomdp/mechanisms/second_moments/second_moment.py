@@ -32,7 +32,7 @@ class SecondMoment(PostProcessed):
     """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, then projected.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
-    privacy Z is cone noise over the body of these Y (JL-WIS): the difference of two Wishart
+    privacy Z is cone noise over the body of all such Y (JL-WIS): the difference of two Wishart
     matrices with d + 1 degrees of freedom. Their density at a is proportional to e^(-rate tr a) on
     the psd cone, where rate = epsilon / 2 under replace-one and epsilon under add/remove. Under
     replace-one the number of records is public. So a part of the noise along the identity can be

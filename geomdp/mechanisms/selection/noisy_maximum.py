@@ -115,9 +115,9 @@ def _law_of_largest(
 ) -> FloatArray:
     """Probability that score s_j plus its noise is the largest, for each of m scores.
 
-    With the density f and the distribution function F of the noise, it is the integral over v of
-    f(v - s_j) times the product over i != j of F(v - s_i). Between two scores the integrand is
-    smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
+    With the density f and the distribution function F of the noise, this probability is the
+    integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two scores
+    the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR
