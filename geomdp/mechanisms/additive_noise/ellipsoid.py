@@ -30,7 +30,7 @@ MAX_PAIR_ELEMENTS = 1 << 12
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated at a time.
 CHUNK_ELEMENTS = 8192
-#: Largest number of columns of a table workload whose 2^c patterns of agreement are listed.
+#: Largest number c of columns of a table workload whose 2^c patterns of agreement are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.

@@ -108,13 +108,13 @@ class IterativeConstruction(Generic[AnyQuery]):
     updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound
     of the update rule.
 
-    alpha is the smallest that satisfies ln(2 B / beta) / (eps0 n) <= alpha / 8 and
+    alpha is the smallest number that satisfies ln(2 B / beta) / (eps0 n) <= alpha / 8 and
     2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with |C| queries and eps0 as in `step_epsilon`
     (Theorem 5 with corrected constants; DISC-13).
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
-    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this holds for the
-    computed numbers, too, because noise is compared and rounded exactly (X-GRID).
+    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this also holds on the computer,
+    because noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
