@@ -1,4 +1,4 @@
-"""Draw a body: itself in two or three dimensions, or a shadow or slice of it."""
+"""Draw a body of two or three dimensions, or a linear image or a slice of any body."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-#: Opacity of the inside of a body.
+#: Default opacity of the inside of a body in a picture of the plane, and of space.
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
-#: Where light comes from, and the share of it that reaches faces turned away.
+#: Direction from which light comes, and the brightness of faces turned away from it. `_shaded`
+#: raises any brightness below 0.6 to 0.6.
 LIGHT, AMBIENT = np.array([-0.35, -0.6, 0.72]), 0.45
 
 
@@ -35,15 +36,16 @@ def draw(
     """Draw a body of two or three dimensions.
 
     A body in R^2 or R^3 is drawn in its own coordinates. A body in R^m whose affine hull has two or
-    three dimensions is drawn in orthonormal coordinates of that hull. Of any other body, draw a
-    shadow (`draw_shadow`) or a slice (`draw_slice`).
+    three dimensions is drawn in orthonormal coordinates of its affine hull. For any other body,
+    draw a linear image (`draw_shadow`) or a slice (`draw_slice`).
 
     Parameters
     ----------
     body : Body
         K, with a support function or listed vertices.
     ax : Axes, optional
-        Where to draw, made with ``projection="3d"`` for three dimensions; by default a new figure.
+        Axes to draw in, made with ``projection="3d"`` for three dimensions. By default, the axes of
+        a new figure.
     colour : str
         Any colour of matplotlib.
     alpha : float, optional
@@ -54,13 +56,14 @@ def draw(
     Returns
     -------
     list of Artist
-        A polygon, or the surface of a solid and its edges, if it has any. For a point, and for a
-        segment in space, a line with markers. All have ``axes``.
+        In the plane, a polygon; for a single point, a marker. In space, the surface and, if the
+        body has edges, the edges; for a point or a segment, a line with markers. The attribute
+        ``axes`` of every artist is set.
 
     Raises
     ------
     ValueError
-        For a body of another dimension, or axes that do not fit.
+        For a body of another dimension, or axes of another dimension than the picture.
     MissingOracle
         If the body has no support function and lists no vertices.
 
@@ -98,28 +101,28 @@ def draw_shadow(
     alpha: float | None = None,
     label: str = "",
 ) -> list[Artist]:
-    """Draw the linear image {rows @ x : x in K} of a body of any dimension.
+    """Draw the linear image {rows @ x : x in K} of a body K of any dimension.
 
     Parameters
     ----------
     body : Body
         K in R^m, with a support function or listed vertices.
     rows : (2, m) or (3, m) array_like
-        The map to the picture. Orthonormal rows give an orthogonal projection.
+        Matrix of the map to the picture. Orthonormal rows give an orthogonal projection.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw in; by default those of a new figure.
     colour, alpha, label : str, float, str
-        As for `draw`.
+        The same as in `draw`.
 
     Returns
     -------
     list of Artist
-        As from `draw`.
+        The same artists as from `draw`.
 
     Raises
     ------
     ValueError
-        For rows of another shape, or axes that do not fit.
+        For rows of another shape, or axes of another dimension than the picture.
     MissingOracle
         If the body has no support function and lists no vertices.
 
@@ -150,30 +153,31 @@ def draw_slice(
     alpha: float | None = None,
     label: str = "",
 ) -> list[Artist]:
-    """Draw the slice {t : centre + t @ rows in K} of a body of any dimension.
+    """Draw the slice {t : centre + t @ rows in K} of a body K of any dimension.
 
     Parameters
     ----------
     body : Body
         K in R^m, with membership and chords.
     centre : (m,) array_like
-        A point of K, drawn at 0.
+        A point of K, drawn at the origin of the picture.
     rows : (2, m) or (3, m) array_like
-        Directions of the slice, one for each axis of the picture; orthonormal for true lengths.
+        Directions of the slice, one for each axis of the picture. Orthonormal rows keep lengths.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw in; by default those of a new figure.
     colour, alpha, label : str, float, str
-        As for `draw`.
+        The same as in `draw`.
 
     Returns
     -------
     list of Artist
-        As from `draw`.
+        The same artists as from `draw`.
 
     Raises
     ------
     ValueError
-        For rows of another shape, a `centre` outside of K, or axes that do not fit.
+        For rows of another shape, a `centre` outside of K, or axes of another dimension than the
+        picture.
     MissingOracle
         If the body has no membership or no chords.
 
@@ -242,8 +246,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         return [ring]
     faces = outline.points[outline.triangles]
     shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
-    # Rendering leaves hairlines between faces. Edges in the colour of their face close them, but on
-    # transparent faces they would show as a net.
+    # Rendering leaves thin gaps between faces. Drawing the edges of a face in its colour closes the
+    # gaps. On transparent faces, such edges would be visible.
     surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
     if alpha == 1:
         surface.set_edgecolor([*shades])
@@ -253,8 +257,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # Collections do not move the limits of axes in space by themselves. With `had_data`, the new
-    # limits also include what was drawn before.
+    # Adding a collection to axes in space does not change their limits. With `had_data`, the new
+    # limits also include everything drawn before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 
@@ -266,7 +270,7 @@ def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
     normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
     light = LIGHT / np.linalg.norm(LIGHT)
     strength = AMBIENT + (1 - AMBIENT) * np.clip(normals @ light, 0.0, 1.0)
-    # Towards white in the light, towards black in the shade.
+    # Faces in the light are mixed with white, faces in the shade with black.
     rgb = colour[:3] + (1 - colour[:3]) * 0.55 * np.clip(normals @ light, 0.0, 1.0)[:, None] ** 2
     shades = np.column_stack([rgb * np.maximum(strength, 0.6)[:, None], np.full(len(faces), 1.0)])
     shades[:, 3] = colour[3]

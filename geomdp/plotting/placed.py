@@ -1,4 +1,4 @@
-"""Points and lines beside a body: projections with their normals, hyperplanes, packings, walks."""
+"""Draw points and lines beside a body: projections, hyperplanes, random walks and packings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-#: Length of a supporting line beside a projected point, as a share of the body's diameter.
+#: Length of the supporting line drawn through a projected point, divided by the body's diameter.
 TANGENT = 0.3
-#: Points closer to the body than this share of its radius count as points of the body.
+#: A point counts as a point of the body if its distance to the body is at most this multiple of the
+#: body's radius.
 MOVED = 1e-7
 
 
@@ -42,9 +43,9 @@ def draw_projection(
     body : Body
         K in R^2 or R^3.
     answers : (b, m) array_like
-        Noisy answers.
+        b noisy answers; m is the dimension of K.
     ax : Axes, optional
-        Where to draw; by default a new figure. The body itself is drawn by `draw`.
+        Axes to draw in; by default those of a new figure. To draw the body itself, call `draw`.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -53,12 +54,13 @@ def draw_projection(
     Returns
     -------
     list of Artist
-        Answers as rings, nearest points as dots, then the segments and supporting lines.
+        The answers as rings, the nearest points as dots, then the segments and supporting lines.
 
     Raises
     ------
     ValueError
-        For answers of another shape, a body of another dimension, or axes that do not fit.
+        For answers of another shape, a body of another dimension, or axes of another dimension than
+        the body.
 
     Examples
     --------
@@ -97,14 +99,16 @@ def draw_projection(
 def draw_hyperplane(
     halfspace: Halfspace, ax: Axes, *, colour: str = COLOURS[6], label: str = ""
 ) -> list[Artist]:
-    """Draw the line {x : <normal, x> = offset} of a halfspace of the plane, across the picture.
+    """Draw the boundary line {x : <normal, x> = offset} of a halfspace of the plane.
+
+    The line crosses the whole picture.
 
     Parameters
     ----------
     halfspace : Halfspace
-        As from `Body.separate`, in R^2.
+        A halfspace of R^2, for instance from `Body.separate`.
     ax : Axes
-        Axes that hold a picture already.
+        Axes that already contain a picture.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -153,14 +157,14 @@ def draw_hyperplane(
 def draw_path(
     points: npt.ArrayLike, ax: Axes | None = None, *, colour: str = COLOURS[2], label: str = ""
 ) -> list[Artist]:
-    """Draw the positions of a walk, joined in their order, with a ring at the first.
+    """Draw the positions of a random walk, joined in their order, with a ring at the first one.
 
     Parameters
     ----------
     points : (T, 2) or (T, 3) array_like
-        Positions, as from one chain of `geomdp.geometry.sampling.run_chains`.
+        T positions, for instance those of one chain of `geomdp.geometry.sampling.run_chains`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw in; by default those of a new figure.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -169,12 +173,12 @@ def draw_path(
     Returns
     -------
     list of Artist
-        The path and its start.
+        The path, then the ring at its start.
 
     Raises
     ------
     ValueError
-        For points of another shape.
+        For points of another shape, or axes of another dimension than the points.
 
     Examples
     --------
@@ -208,19 +212,19 @@ def draw_packing(
     colour: str = COLOURS[4],
     label: str = "",
 ) -> list[Artist]:
-    """Draw a packing: points of the plane with the discs of one radius around them.
+    """Draw a packing: points of the plane, each with a disc of the same radius around it.
 
-    Discs of a packing do not overlap, so an answer within `radius` of a centre tells which centre
-    it came from. Discs that do overlap are drawn all the same.
+    Discs of a packing do not overlap, so an answer within `radius` of a centre tells from which
+    centre the answer came. The function also draws discs that overlap.
 
     Parameters
     ----------
     centres : (N, 2) array_like
-        Centres of the discs.
+        Centres of the N discs.
     radius : float
-        Above 0.
+        Radius of every disc, above 0.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw in; by default those of a new figure.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -234,7 +238,7 @@ def draw_packing(
     Raises
     ------
     ValueError
-        For centres of another shape, a radius that is not above 0, or axes that do not fit.
+        For centres of another shape, a radius that is not above 0, or axes in space.
 
     Examples
     --------

@@ -18,9 +18,9 @@ DPI = 150
 class SteadyPictures:
     """PNG images of figures that keep the layout of the first drawing.
 
-    A constrained layout takes a pass over the whole figure, and moves the axes when a tick label
-    gets longer. So the layout is found once for each picture, and later figures of the same name
-    get it.
+    To compute a constrained layout, Matplotlib goes through the whole figure, which takes time. The
+    axes then move whenever a tick label gets longer. So this class computes the layout only for the
+    first figure of each name, and places the axes of later figures of that name in the same way.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class SteadyPictures:
         self._layouts: dict[str, list[tuple[float, float, float, float]]] = {}
 
     def png(self, figure: Figure, name: str) -> bytes:
-        """The figure as an image.
+        """Return the figure as a PNG image.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class SteadyPictures:
         known = self._layouts.get(name)
         if known is not None and len(known) != len(figure.axes):
             raise ValueError(
-                f"figure must have {len(known)} axes, as the first one of {name!r}, got "
+                f"figure must have {len(known)} axes like the first figure {name!r}, got "
                 f"{len(figure.axes)}"
             )
         if known is not None:
@@ -87,15 +87,15 @@ class SteadyPictures:
 def power_of_ten(value: float, position: int | None = None) -> str:
     """A tick label such as 10⁻² for a power of ten, for `axis.set_major_formatter`.
 
-    It is plain text. Matplotlib's own label is mathematical text, which it parses anew in each
-    figure.
+    The label is plain text. Matplotlib's own label is mathematical text, which Matplotlib parses
+    anew in each figure.
 
     Parameters
     ----------
     value : float
         A power of ten.
     position : int, optional
-        Number of the tick, which Matplotlib gives to formatters. It is not used.
+        Number of the tick. Matplotlib passes this number to formatters; the label ignores it.
 
     Examples
     --------

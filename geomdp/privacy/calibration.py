@@ -1,8 +1,9 @@
 """Scales of Laplace and Gaussian noise for a sensitivity and a guarantee.
 
 Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
-neighbours X, X'. Scales are in the units of f, per coordinate. All functions raise ``ValueError``
-for a sensitivity that is not finite and above 0, and for a guarantee of another kind.
+neighbours X, X'. A scale describes the noise of one coordinate, in the units of f. Phi and phi are
+the distribution function and the density of N(0, 1). All functions raise ``ValueError`` for a
+sensitivity that is not finite and above 0, and for a guarantee of a type they do not take.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
 
-    `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. The quotient is
-    rounded up, so that epsilon b >= Delta_1 holds for the float64 values in exact arithmetic.
-    Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
+    `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), and the variance is 2 b^2. The
+    quotient is rounded up, so that epsilon b >= Delta_1 holds for the float64 values in exact
+    arithmetic. Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
 
     Examples
     --------
@@ -47,8 +48,8 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 
     The function calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for
     `ApproxDP`. Noise N(0, sigma^2 I) with a smaller sigma does not give the guarantee.
-    `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is never purely
-    private. Formula sheet JL-GAUSS.
+    `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is not epsilon-DP
+    for any epsilon. Formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -71,8 +72,8 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
     `sensitivity` is Delta_2. The quotient is rounded up, so that 2 rho sigma^2 >= Delta_2^2 holds
-    for the float64 values in exact arithmetic; it is above the exact value by a few units in the
-    last place at most. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+    for the float64 values in exact arithmetic. The result exceeds the exact quotient by at most a
+    few units in the last place. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
 
     Examples
     --------
@@ -91,8 +92,9 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
 
-    It is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``, rounded
-    up. `sensitivity` is Delta_2. Gaussian noise with a smaller sigma is not (epsilon, delta)-DP.
+    The result is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
+    rounded up. `sensitivity` is Delta_2. Gaussian noise with a smaller sigma is not
+    (epsilon, delta)-DP.
 
     Notes
     -----
@@ -124,8 +126,8 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
         float(ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(ndtri(0.75)),
     )
-    # The last factor rounds up. Each of the few roundings before it loses at most half a unit in
-    # the last place.
+    # The factor 1 + 4 eps rounds up. Each of the few operations before this factor has a rounding
+    # error of at most half a unit in the last place.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 
 

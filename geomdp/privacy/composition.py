@@ -1,4 +1,4 @@
-"""Composition: the cost of several steps together, and the largest step for a total (GEN-2)."""
+"""Composition: the total cost of several steps, and the largest step within a total (GEN-2)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
 
     `parts` are the costs of the steps, all for the same adjacency. The result is `PureDP` if all
     parts are `PureDP`, `ZCDP` if all are `ZCDP`, and else `ApproxDP`, where a pure step has
-    delta = 0. Later steps may be chosen after seeing the answers of earlier ones, but their number
-    and privacy parameters are fixed beforehand. ``ValueError`` for no steps, for a mix of zCDP with
-    other definitions (convert first), and for a total delta of 1/2 or more. Dwork-Roth 2014,
-    Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    delta = 0. Later steps may be chosen after seeing the answers of earlier ones, but the number of
+    steps and all privacy parameters are fixed beforehand. ``ValueError`` for an empty sequence, for
+    a mix of zCDP with other definitions (convert the parts first), and for a total delta of 1/2 or
+    more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
         return ZCDP(math.fsum(rhos))
     if rhos:
         raise ValueError(
-            f"parts must be all zCDP or none, got {len(rhos)} of {len(parts)}; "
-            "convert with pure_to_zcdp or zcdp_to_approx"
+            f"parts must all be zCDP, or no part may be, got {len(rhos)} zCDP of {len(parts)} "
+            "parts; convert with pure_to_zcdp or zcdp_to_approx"
         )
     epsilon = math.fsum(part.epsilon for part in parts if not isinstance(part, ZCDP))
     deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
@@ -59,11 +59,11 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """Guarantee for two data sets that are joined by a chain of `size` neighbouring pairs.
 
-    For `size` k, at least 1, epsilon becomes k epsilon; delta becomes
+    Let k >= 1 be `size`. Then epsilon becomes k epsilon; delta becomes
     delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by k applications of the definition; rho
-    becomes k^2 rho. ``ValueError`` for a delta of 1/2 or more, which promises nothing. Dwork-Roth
-    2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; formula sheet
-    GEN-2.
+    becomes k^2 rho. ``ValueError`` if the new delta is 1/2 or more, which `ApproxDP` does not
+    accept. Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9;
+    formula sheet GEN-2.
 
     Examples
     --------
@@ -89,19 +89,20 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
 
 
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
-    """Cost of T adaptive steps, (epsilon_0, delta_0) each; epsilon grows like the root of T.
+    """Cost of T adaptive steps, each (epsilon_0, delta_0)-DP, with an epsilon of order sqrt(T).
 
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
     where `steps` is T, at least 1, and `slack_delta` is delta', 0 < delta' < 1/2. The larger
-    delta', the smaller epsilon. For few steps or a large epsilon_0, `basic_composition` gives a
-    smaller epsilon. ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or
-    an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    delta', the smaller epsilon. The second summand is small only for a small epsilon_0: for few
+    steps or a large epsilon_0, `basic_composition` gives a smaller epsilon. ``ValueError`` for a
+    parameter out of range, a total delta of 1/2 or more, or an epsilon that overflows float64.
+    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
 
     Examples
     --------
-    A thousand steps with epsilon 0.01 each, whose epsilons add up to 10:
+    By basic composition, a thousand steps with epsilon 0.01 cost 10. Here they cost less:
 
     >>> import geomdp as gd
     >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
@@ -116,14 +117,14 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 
 
 def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
-    """Largest epsilon_0 of each of T adaptive pure steps that advanced composition allows.
+    """Largest epsilon_0 that advanced composition allows for each of T adaptive pure steps.
 
     `total` is (epsilon, delta) and `steps` is T. The function solves
     sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection and
-    rounds down. So `advanced_composition` of T such steps, with `slack_delta` = delta, never costs
-    more than `total`. Unlike `shortcut_step_epsilon`, this function has no limit on epsilon. Basic
-    composition allows steps of epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth
-    2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
+    rounds down. So T steps of the returned epsilon_0 cost at most `total` by
+    `advanced_composition` with `slack_delta` = delta. Unlike `shortcut_step_epsilon`, this function
+    has no limit on epsilon. Basic composition allows epsilon_0 = epsilon / T, which is larger for
+    T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
 
     Examples
     --------
@@ -137,8 +138,8 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     """
     steps = whole(steps, "steps")
     check_privacy(total, ApproxDP, name="total")
-    # Upper end of the bisection: each summand alone must stay below epsilon. The second summand
-    # gives epsilon_0 <= 1, or else e^epsilon_0 - 1 <= epsilon / T, which keeps e^epsilon_0 finite.
+    # Upper end of the bisection: each summand alone must be at most epsilon. If epsilon_0 > 1, the
+    # second summand gives e^epsilon_0 - 1 <= epsilon / T. This bound keeps e^epsilon_0 finite.
     highest = min(
         total.epsilon / math.sqrt(-2 * steps * math.log(total.delta)),
         max(1.0, math.log1p(total.epsilon / steps)),
@@ -170,7 +171,7 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # 8 = 2 * 2^2: the first summand of GEN-2a is epsilon / 2, and the second is at most that.
+    # 8 = 2 * 2^2 makes the first summand of GEN-2a epsilon / 2. The second is at most epsilon / 2.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 
@@ -181,5 +182,5 @@ def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> fl
 
 def _expm1(exponent: float) -> float:
     """e^exponent - 1; inf where float64 overflows."""
-    # e^709 < 2^1024 < e^710.
+    # e^709 < 2^1024 < e^710, and float64 numbers are below 2^1024.
     return math.expm1(exponent) if exponent < 709 else math.inf

@@ -56,10 +56,10 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
         epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
 
-    This epsilon is never above that of `zcdp_to_approx`; the adjacency stays the same. If the
-    minimum is below rho, the function returns rho instead: for a delta of about sqrt(rho) or more
-    the minimum can be 0 or negative, and an epsilon must be positive. ``ValueError`` for a `delta`
-    outside 0 < delta < 1/2.
+    This epsilon is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same.
+    If the minimum is below rho, the function returns rho instead: for a delta of about sqrt(rho) or
+    more the minimum can be 0 or negative, and an epsilon must be positive. ``ValueError`` for a
+    `delta` outside 0 < delta < 1/2.
 
     Notes
     -----
@@ -69,12 +69,12 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     z. The maximum is attained where e^(epsilon - z) = (a - 1) / a, which gives
     c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the definition of zCDP,
     E e^((a-1) Z) <= e^((a-1) a rho). Hence the least delta is at most
-    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this equal to delta and solve for
-    epsilon.
+    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this expression equal to delta and solve
+    for epsilon.
 
-    The minimum: in t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which
-    increases in t. So there is one minimum, at a t of at most sqrt(ln(1/delta) / rho). Rounding of
-    t does no harm, because the bound holds for every order.
+    The function minimises over t = a - 1. The derivative in t has the sign of
+    rho t^2 + ln(1 + t) + ln delta, which increases in t. So there is one minimum, at a t of at most
+    sqrt(ln(1/delta) / rho). A rounded t is still valid, because the bound holds for every order.
 
     References
     ----------
@@ -104,12 +104,12 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
     """Return the guarantee under `target` that `privacy` under `source` implies.
 
-    Both are guarantees of the same definition. To replace a record is to remove one and add one, so
-    a guarantee under add/remove implies `group_privacy` of size 2 under replace-one: epsilon
-    becomes 2 epsilon. Nothing follows in the other direction, because publishing the number of
-    records costs nothing under replace-one and is not private under add/remove. ``ValueError`` for
-    a conversion from replace-one to add/remove, and if the delta of the group is 1/2 or more.
-    Formula sheet GEN-1, GEN-2.
+    The result is of the same definition as `privacy`. To replace a record is to remove one and add
+    one. So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one; for
+    instance, epsilon becomes 2 epsilon. Nothing follows in the other direction, because publishing
+    the number of records costs nothing under replace-one and is not private under add/remove.
+    ``ValueError`` for a conversion from replace-one to add/remove, and if the new delta is 1/2 or
+    more. Formula sheet GEN-1, GEN-2.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
         return privacy
     if target is Adjacency.ADD_REMOVE:
         raise ValueError(
-            "a guarantee under replace-one gives none under add/remove: such a mechanism may "
-            "publish the number of records"
+            "a guarantee under replace-one gives none under add/remove: a mechanism with a "
+            "replace-one guarantee may publish the number of records"
         )
     return group_privacy(privacy, 2)

@@ -1,4 +1,4 @@
-"""Definitions of differential privacy: parameters, and which data sets are neighbours."""
+"""Definitions of differential privacy: their parameters, and the relation of neighbours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Adjacency(enum.Enum):
 
     #: Replace one record; the number of records n is public.
     REPLACE_ONE = "replace-one"
-    #: Add or remove one record. If answers are divided by a number n, it is declared and public.
+    #: Add or remove one record. If answers are divided by a number n, n is declared and public.
     ADD_REMOVE = "add/remove"
 
     def __repr__(self) -> str:
@@ -60,7 +60,9 @@ class Definition:
 
 @dataclass(frozen=True)
 class PureDP(Definition):
-    """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
+    """epsilon-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S].
+
+    The inequality holds for all neighbours X, X' and all events S (GEN-2).
 
     Parameters
     ----------
@@ -88,14 +90,16 @@ class PureDP(Definition):
 
 @dataclass(frozen=True)
 class ApproxDP(Definition):
-    """(epsilon, delta)-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta (GEN-2).
+    """(epsilon, delta)-DP of a mechanism M: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta.
+
+    The inequality holds for all neighbours X, X' and all events S (GEN-2).
 
     Parameters
     ----------
     epsilon : float
         Privacy loss, finite and above 0.
     delta : float
-        Failure mass, 0 < delta < 1/2.
+        The additive term, 0 < delta < 1/2.
 
     Examples
     --------
@@ -120,7 +124,9 @@ class ApproxDP(Definition):
 
 @dataclass(frozen=True)
 class ZCDP(Definition):
-    """rho-zero-concentrated DP: D_a(M(X) || M(X')) <= rho a for every Renyi order a > 1.
+    """rho-zero-concentrated DP of a mechanism M: D_a(M(X) || M(X')) <= rho a for all a > 1.
+
+    D_a is the Renyi divergence of order a. The inequality holds for all neighbours X, X'.
 
     Parameters
     ----------
@@ -163,12 +169,12 @@ def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privac
 
 
 def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """The inverse of ``parameters()``, for the definition whose class has the name `definition`.
+    """Make the definition with the class name `definition` and these `parameters`.
 
     Raises
     ------
     ValueError
-        For another definition, other parameters, or parameters out of range.
+        For an unknown definition, wrong names of parameters, or parameters out of range.
     """
     kinds: dict[str, type[Privacy]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
     try:

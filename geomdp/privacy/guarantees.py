@@ -19,8 +19,8 @@ from geomdp.privacy.definitions import (
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
-#: What a privacy record says of noise on single numbers, if comparisons and rounding are exact
-#: (X-GRID).
+#: Arithmetic in the privacy record of noise on single numbers, if comparisons and rounding are
+#: exact (X-GRID).
 DECIDED_ARITHMETIC = (
     "noise compared and rounded exactly, true answers taken as given; random bits from the "
     "operating system"
@@ -28,10 +28,10 @@ DECIDED_ARITHMETIC = (
 
 
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
-    """What a privacy record says of noise correctly rounded to multiples of 2^-grid (X-GRID).
+    """Arithmetic in the privacy record of noise correctly rounded to multiples of 2^-grid (X-GRID).
 
-    `slack` is the share by which the noise was enlarged. A body that was computed in float64,
-    enlarged by this share, is proved to hold all differences of neighbours.
+    The noise was enlarged by the factor 1 + `slack`. The body of the noise was computed in float64;
+    enlarged by this factor, it is proved to contain all differences of answers of neighbours.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
@@ -122,10 +122,10 @@ SamplerStatus = Exact | Approximate | Heuristic
 class Guarantee:
     """The privacy record of one mechanism or release.
 
-    `str(guarantee)` is the claim in words. With an exact sampler the claim is `privacy` itself;
-    with an approximate one it is `effective` (SAM-1). With a heuristic sampler there is no claim:
-    `privacy` is then a target, and the text starts with the word "heuristic" (SAM-3). A seeded
-    release has no claim either, because whoever knows the seed can remove the noise.
+    `str(guarantee)` is the claim in words. With an exact sampler the claim is `privacy` itself.
+    With an approximate sampler the claim is `effective` (SAM-1). With a heuristic sampler there is
+    no claim: `privacy` is then a target, and the text starts with the word "heuristic" (SAM-3). A
+    seeded release has no claim either, because whoever knows the seed can remove the noise.
 
     Parameters
     ----------
@@ -184,8 +184,8 @@ class Guarantee:
         Raises
         ------
         ValueError
-            For a heuristic sampler, for which nothing is proved, and for an approximate one under
-            zCDP or with a resulting delta of 1/2 or more.
+            For a heuristic sampler, because nothing is proved for it. For an approximate sampler,
+            if `privacy` is `ZCDP` or the resulting delta is 1/2 or more.
         """
         match self.sampler:
             case Exact():
@@ -194,10 +194,11 @@ class Guarantee:
                 raise ValueError(f"nothing is proved for a {self.sampler} sampler")
             case Approximate(tv=tv):
                 if isinstance(self.privacy, ZCDP):
-                    raise ValueError("an approximate sampler has no zCDP statement; use PureDP")
+                    raise ValueError("an approximate sampler gives no zCDP guarantee; use PureDP")
                 delta = self.privacy.delta if isinstance(self.privacy, ApproxDP) else 0.0
                 epsilon = self.privacy.epsilon
-                # e^709 < 2^1024 < e^710; for larger epsilon delta is infinite and refused.
+                # e^709 < 2^1024 < e^710. For a larger epsilon, `ApproxDP` refuses the infinite
+                # delta.
                 growth = math.exp(epsilon) if epsilon < 709 else math.inf
                 return ApproxDP(epsilon, delta + (1 + growth) * tv)
 
@@ -233,7 +234,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:
-        """The guarantee described by `record`, which `to_dict` made, for instance for a file.
+        """The guarantee described by `record`, a dict from `to_dict`, for instance from a file.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""One privacy budget for one data set, shared by all the mechanisms that read it.
+"""One privacy budget for one data set, shared by all the mechanisms that read the data set.
 
-A spend is written to disk and committed before it is granted. A process that is killed between the
-spend and the answer has spent without an answer. So the recorded total can be too high, but never
-too low.
+A spend is written to disk and committed before it is granted. If a process is killed after the
+spend and before the answer, the spend stays recorded. So the recorded total can be too high, but
+never too low.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from geomdp.privacy.ledger_file import LedgerFile
 from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
 
-class BudgetExhausted(RuntimeError):  # noqa: N818 (the name users catch; design)
+class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public name)
     """A mechanism or ledger has too little privacy budget left for a request; no data was read.
 
     Examples
@@ -50,18 +50,18 @@ class Ledger:
 
     Spends compose adaptively. Under a `PureDP` budget, epsilons add up. Under an `ApproxDP` budget,
     epsilons and deltas add up (basic composition), and zCDP spends are refused. Under a `ZCDP`
-    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2; the total implies
+    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2; the total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend (see `ledger_file`). So spends that were lost or
-    changed are noticed, and not granted again. A ledger works only in the process that opened it.
+    The whole file is verified before every spend (see `ledger_file`). If recorded spends were lost
+    or changed, the ledger grants no more spends. A ledger works only in the process that opened it.
 
     A ledger is a context manager; leaving it closes the file.
 
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP
-        The total. A file that exists must hold the same budget and adjacency.
+        The largest total cost. An existing file must hold the same budget and adjacency.
     adjacency : Adjacency
         The neighbour relation for which all spends must be stated.
     path : str or Path, optional
@@ -73,14 +73,14 @@ class Ledger:
     Raises
     ------
     ValueError
-        If the file is empty, damaged, not a ledger, or one with another budget or adjacency.
+        If the file is empty, damaged or not a ledger, or has another budget or adjacency.
     OSError
         If the file cannot be opened or created.
 
     Examples
     --------
-    A budget of 1 pays for two releases with epsilon 0.4. The file keeps the first spend until
-    a later program makes the second:
+    A budget of 1 pays for two releases with epsilon 0.4. The file keeps the first spend, so a later
+    program can make the second:
 
     >>> import geomdp as gd
     >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
@@ -108,7 +108,7 @@ class Ledger:
     ) -> None:
         check_privacy(budget, name="budget")
         checked_adjacency(adjacency)
-        if str(path) in ("", ":memory:"):  # SQLite takes these names for temporary databases
+        if str(path) in ("", ":memory:"):  # SQLite opens a temporary database for these names
             raise ValueError(f"path must name a file, or be None for memory; got {path!r}")
         self.budget = budget
         self.adjacency = adjacency
@@ -142,7 +142,7 @@ class Ledger:
         return cls(budget, adjacency=adjacency, path=path, create=False)
 
     def left(self) -> dict[str, float]:
-        """What is left of each parameter of the budget, by name. Raises as `spend`."""
+        """Unspent part of each parameter of the budget. Errors of the file are as in `spend`."""
         spent = spent_parameters(self.budget, self.spends())
         limits = self.budget.parameters()
         return {name: max(0.0, limit - spent[name]) for name, limit in limits.items()}
@@ -168,14 +168,14 @@ class Ledger:
         self.close()
 
     def spends(self) -> list[Spend]:
-        """All spends granted so far by any process, oldest first. Raises as `spend`."""
+        """All spends granted by any process, oldest first. Errors of the file are as in `spend`."""
         return _spends(self._file.entries())
 
     def require(self, guarantee: Guarantee, label: str) -> None:
-        """Check that a spend would be granted now, without recording it. Raises as `spend`.
+        """Check that a spend would be granted now, without recording it. Errors are as in `spend`.
 
-        A mechanism that must read its records to validate them first calls this, then reads, and
-        then spends.
+        A mechanism that must read its records to validate them calls `require` first, then reads
+        the records, and then spends.
         """
         self._check_affordable(self._entry(guarantee, label), self.spends())
 
@@ -188,7 +188,7 @@ class Ledger:
             The privacy record of the mechanism that is about to run. Releases with a heuristic
             sampler or a seed have no proved cost and are refused.
         label : str
-            A name for the record.
+            Name of the spend in the ledger.
 
         Raises
         ------
@@ -196,8 +196,8 @@ class Ledger:
             If the total would exceed the budget. Nothing is recorded.
         ValueError
             If the guarantee is stated for another adjacency, has no proved cost, or is of a
-            definition of privacy that the budget cannot pay for, or if the file is damaged. Nothing
-            is recorded.
+            definition of privacy that the budget cannot pay for. Also if the file is damaged.
+            Nothing is recorded.
         OSError
             If the spend cannot be written. It is then not granted.
         RuntimeError

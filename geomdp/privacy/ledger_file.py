@@ -1,10 +1,10 @@
 """The SQLite file of a ledger: entries can be added, and readers notice any other change.
 
-Each entry carries the SHA-256 digest of its content and of the digest before it, and a second
+Each entry has a SHA-256 digest of its content and of the digest of the entry before it. A second
 table holds the number of entries and the last digest. So every reader notices a damaged, altered,
-missing or reordered entry. If an older copy takes the place of the file, only a process that has
-read the newer file notices. Nobody notices the changes of an attacker who computes all digests
-anew.
+missing or reordered entry. If an older copy replaces the file, only a process that has read the
+newer file notices the change. If an attacker changes entries and computes all digests anew, no
+reader notices.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in the SQLite file `path`, or in memory, for the process that opened it.
+    """Entries in the SQLite file `path`, or in memory; only the process that opens it can use it.
 
     If `create` is true, a file that does not exist is created with `first` as its first entry. An
     existing file keeps its entries. ``ValueError`` if the file is empty, damaged or not a ledger;
-    ``OSError`` if it cannot be opened or created.
+    ``OSError`` if the file cannot be opened or created.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
@@ -51,8 +51,8 @@ class LedgerFile:
                     _create(path, first)
                 if path.is_file() and path.stat().st_size == 0:
                     raise ValueError(
-                        f"{path} is empty: a ledger never is, so its spends are lost; delete the "
-                        "file only if there were no spends"
+                        f"{path} is empty: a ledger is never empty, so its spends are lost; delete "
+                        "the file only if there were no spends"
                     )
             self._connection = _connect(path)
             # Close the file also if the ledger is deleted without a call of `close`.
@@ -86,8 +86,8 @@ class LedgerFile:
     def add(self, decide: Callable[[list[str]], str]) -> None:
         """Call `decide` with all entries so far and add the entry that it returns.
 
-        Both happen in one transaction. If `decide` raises an error, nothing is added and the error
-        is passed on; other errors are those of `entries`.
+        The call and the addition are one transaction. If `decide` raises an error, nothing is added
+        and the error is passed on; other errors are those of `entries`.
         """
         with self._transaction("IMMEDIATE"):
             head = _add(self._connection, decide(self._verified()))
@@ -117,7 +117,7 @@ class LedgerFile:
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"{self.name} belongs to the process that forked this one: open a ledger with a "
-                "path in every process (each fork of one in memory would spend the budget again)"
+                "path in every process (each fork of a ledger in memory would have its own budget)"
             )
         with self._translated():
             self._connection.execute(f"BEGIN {kind}")
@@ -134,7 +134,7 @@ class LedgerFile:
         """Turn errors of SQLite into ``OSError``, or ``ValueError`` if the file is damaged."""
         try:
             yield
-        except sqlite3.ProgrammingError:  # a closed ledger, or one used by another thread
+        except sqlite3.ProgrammingError:  # the ledger is closed, or belongs to another thread
             raise
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.name} cannot be opened, read or written: {error}") from error

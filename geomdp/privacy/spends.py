@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
-#: Relative rounding allowed when spends are added up to exactly the budget.
+#: Relative rounding error allowed in a sum of spends. With it, spends that add up to exactly the
+#: budget are granted.
 ROUNDING = 1e-12
 
 
@@ -23,8 +24,8 @@ class Spend:
     privacy : PureDP, ApproxDP or ZCDP
         Cost of the spend.
     time : str
-        When the spend was granted, in UTC (ISO 8601); empty before that. Spends that differ in
-        their time alone are equal.
+        When the spend was granted, in UTC (ISO 8601). Only spends read from a ledger have a time;
+        it is empty otherwise. Spends that differ in their time alone are equal.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
     the privacy loss even if a spend is chosen after seeing the answers to earlier ones
     (Feldman-Zrnic 2021). An approximate budget takes no zCDP spend: the delta at which to convert
-    the spend could be chosen after seeing answers, and no theorem covers that.
+    the spend could be chosen after seeing answers, and no theorem covers this choice.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, 
         case ApproxDP(epsilon=epsilon, delta=delta):
             return epsilon, delta
         case ZCDP():
-            # The rho with rho + 2 sqrt(rho L) = epsilon, where L = ln(1/delta), has the root
+            # Let L = ln(1/delta). The solution of rho + 2 sqrt(rho L) = epsilon has
             # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
             rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2

@@ -1,4 +1,4 @@
-"""The columns of a schema that a release is about, with the labels of their codes."""
+"""Choose the columns of a schema for a release, and list the labels of their codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def chosen_columns(
     schema : Schema
         Declares the columns.
     names : sequence of str or None
-        The columns wanted; None means all columns of the kind that `real` selects.
+        The columns to return; None means all columns of the kind that `real` selects.
     real : bool
         False for discrete columns, True for real columns, which have no labels.
 
@@ -30,8 +30,8 @@ def chosen_columns(
     Raises
     ------
     ValueError
-        If a column is unknown, given twice or of the other kind (the message names it), or if the
-        schema has no column of this kind.
+        If a column is unknown, given twice or of the other kind (the message names the column), or
+        if the schema has no column of the selected kind.
 
     Examples
     --------

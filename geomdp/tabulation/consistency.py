@@ -1,7 +1,8 @@
-"""Make noisy answers consistent: tables without negative cells that add up and agree.
+"""Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
-Only noisy answers are read, so this costs no privacy (post-processing, GEN-2). The true answers lie
-in every set that is projected on here, so a projection never moves answers farther from them.
+Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Each projection
+here is on a convex set that contains the true answers. So it never moves noisy answers farther from
+the true answers.
 """
 
 from __future__ import annotations
@@ -37,17 +38,18 @@ from geomdp.tabulation.local_polytope import LocalPolytope, fits
 from geomdp.tabulation.specs import Task
 
 #: Answers other than cells are projected on the sensitivity polytope if the universe has at most
-#: this many elements. A projection takes about a hundred steps. Each step scores all elements,
-#: which takes about 20 ms at this size.
+#: this many elements. A projection takes about a hundred steps. Each step computes one score for
+#: every element, in about 20 ms at this size.
 MAX_ELEMENTS = 1 << 20
-#: The gap of the projection adds at most this share of the mean squared noise to the squared error.
+#: The gap of the projection adds at most this multiple of the mean squared noise to the squared
+#: error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection, for noise that is larger than the answers.
 LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """What is known of the answers of a release; each value says it in words.
+    """Properties that the answers of a release have; each value states them in words.
 
     Examples
     --------
@@ -56,39 +58,41 @@ class Form(enum.StrEnum):
     no cell is negative; tables may disagree
     """
 
-    NOISY = "additive: unbiased; nothing is moved, so shares may be negative and tables disagree"
+    NOISY = "additive: answers are unbiased; shares may be negative and tables may disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"
     CONSISTENT = "consistent: no cell is negative, each table adds up, tables agree"
     EACH_TABLE = "no cell is negative and each table adds up; tables may disagree on shared columns"
     NON_NEGATIVE = "no cell is negative; tables may disagree"
-    OWN = "as the mechanism gives them"
+    OWN = "answers are as the mechanism released them"
 
 
 class Consistency:
-    """The last step of a release: moves the answers of a mechanism to consistent ones.
+    """The last step of a release, which moves the answers of a mechanism to consistent answers.
 
     For means of n records (replace-one), the answers are moved to the nearest point of a polytope
     that contains the true answers:
 
-    * For tables that share columns, it is their `LocalPolytope`: no cell is negative, each table
-      adds up, and tables agree on shared columns. Some points of it are not the tables of any
-      records, but the projection takes only milliseconds for any number of columns. On all 2-way
-      tables of the sample rand, a projection on the sensitivity polytope K takes 2 seconds; the
-      error with the local polytope is the same at epsilon 1, and 6% larger at epsilon 0.1.
-    * For tables that share no column, or that have too many cells for the local polytope, it is the
-      product of their simplices.
-    * For other answers, it is K. If the universe has more than 2^20 elements, they are not moved.
+    * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
+      each table adds up, and tables agree on shared columns. Some points of this polytope are not
+      the tables of any records, but the projection takes only milliseconds for any number of
+      columns. On all 2-way tables of the sample data ``rand``, a projection on the sensitivity
+      polytope K takes 2 seconds. The error with the local polytope is the same as with K at
+      epsilon 1, and 6% larger at epsilon 0.1.
+    * For tables that share no column, or that have too many cells for the local polytope, the
+      polytope is the product of their simplices.
+    * For other answers, the polytope is K. If the universe has more than 2^20 elements, these
+      answers are not moved.
 
-    Under add/remove, the declared n need not be the number of records. Then only negative cells are
-    replaced by 0.
+    Under add/remove, the declared n need not be the number of records. In this case, negative cells
+    are replaced by 0 and nothing else is changed.
 
     Parameters
     ----------
     task : Task
         The queries.
     mechanism : Mechanism
-        The mechanism that releases the answers. Answers of additive mechanisms are projected here.
-        Other mechanisms have post-processing of their own.
+        The mechanism that releases the answers. If it is `Projected`, `Fitted` or `Shrunk` and
+        projects on K itself, its answers are not changed.
     adjacency : Adjacency
         Neighbour relation.
     """
@@ -98,7 +102,7 @@ class Consistency:
 
     @cached_property
     def form(self) -> Form:
-        """What is known of the answers that are returned."""
+        """Properties of the answers that are returned."""
         if self._projects_itself:
             return Form.CONSISTENT if self.task.tables else Form.ATTAINABLE
         if not self.task.tables:
@@ -121,7 +125,7 @@ class Consistency:
 
     @property
     def _is_projected_on_polytope(self) -> bool:
-        """Whether the answers are projected on K. Cells of tables never are."""
+        """Whether the answers are projected on K. Cells of tables are never projected on K."""
         size = self.task.workload.universe.size
         reachable = size is not None and size <= MAX_ELEMENTS and not self.task.tables
         return self._is_additive and reachable and self.adjacency is Adjacency.REPLACE_ONE
@@ -149,7 +153,7 @@ class Consistency:
 
     @property
     def _places(self) -> list[tuple[slice, float]]:
-        """For each table, which answers are its cells, and its weight."""
+        """For each table, the slice of the answers that are its cells, and its weight."""
         found, start = [], 0
         for table in self.task.tables:
             weight = 1.0 if self.task.weights is None else float(self.task.weights[start])
@@ -162,7 +166,7 @@ class Consistency:
         _ = self._projector, self._local_polytope
 
     def applied(self, released: Release) -> Release:
-        """The release with consistent answers; their error is at most that of the noise."""
+        """The release with consistent answers; `_at_most` bounds their error."""
         if self._projects_itself:
             return released
         if self._projector is not None:
@@ -189,15 +193,15 @@ class Consistency:
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
-    """The predicted error of the noise plus that of an inexact projection, as an upper bound.
+    """Upper bound on the error: the predicted error of the noise, and that of the projection.
 
     `gap` is the most that an inexact projection adds to the squared distance from the true answers.
-    At least twice `GAP_SHARE` of the mean squared noise is added for it.
+    The bound allows for at least twice `GAP_SHARE` times the mean squared noise.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))
     value = math.hypot(noise.value, math.sqrt(allowed))
-    words = f"projecting adds none, and its gap at most {allowed:.2g} to the squared error"
+    words = f"the gap of the projection adds at most {allowed:.2g} to the squared error"
     source = f"{noise.source}; {words}"
     kind = PredictionKind.UPPER_BOUND if noise.kind is PredictionKind.EXACT else noise.kind
     return Prediction(value, kind, source, noise.stderr)
@@ -208,7 +212,7 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
 
     If `form` says that each table adds up, the whole counts of each table add up to n: all counts
     are rounded down, and then those with the largest remainders are rounded up. Each count changes
-    by less than 1. If `form` does not say this, each count is rounded to the nearest whole number.
+    by less than 1. For any other `form`, each count is rounded to the nearest whole number.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):

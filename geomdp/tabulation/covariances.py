@@ -90,17 +90,17 @@ def covariance(
     schema : Schema
         Declares the columns and their bounds.
     privacy : PureDP, ZCDP or ApproxDP
-        The guarantee wanted.
+        The guarantee to give.
     n : int, optional
-        Under add/remove, the declared public normaliser, which is then required. Under replace-one,
-        the number of records; it is public, and is counted if `n` is left out.
+        Under add/remove, the declared public number by which sums are divided; it is required.
+        Under replace-one, the number of records; it is public, and is counted if `n` is left out.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
         Real columns; by default all of them.
     ledger : Ledger, optional
-        The privacy budget. Whether it can pay is checked before any record is read. It pays after
-        all records are found valid, and before noise is drawn.
+        The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
+        pays after all records are found valid, and before noise is drawn.
     rng : Generator, int or None
         By default, noise comes from the operating system's entropy. With a seed or a generator the
         result is a simulation without a guarantee.
@@ -114,7 +114,7 @@ def covariance(
     ------
     ValueError
         If a column is unknown or not real, a value is outside the bounds of its column (the message
-        names row and column), or a parameter is wrong. It is raised before the ledger pays.
+        names row and column), or a parameter is wrong. The error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read in this case.
 
@@ -165,7 +165,8 @@ def covariance(
     )
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
-    # A column is x = half * sqrt(d) * (coordinate) + middle.
+    # A value of a column is half * sqrt(d) * coordinate + middle of the bounds. The covariance does
+    # not depend on the middle.
     scales = half * np.sqrt(len(names))
     matrix = workload.matrix(released.answers) * np.outer(scales, scales)
     frame = pd.DataFrame(matrix, index=list(names), columns=list(names))

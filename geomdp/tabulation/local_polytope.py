@@ -1,11 +1,11 @@
 """The local polytope of tables: no cell is negative, each table adds up, and tables agree.
 
-To agree means to have the same sums over shared columns. The true shares of any records lie in the
-polytope. It is larger than the sensitivity polytope, which is the hull of the shares of all
-records. An example is three binary columns. A table for each pair can say that the two columns
-always differ. These tables agree on shared columns, but three binary values cannot all differ from
-each other. A projection on the local polytope needs no search over combinations of levels, so it
-works for any number of columns.
+Two tables agree if their marginals on the columns that they share are equal. The true shares of any
+records lie in the polytope. The polytope is larger than the sensitivity polytope, which is the
+convex hull of the answers of single records. An example is three binary columns with one table for
+each pair. Each table can say that its two columns always differ. These tables agree on shared
+columns, but three binary values cannot all differ from each other. A projection on the local
+polytope needs no search over combinations of levels, so it works for any number of columns.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ import scipy.sparse as sp
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.tabulation.specs import Table
 
-#: Largest number of nonzero entries of the basis, computed by an upper bound. The basis and its
-#: transpose then take 25 MB each. Measured times: 4 s for all 3-way tables of 5 columns of 10
+#: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
+#: its transpose then take 25 MB each. Measured times: 4 s for all 3-way tables of 5 columns of 10
 #: levels (1.25 million entries by the bound), 0.25 s for all 2-way tables of 100 binary columns
-#: (79,200).
+#: (79,200 entries).
 MAX_BASIS_ENTRIES = 1 << 21
 #: The penalty of the first round of `LocalPolytope.nearest`, the factor by which it grows from
-#: round to round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding keeps
-#: a round from converging; with 100, too many rounds are needed.
+#: round to round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding errors
+#: keep a round from converging; with 100, the method needs too many rounds.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
-#: Largest number of rounds. Each round reduces the violation by a factor, and 10 to 30 suffice.
+#: Largest number of rounds. Measured: 10 to 30 rounds suffice.
 MAX_ROUNDS = 100
 #: Largest number of steps of Newton's method in a round, and of steps of conjugate gradients for
-#: one step of Newton's method. Measured: 1 to 10 and 20 to 40.
+#: one step of Newton's method. Measured: 1 to 10 steps of Newton's method, and 20 to 40 of
+#: conjugate gradients.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
 #: Violations and gradients below `PRECISION` times the largest entry count as 0. A gradient also
 #: counts as 0 below `ROUNDING` times the penalty times the largest entry, because the penalty
@@ -49,7 +50,7 @@ class NearestTables:
     Parameters
     ----------
     answers : (m,) array
-        Cells of tables. None is negative; tables add up and agree up to rounding.
+        Cells of tables. No cell is negative; tables add up and agree up to rounding.
     gap : float
         Error of an inexact projection: for every x of the polytope,
         ||answers - x||^2 <= ||target - x||^2 + gap, where target is the point that was projected.
@@ -60,7 +61,7 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """{answers in the affine hull of the tables : no cell is negative}.
+    """The set {answers in the affine hull of the tables : no cell is negative}.
 
     Parameters
     ----------
@@ -93,10 +94,12 @@ class LocalPolytope:
 
             minimise over t  ||t - t_0||^2 / 2 + ||(l - s (c + B t))_+||^2 / (2 s)
 
-        for multipliers l >= 0 and a penalty s, and then replaces l by (l - s (c + B t))_+. The
-        rounds end when no cell is negative. Newton's method solves the problem of a round, and
-        conjugate gradients solve its linear equations. Their matrix is I + s B_A^T B_A, where A are
-        the cells with a positive part. Its condition number is at most 1 + s for any set A.
+        for multipliers l >= 0 and a penalty s, where (v)_+ is max(v, 0) in each entry. The round
+        then replaces l by (l - s (c + B t))_+. The rounds end when, up to rounding, no cell is
+        negative and cells with a positive multiplier are 0. Newton's method solves the problem of a
+        round, and conjugate gradients solve its linear equations. Their matrix is
+        I + s B_A^T B_A, where B_A are the rows of B for the cells with l - s (c + B t) > 0. The
+        condition number of this matrix is at most 1 + s.
         """
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
@@ -113,7 +116,7 @@ class LocalPolytope:
         return self._inside(start, multipliers, cells)
 
     def _cells(self, place: FloatArray) -> FloatArray:
-        """c + B t."""
+        """The cells c + B t for the coordinates t = `place`."""
         return np.asarray(self.centre + self._basis @ place)
 
     def _minimised(
@@ -124,7 +127,7 @@ class LocalPolytope:
         penalty: float,
         scale: float,
     ) -> FloatArray:
-        """The minimiser of one round, by Newton's method from `place` with steps that descend."""
+        """The minimiser of one round, by Newton's method from `place` with a line search."""
 
         def value_and_parts(at: FloatArray) -> tuple[float, FloatArray]:
             parts = np.maximum(multipliers - penalty * self._cells(at), 0.0)
@@ -153,11 +156,11 @@ class LocalPolytope:
     def _newton_step(
         self, gradient: FloatArray, active: BoolArray, penalty: float, least: float
     ) -> FloatArray:
-        """-(I + s B_A^T B_A)^-1 g by conjugate gradients."""
+        """Newton's step -(I + s B_A^T B_A)^-1 g for the gradient g, by conjugate gradients."""
         step, residual = np.zeros_like(gradient), -gradient
         direction, square = residual, float(residual @ residual)
-        # Far from the minimiser, 8 digits of the step suffice. Near it, the residual must be below
-        # the precision wanted of the gradient.
+        # Far from the minimiser, 8 digits of the step suffice. Near the minimiser, a residual below
+        # `least` suffices, because gradients of that size count as 0.
         goal = max(1e-8 * math.sqrt(square), least)
         for _ in range(MAX_PRODUCTS):
             if math.sqrt(square) <= goal:
@@ -180,7 +183,7 @@ class LocalPolytope:
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)
         answers = np.maximum(moved, 0.0)
         # Let y be the target and p the result, with coordinates t. For each x of the polytope,
-        # <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|.
+        # <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. Twice this bound is the gap.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         diameter = math.sqrt(2 * sum(weight**2 for weight in self.weights))
@@ -201,11 +204,11 @@ def _entries(table: Table) -> int:
 def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
-    There is a group of basis vectors for each set S of columns that occurs in a table. In each
-    table T that contains S, a vector of the group is a product of contrasts, one for each column of
-    S, spread evenly over the other columns of T and multiplied by the weight w_T. In other tables
-    it is 0. Its squared length before scaling is the sum over T of w_T^2 / (number of combinations
-    of levels of the columns of T outside S).
+    There is a group of basis vectors for each nonempty set S of columns that some table contains.
+    In each table T that contains S, a vector of the group is a product of contrasts, one for each
+    column of S. The product is spread evenly over the other columns of T and multiplied by the
+    weight w_T. In other tables the vector is 0. Before scaling, its squared length is the sum over
+    T of w_T^2 / (number of combinations of levels of the columns of T outside S).
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}
@@ -233,7 +236,7 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
 
 @functools.lru_cache(maxsize=64)
 def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_array]]:
-    """For each set of columns of a table: which columns are in it, and its interactions."""
+    """For each nonempty set of columns of a table: a mask of the set, and its interactions."""
     found = []
     for chosen in itertools.product((False, True), repeat=len(counts)):
         if not any(chosen):

@@ -31,19 +31,20 @@ def task_of(
     columns: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Task:
-    """What is asked about the columns of a schema, as one workload.
+    """Combine specifications and tables over the columns of a schema into one workload.
 
     Parameters
     ----------
     schema : Schema
         Declares the columns.
     asked : sequence of str or of sequence of str
-        Specifications, or tables by the names of their columns. If there are several, each must
-        consist of tables.
+        Specifications, or tables given by the names of their columns. If `asked` has several
+        entries, each entry must consist of tables.
     columns : sequence of str, optional
         Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One positive weight for each entry of `asked`, the factor of its errors in the total error.
+        One positive weight for each entry of `asked`. The errors of the entry are multiplied by its
+        weight in the total error.
 
     Returns
     -------
@@ -71,7 +72,8 @@ def task_of(
     given = [1.0] * len(asked) if weights is None else weights
     if len(given) != len(asked):
         raise ValueError(
-            f"weights must be one for each workload and table, {len(asked)}, got {len(given)}"
+            f"weights must have {len(asked)} entries, one for each workload or table, "
+            f"got {len(given)}"
         )
     checked = [positive(weight, "weights") for weight in given]
     parts = [_part(schema, each, columns) for each in asked]
@@ -93,7 +95,7 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
     """Combine several tasks of tables into one."""
     for part in parts:
         if not part.tables:
-            raise ValueError(f"only tables can be mixed with others, not {part.description}")
+            raise ValueError(f"only tables can be mixed with tables, not {part.description}")
     used = {name for part in parts for name in part.columns}
     labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
     tables = [_in_order(table, labels) for part in parts for table in part.tables]

@@ -23,10 +23,10 @@ from geomdp.tabulation.specs import Table, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of the frame of tables besides those of the attributes. Attributes must not have these
-#: names.
+#: Columns that `Tabulation.to_frame` adds to the columns of the attributes. No attribute may have
+#: one of these names.
 RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
-#: Number of cells that `repr` shows, and of rows that a notebook shows.
+#: Number of cells that `repr` shows, and number of rows that a notebook shows.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
 
@@ -41,9 +41,9 @@ class Tabulation:
     task : Task
         The queries, with labels.
     mechanism : Mechanism
-        The mechanism that released them.
+        The mechanism that released the answers.
     form : Form
-        What is true of the answers, such as that no cell is negative.
+        Properties of the answers, for instance that no cell is negative.
     integers : bool
         Whether answers are whole counts, divided by n.
 
@@ -90,11 +90,11 @@ class Tabulation:
 
     @property
     def statement(self) -> str:
-        """What is true of the answers, in words."""
+        """Properties of the answers, in words."""
         if not self.integers:
             return self.form.value
         if self.form not in (Form.CONSISTENT, Form.EACH_TABLE):
-            return f"whole counts, each rounded by itself; before that, {self.form.value}"
+            return f"whole counts, each rounded by itself; before rounding: {self.form.value}"
         said = f"whole counts: no cell is negative, each table adds up to {self.mechanism.n}"
         if self.task.tables_share_columns:
             said += "; tables may differ where they share columns"
@@ -118,8 +118,8 @@ class Tabulation:
     def standard_errors(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each answer, in means, before post-processing.
 
-        They are known before the data are seen. Post-processing moves the answers to attainable
-        ones. That lowers the error on average over the queries, but not for each query.
+        The values do not depend on the data. Post-processing moves the noisy answers to consistent
+        answers. This step lowers the mean error over the queries, but not the error of each query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -130,25 +130,25 @@ class Tabulation:
         """Lower and upper ends, (m,) each, of confidence intervals for the true means.
 
         Each interval contains its true mean with probability at least `confidence`. With
-        `simultaneous`, all intervals contain their true means with this probability. If the noise
-        comes from a Markov chain, this holds only as far as the chain has mixed. Under add/remove a
-        true mean is the sum of the answers divided by the declared n.
+        `simultaneous`, all intervals together contain their true means with this probability. If
+        the noise comes from a Markov chain, these probabilities hold only as far as the chain has
+        mixed. Under add/remove a true mean is the sum of the answers divided by the declared n.
 
-        The law of the noise is public before post-processing, so the intervals are centred at the
-        noisy answers before post-processing (X-INT), not at the reported answers. Intervals for
-        cells of tables are cut off at 0 and, under replace-one, at 1.
+        The distribution of the noise before post-processing is public. So the intervals are centred
+        at the noisy answers (X-INT), not at the reported answers. Intervals for cells of tables are
+        cut off at 0 and, under replace-one, at 1.
 
         Parameters
         ----------
         confidence : float
             Above 0 and below 1.
         simultaneous : bool
-            Whether all intervals together hold with probability `confidence`.
+            Whether `confidence` is the probability that all intervals contain their true means.
 
         Raises
         ------
         ValueError
-            For `confidence` out of range, or a mechanism without additive noise of a known law.
+            For `confidence` out of range, or a mechanism without additive noise.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
         reach = widths(self._additive.noise, confidence) / self._additive.n / self._weights
@@ -158,14 +158,14 @@ class Tabulation:
 
     @property
     def _range(self) -> tuple[float, float]:
-        """Limits of the true answers. Cells are shares of the records, or counts over n."""
+        """Limits of the true answers. Cells are shares of the records, or counts divided by n."""
         if not self.task.tables:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the answers have additive noise, whose law is public."""
+        """Whether the answers have additive noise, whose distribution is public."""
         return additive_within(self.mechanism) is not None
 
     @property
@@ -184,15 +184,16 @@ class Tabulation:
         confidence : float
             Confidence of the intervals, above 0 and below 1.
         simultaneous : bool
-            Whether all intervals together hold with probability `confidence`; see `interval`.
+            Whether `confidence` is the probability that all intervals contain their true means.
 
         Returns
         -------
         DataFrame
-            For tables, the column ``table`` and one column for each attribute, with the label of
-            its level (missing if the attribute is not in the table). For other queries, the column
-            ``query``. Then ``answer`` (mean) and ``count`` (answer times n; whole with `integers`).
-            If `has_intervals`, also ``standard_error``, ``low`` and ``high``, for means.
+            For tables, the first column is ``table``, followed by one column for each attribute,
+            with the label of its level (missing if the attribute is not in the table). For other
+            queries, the first column is ``query``. The next columns are ``answer`` (a mean) and
+            ``count`` (the answer times n; whole with `integers`). If `has_intervals`, the last
+            columns are ``standard_error``, ``low`` and ``high`` of the mean.
         """
         import pandas as pd
 
@@ -229,9 +230,10 @@ class Tabulation:
     def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
-        A table of one attribute is a Series. A table of several is a DataFrame whose columns are
-        the levels of its last attribute, as from `pandas.crosstab`. The key has the names of the
-        attributes in the order of the schema. For another key, `KeyError` lists some tables.
+        A table of one attribute is a Series. A table of several attributes is a DataFrame whose
+        columns are the levels of the last attribute, as in `pandas.crosstab`. The key has the names
+        of the attributes in the order of the schema. For an unknown key, the message of the
+        `KeyError` lists some tables.
         """
         return Tables(self)
 

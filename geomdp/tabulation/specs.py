@@ -1,4 +1,4 @@
-"""Workload specifications such as ``marginals:2``, and the table of all kinds.
+"""Workload specifications such as ``marginals:2``, and the table of all kinds of them.
 
 A specification is a name, or a name and an argument joined by a colon. Together with the chosen
 columns of a schema it becomes a workload with a label for each query.
@@ -28,11 +28,11 @@ from geomdp.workloads.base import Workload
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
 ColumnLabels = Mapping[str, Sequence[str]]
 
-#: Largest number of queries the command accepts: 2-way tables of 100 binary columns are 19800.
-#: Mechanisms that store a basis of the answers refuse such workloads themselves.
+#: Largest number of queries of a specification. All 2-way tables of 100 binary columns have 19800
+#: cells. Mechanisms that store a basis of the answers accept fewer queries.
 MAX_QUERIES = 32768
-#: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
-#: from which the signs are drawn.
+#: Largest number of signs that random sign queries may need (2^24 float64 are 128 MB), and the
+#: public seed from which the signs are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
@@ -66,14 +66,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Task:
-    """What to release.
+    """A workload to release, with names for its columns, queries and tables.
 
     Parameters
     ----------
     workload : Workload
         The queries.
     columns : tuple of str
-        The columns that make up a record of its universe, in order.
+        The columns that make up a record of the workload's universe, in order.
     description : str
         The queries in words.
     labels : list of str
@@ -108,7 +108,7 @@ class Task:
 
     @property
     def tables_share_columns(self) -> bool:
-        """Whether two tables share a column. They can then disagree about it."""
+        """Whether two tables share a column. Noisy tables can disagree about a shared column."""
         columns = [name for table in self.tables for name in table.columns]
         return len(set(columns)) < len(columns)
 
@@ -122,7 +122,7 @@ class WorkloadKind:
     name : str
         The word before the colon, such as ``marginals``.
     argument : str
-        What stands after the colon, in capitals, such as ``K``; empty if there is no argument.
+        Name of the argument after the colon, such as ``K``; empty if there is no argument.
     summary : str
         The queries in a few words.
     build : callable
@@ -182,7 +182,7 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     Raises
     ------
     ValueError
-        For a wrong `spec` or column. The message names it and says what would be right.
+        For a wrong `spec` or column. The message names the wrong part and what is allowed.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def _marginals(columns: ColumnLabels, argument: str) -> Task:
 
 
 def _histogram(columns: ColumnLabels, argument: str) -> Task:
-    del argument  # there is none
+    del argument  # always empty: this kind takes no argument
     sizes = tuple(len(levels) for levels in columns.values())
     _limit(math.prod(sizes), "histogram")
     described = f"joint histogram of {_plural(len(columns), 'column')}"
@@ -316,13 +316,13 @@ def _signs(columns: ColumnLabels, argument: str) -> Task:
 
 
 def _second_moments(columns: ColumnLabels, argument: str) -> Task:
-    del argument  # there is none
+    del argument  # always empty: this kind takes no argument
     d = len(columns)
     _limit(d * (d + 1) // 2, "second-moments")
     labels = [f"{a}*{b}" for a, b in itertools.combinations_with_replacement(columns, 2)]
     described = (
-        f"second moments of {_plural(d, 'real column')}, scaled to [-1, 1] over sqrt({d}); those "
-        "of two columns times sqrt(2)"
+        f"second moments of {_plural(d, 'real column')}, scaled to [-1, 1] / sqrt({d}); products "
+        "of two different columns are multiplied by sqrt(2)"
     )
     return Task(SecondMoment(d), tuple(columns), described, labels)
 
@@ -336,7 +336,7 @@ def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
 
 
 def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
-    """K of a workload on binary columns, after checking that they are binary."""
+    """K of a workload on binary columns; ``ValueError`` if a column is not binary."""
     k = _order(argument, name, columns)
     for column, levels in columns.items():
         if len(levels) != 2:
@@ -354,10 +354,10 @@ WORKLOAD_KINDS = (
     WorkloadKind("prefixes", "COLUMN", "share of records at or below each level", _prefixes),
     WorkloadKind("ranges", "COLUMN", "share of records in each interval of levels", _ranges),
     WorkloadKind(
-        "conjunctions", "K", "share with K binary columns all at their second level", _conjunctions
+        "conjunctions", "K", "share of records with the second level in K columns", _conjunctions
     ),
     WorkloadKind(
-        "parities", "K", "mean of the product of K binary columns, levels +1 and -1", _parities
+        "parities", "K", "mean product of K binary columns with the levels +1 and -1", _parities
     ),
     WorkloadKind(
         "signs", "M", "M random queries that are +1 or -1 on each combination of levels", _signs
@@ -365,7 +365,7 @@ WORKLOAD_KINDS = (
     WorkloadKind(
         "second-moments",
         "",
-        "mean products of all pairs of real columns, in the unit ball",
+        "mean products of all pairs of real columns, scaled to the unit ball",
         _second_moments,
         real=True,
     ),

@@ -55,39 +55,43 @@ def release(
     Parameters
     ----------
     records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
-        One record per row, with the labels that `schema` declares. A path is a CSV or Parquet file,
-        a folder of them or a pattern; `gd.data.Query` is a source for SQL.
+        One record per row, with the labels that `schema` declares. A path names a CSV or Parquet
+        file, a folder of such files, or a pattern of file names. `gd.data.Query` is a source for
+        SQL.
     schema : Schema
         Public declaration of the columns.
     workload : str, or sequence of str and of sequences of str
         The queries, as specifications of the command: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; `geomdp workloads` lists all kinds. A list mixes tables of several
-        orders and tables by the names of their columns: ``["marginals:1", ("region", "age")]``.
+        ``"prefixes:age"``; `geomdp workloads` lists all kinds. A list combines specifications of
+        tables with tables given by the names of their columns:
+        ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
-        For pure differential privacy with this epsilon. Give either `epsilon` or `privacy`.
+        The epsilon of pure differential privacy. Give either `epsilon` or `privacy`.
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
-        Under add/remove the declared public normaliser, which is required. Under replace-one the
-        number of records is public and counted; a number that is given must equal it.
+        Under add/remove, the declared public number by which sums are divided; it is required.
+        Under replace-one, the number of records is public and counted. If `n` is given, it must
+        equal the counted number.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
         Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One positive weight for each entry of `workload`, the factor of its errors in the total.
+        One positive weight for each entry of `workload`. The errors of the entry are multiplied by
+        its weight in the total error.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
-        adjacency=)``. By default `advise` chooses among those with exact samplers.
+        adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
-        Whether the noisy answers are not changed. They are then unbiased, and shares may be
-        negative. By default they are moved to the nearest consistent answers: see
-        `Tabulation.statement`.
+        Whether to return the noisy answers without post-processing. The answers are then unbiased,
+        and shares may be negative. By default the noisy answers are moved to the nearest consistent
+        answers: see `Tabulation.statement`.
     integers : bool
-        Whether counts are rounded to whole numbers. Consistent tables still add up.
+        Whether counts are rounded to whole numbers. Consistent tables still add up after rounding.
     ledger : Ledger, optional
-        The privacy budget. It is asked before any record is read, and pays after all records are
-        found valid and before the release.
+        The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
+        pays after all records are found valid and before the release.
     client : distributed.Client, optional
         A Dask cluster that counts files or partitions. The counts are the same as without it.
     rng : Generator, int or None
@@ -102,17 +106,17 @@ def release(
     Raises
     ------
     ValueError
-        Before the ledger pays: for a workload that does not fit the schema, records that do not fit
-        it (the error names rows and columns), a wrong parameter, or a column with the same name as
-        a column of the result.
+        If the workload or the records do not fit the schema (for records, the error names rows and
+        columns), a parameter is wrong, or a column has the name of a column of the result. The
+        error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read.
 
     Notes
     -----
-    Privacy: the guarantee of the mechanism, in `Tabulation.guarantee`. The choice of the mechanism
-    depends on the schema, the workload, n and `privacy` alone, and consistency is computed from the
-    noisy answers alone.
+    Privacy: the release has the guarantee of the mechanism, which `Tabulation.guarantee` states.
+    The choice of the mechanism depends only on the schema, the workload, n, `privacy` and
+    `adjacency`. Consistent answers are computed from the noisy answers alone.
 
     Examples
     --------
@@ -122,7 +126,7 @@ def release(
     >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
     >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
 
-    The mechanism is fixed here; without this argument the best one is chosen. Without a seed, the
+    This example sets `mechanism`; by default, the best mechanism is chosen. Without a seed, the
     release has a guarantee, and its numbers differ from call to call:
 
     >>> laplace = gd.mechanisms.Laplace
@@ -130,7 +134,7 @@ def release(
     >>> str(private.guarantee).split(";")[0]
     '1-DP, replace-one'
 
-    With a seed it is a simulation without a guarantee:
+    With a seed, the release is a simulation without a guarantee:
 
     >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, mechanism=laplace, rng=0)
     >>> str(simulated.guarantee).split(";")[0]
@@ -142,7 +146,7 @@ def release(
     task = task_of(schema, asked, columns=columns, weights=weights)
     clash = sorted(set(RESERVED) & set(task.columns)) if task.tables else []
     if clash:
-        raise ValueError(f"columns {clash} must be renamed: tables of results have such columns")
+        raise ValueError(f"columns {clash} must be renamed: the result has columns of these names")
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError(
             "n must be declared under add/remove, because the number of records is private"
@@ -180,13 +184,13 @@ def _additive(mechanism: Mechanism) -> AdditiveMechanism:
     additive = additive_within(mechanism)
     if additive is None:
         raise ValueError(
-            f"unbiased answers need a mechanism that adds noise to them, {mechanism!r} does not"
+            f"unbiased answers need a mechanism that adds noise to answers, not {mechanism!r}"
         )
     return additive
 
 
 def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee that `epsilon` or `privacy` asks for; ``ValueError`` unless one is given."""
+    """The guarantee from `epsilon` or `privacy`; ``ValueError`` unless exactly one is given."""
     if (epsilon is None) == (privacy is None):
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
     if privacy is not None:
@@ -196,7 +200,7 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
 
 
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
-    """The public number of records."""
+    """The declared n under add/remove; otherwise the number of records, which is public."""
     if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")
     if counted == 0:

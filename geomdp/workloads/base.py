@@ -14,8 +14,9 @@ from geomdp.workloads.universe.universes import Records, Universe
 
 #: Number of records evaluated at a time. `totals` never has more rows of answers in memory.
 CHUNK_ROWS = 8192
-#: Largest number of scores <u, Q(x)> in memory: 2^24 float64 are 128 MB. So this is also the
-#: largest universe whose elements are all scored by a fast transform.
+#: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
+#: 128 MB. A fast transform scores all elements at once, so the limit also holds for the size of its
+#: universe.
 MAX_SCORES = 1 << 24
 #: Largest number of entries of a dense table of all answers: 2^26 float64 are 512 MB.
 MAX_ENTRIES = 1 << 26
@@ -86,7 +87,7 @@ class Totals:
 
 
 class Workload(abc.ABC):
-    """A list of m queries q_1..q_m, each a real function of one record; answers are means.
+    """A list of m queries q_1, ..., q_m, each a real function of one record; answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
     Implementations are immutable. Only `evaluate`, `totals` and `answers` read records. Everything
@@ -94,7 +95,7 @@ class Workload(abc.ABC):
 
     Examples
     --------
-    Every workload has the same methods, here those of the thresholds 1[x <= 0], ..., 1[x <= 3]:
+    All workloads have the same methods. The queries of this one are 1[x <= 0], ..., 1[x <= 3]:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -114,7 +115,7 @@ class Workload(abc.ABC):
         return f"{type(self).__name__}({self._summary()})"
 
     def _summary(self) -> str:
-        """Words for `repr`. Workloads that are given by a few numbers print these instead."""
+        """The words in the parentheses of `repr`; some workloads print their parameters instead."""
         size = self.universe.size
         return f"{self.n_queries} queries on {'infinitely many' if size is None else size} elements"
 
@@ -130,9 +131,9 @@ class Workload(abc.ABC):
 
     @property
     def whole_answers(self) -> bool:
-        """Whether all entries of Q(x) are whole numbers for every x, and `totals` adds only these.
+        """Whether Q(x) has only whole entries for every x, and `totals` adds only whole numbers.
 
-        Sums below 2^53 are then exact in float64. False if it is not known.
+        Sums below 2^53 are then exact in float64. The value is False if the answer is not known.
         """
         return False
 
@@ -145,12 +146,12 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)>, for each row u of (b, m)."""
+        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m)."""
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min over elements x of <u, Q(x)>, for each row u of (b, m): (b,).
+        """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
 
-        By default from `extreme_answers` at u and -u.
+        By default, the result is computed from `extreme_answers` at u and -u.
         """
         apart = self.extreme_answers(directions) - self.extreme_answers(-directions)
         return np.asarray(np.einsum("bm,bm->b", directions, apart))
@@ -176,11 +177,17 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def l1_diameter(self) -> float:
-        """A proved upper bound on max ||Q(x) - Q(x')||_1 over x, x' (the maximum where cheap)."""
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_1.
+
+        The result is the maximum itself if that is cheap to compute.
+        """
 
     @abc.abstractmethod
     def l2_diameter(self) -> float:
-        """A proved upper bound on max ||Q(x) - Q(x')||_2 over x, x' (the maximum where cheap)."""
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_2.
+
+        The result is the maximum itself if that is cheap to compute.
+        """
 
     @abc.abstractmethod
     def l1_radius(self) -> float:

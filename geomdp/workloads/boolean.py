@@ -19,7 +19,7 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import BooleanCube, Records
 
-#: Number of records packed into bits at a time, 64 to a machine word.
+#: Number of records packed into bits at a time, with 64 records in a machine word.
 PACKED_ROWS = 1 << 16
 #: Number of queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
 PACKED_QUERIES = 1 << 10
@@ -28,8 +28,8 @@ PACKED_QUERIES = 1 << 10
 class _SubsetQueries(Workload):
     """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
-    The factor of attribute i is `_values[x_i]`. Every product of the two values is again one of
-    them. So a query is `_values[bit]`, where `_word_operation` combines the bits of x_S to one bit.
+    The factor of attribute i is `_values[x_i]`. A product of the two values is again one of the two
+    values. So a query is `_values[bit]`; `_word_operation` computes the bit from x_i for i in S.
     """
 
     whole_answers: ClassVar[bool] = True
@@ -92,9 +92,9 @@ class _SubsetQueries(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
-        For k = 1 the signs of the direction determine it, O(d). For k = 2 all elements are scored,
-        O(2^d). For larger k, one fast transform of length 2^d computes all scores, O(d 2^d). Up to
-        rounding, the element of lowest number wins a tie.
+        For k = 1 the signs of the direction determine the element: O(d). For k = 2 all scores are
+        enumerated: O(2^d). For larger k, a fast transform of length 2^d computes all scores:
+        O(d 2^d). Up to rounding, the element of lowest number wins a tie.
 
         Raises
         ------
@@ -115,9 +115,9 @@ class _SubsetQueries(Workload):
         return self.evaluate(self.universe.elements_at(winners))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min over elements of <u, Q(x)>, for each row of (b, m): (b,), in one pass.
+        """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
 
-        It has the cost of `extreme_answers` and raises the same error.
+        The cost and the error raised are those of `extreme_answers`.
         """
         from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
@@ -161,7 +161,7 @@ class _SubsetQueries(Workload):
     def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For k = 2, the scores up to a constant, as quadratic forms in the bits of an element.
 
-        Returns the linear coefficients (b, d) and those of pairs (b, d, d).
+        Returns the linear coefficients (b, d) and the coefficients of pairs of bits (b, d, d).
         """
         low, high = self._values
         rise = high - low
@@ -175,7 +175,7 @@ class _SubsetQueries(Workload):
         """Replace the weights of sets (b, 2^d) by the scores of elements, in place."""
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m: 1 and the queries are linearly independent functions."""
+        """All of R^m, because the constant 1 and the queries are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
     def l1_radius(self) -> float:
@@ -284,7 +284,7 @@ class Parities(_SubsetQueries):
         """Largest number of parities that differ between two records.
 
         The parity of S differs between x and y if and only if |S & (x xor y)| is odd. So the number
-        of such S depends only on the weight w of x xor y.
+        of these sets S depends only on the number w of ones in x xor y.
         """
         d, k = self.d, self.k
         return max(
@@ -293,11 +293,11 @@ class Parities(_SubsetQueries):
         )
 
     def l1_diameter(self) -> float:
-        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j), which is attained."""
+        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j); it is attained."""
         return 2.0 * self._most_changes
 
     def l2_diameter(self) -> float:
-        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)), which is attained."""
+        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)); it is attained."""
         return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:

@@ -15,11 +15,12 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
-    The error of a mechanism is that of the weighted cells, so tables of larger weight become more
-    accurate at the cost of the others. To get shares of records, divide the answers of a table by
-    its weight. Tables are in the order given. The columns of a table are in the order of `columns`,
-    and its cells in row-major order (the last column changes fastest). For all tables of one order
-    with equal weights, use `MarginalTables`, to which more mechanisms apply.
+    T is a table and w_T its weight. Mechanisms keep the error of the weighted cells small, so
+    tables of larger weight become more accurate at the cost of the others. To get shares of
+    records, divide the answers of a table by its weight. Tables are in the order given. The columns
+    of a table are in the order of `columns`, and its cells in row-major order (the last column
+    changes fastest). For all tables of one order with equal weights, use `MarginalTables`, which
+    more mechanisms accept.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class ChosenTables(TableQueries):
         The columns of each table. There is at least one table, and no two are equal.
     weights : sequence of float, optional
         One positive weight per table; by default 1. If all weights are whole numbers, sums over
-        records are, too.
+        records are whole numbers, too.
 
     Raises
     ------
@@ -60,11 +61,11 @@ class ChosenTables(TableQueries):
         self.levels = self._universe.levels
         self._tables = tuple(_table_numbers(self._universe.names, table) for table in tables)
         if not self._tables:
-            raise ValueError("tables must be at least 1, got 0")
+            raise ValueError("tables must hold at least 1 table, got 0")
         for table in self._tables:
             if self._tables.count(table) > 1:
                 names = [self._universe.names[i] for i in table]
-                raise ValueError(f"tables must differ, the one of {names} occurs more than once")
+                raise ValueError(f"tables must differ; the table {names} occurs more than once")
         self._table_weights = _checked_weights(weights, len(self._tables))
 
     def _summary(self) -> str:
@@ -107,5 +108,5 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> FloatArray:
     if weights is None:
         return np.ones(count)
     if len(weights) != count:
-        raise ValueError(f"weights must be one per table, {count}, got {len(weights)}")
+        raise ValueError(f"weights must have {count} entries, one per table, got {len(weights)}")
     return np.array([positive(weight, "weights") for weight in weights])

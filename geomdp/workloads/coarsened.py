@@ -22,7 +22,7 @@ BLOCK_ELEMENTS = 1024
 class Coarsened(ListedAnswers):
     """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
 
-    If several centres are nearest, the first of them is taken.
+    If several centres are nearest to Q(x), x is mapped to the first of them.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Coarsened(ListedAnswers):
     Notes
     -----
     The centre of every element is computed once, and records are looked up by their element number.
-    If the centre of each record were computed again, rounding could make it depend on the other
-    records of its chunk.
+    If the centre of each record were computed again, rounding could make the centre depend on the
+    other records of the chunk.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class Coarsened(ListedAnswers):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # Order the centres by the first element of each. `extreme_answers` takes the first centre
-        # in a tie, so it takes the one with the lowest element number.
+        # Order the centres by their first element. In a tie, `extreme_answers` takes the first
+        # centre, which then has the element of lowest number.
         order = np.argsort(first)
         self.centres = places[used[order]]
         self._assignment = np.argsort(order)[assignment]
@@ -85,7 +85,7 @@ class Coarsened(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The workload whose columns are the centres."""
+        """The workload whose answer vectors are the centres."""
         return Explicit(self.centres.T)
 
     def evaluate(self, records: Records) -> FloatArray:

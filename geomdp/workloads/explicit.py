@@ -31,7 +31,7 @@ class Explicit(FiniteWorkload):
     Parameters
     ----------
     matrix : (m, N) array, DataFrame, or scipy.sparse matrix or array
-        Finite values. The matrix is copied; a sparse one stays sparse. The index of a DataFrame
+        Finite values. The matrix is copied; a sparse matrix stays sparse. The index of a DataFrame
         gives the names of the queries.
 
     Raises
@@ -41,10 +41,10 @@ class Explicit(FiniteWorkload):
 
     Notes
     -----
-    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean one for N <= 2^14. Above these
-    limits they are upper bounds. For N m <= 2^26, diameters and affine hull of a sparse matrix are
-    computed from a dense copy. For a larger sparse matrix the diameters are upper bounds, and
-    `affine_hull` raises ``ValueError``.
+    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean diameter for N <= 2^14. Above
+    these limits, the diameters are upper bounds. For a sparse matrix with N m <= 2^26, diameters
+    and affine hull are computed from a dense copy. For a larger sparse matrix, the diameters are
+    upper bounds, and `affine_hull` raises ``ValueError``.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Explicit(FiniteWorkload):
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
         # The transpose (N, m) is stored, so that the answer vector of an element is contiguous.
-        # An object with columns and an index is a DataFrame; so pandas need not be imported.
+        # A matrix with the attribute `columns` is a DataFrame. So pandas need not be imported.
         index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
         self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
@@ -106,10 +106,11 @@ class Explicit(FiniteWorkload):
         return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best columns (b, m) for directions (b, m); of equally good ones the first.
+        """The columns with the largest <u, column> for each row u of `directions` (b, m): (b, m).
 
-        The cost is that of one matrix product: O(b m N), or for a sparse matrix b times its number
-        of entries that are not 0. It is done in blocks of at most 2^22 scores.
+        The first column wins a tie. The cost is one matrix product: O(b m N), or for a sparse
+        matrix b times the number of its nonzero entries. The product is computed in blocks of at
+        most 2^22 scores.
         """
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]
@@ -172,7 +173,10 @@ class Explicit(FiniteWorkload):
 
 
 class ListedAnswers(Workload):
-    """A workload whose answer vectors, and so its geometry, are those of an explicit workload."""
+    """A workload whose different answer vectors are the columns of an explicit workload.
+
+    So the affine hull, diameters and radii of the two workloads are equal.
+    """
 
     @property
     @abc.abstractmethod
@@ -185,7 +189,10 @@ class ListedAnswers(Workload):
         return self.explicit.n_queries
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best answer vectors (b, m) for directions (b, m); of equally good ones the first."""
+        """Answer vectors (b, m) that maximise <u, Q(x)>, for each row u of `directions` (b, m).
+
+        The first answer vector of `explicit` wins a tie.
+        """
         return self.explicit.extreme_answers(directions)
 
     def affine_hull(self) -> AffineHull:

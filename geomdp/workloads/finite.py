@@ -1,8 +1,8 @@
 """Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges.
 
 The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent, so its
-sensitivity polytope is a simplex. The matrix of queries is not built, except by `affine_hull`,
-which needs an (m, N - 1) basis.
+sensitivity polytope is a simplex. Only `affine_hull` builds a matrix, an (m, N - 1) basis. The
+other methods use closed forms.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Number of codes counted at a time: 8 MB of integers. Each chunk costs O(N) on top of its codes,
-#: so chunks are large.
+#: Number of codes counted at a time: 8 MB of integers. Chunks are large, because a chunk of c codes
+#: costs O(N + c).
 COUNT_ROWS = 1 << 20
 
 
@@ -100,7 +100,7 @@ class Histogram(_OnCodes):
         return counts
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Unit vector of the largest coordinate of each direction (b, N), the first of several."""
+        """Unit vectors of the largest entries of `directions` (b, N); the first wins a tie."""
         directions = batch(directions, self.N, "directions")
         return self.evaluate(directions.argmax(axis=1))
 
@@ -109,11 +109,11 @@ class Histogram(_OnCodes):
         return AffineHull(np.full(self.N, 1 / self.N), zero_sum_basis(self.N))
 
     def l1_diameter(self) -> float:
-        """2, the distance of two unit vectors (0 if N = 1)."""
+        """2, the l1 distance between two unit vectors (0 if N = 1)."""
         return 2.0 if self.N > 1 else 0.0
 
     def l2_diameter(self) -> float:
-        """sqrt(2), the distance of two unit vectors (0 if N = 1)."""
+        """sqrt(2), the distance between two unit vectors (0 if N = 1)."""
         return math.sqrt(2) if self.N > 1 else 0.0
 
     def l1_radius(self) -> float:
@@ -159,7 +159,7 @@ class Prefixes(_OnCodes):
         return np.cumsum(counts)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors at the largest suffix sum of each direction (b, N), O(b N)."""
+        """Answer vectors Q(x) for the largest sum of u_t over t >= x, for rows u (b, N): O(b N)."""
         directions = batch(directions, self.N, "directions")
         suffix_sums = np.cumsum(directions[:, ::-1], axis=1)[:, ::-1]
         return self.evaluate(suffix_sums.argmax(axis=1))
@@ -194,8 +194,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    They are ordered by a, then by b. Answers and extreme points are computed by cumulative sums,
-    O(m) for each vector.
+    The queries are ordered by a, then by b. Answers and extreme points are computed by cumulative
+    sums, in O(m) for each vector.
 
     Parameters
     ----------
@@ -238,10 +238,10 @@ class Ranges(_OnCodes):
         return np.asarray(cumulative[last + 1] - cumulative[first])
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x*), x* maximising <u, Q(x)> for each row u of `directions` (b, m), O(m) each.
+        """Q(x*), where x* maximises <u, Q(x)>, for each row u of `directions` (b, m); O(m) each.
 
-        <u, Q(x)> is the sum of u over the intervals that start at or before x, minus the sum over
-        those that end before x.
+        <u, Q(x)> is the sum of u over the intervals that start at or before x, minus the sum of u
+        over the intervals that end before x.
         """
         directions = batch(directions, self.n_queries, "directions")
         lengths = np.arange(self.N, 0, -1)
@@ -257,7 +257,7 @@ class Ranges(_OnCodes):
     def affine_hull(self) -> AffineHull:
         """The (N - 1)-dimensional hull of the N independent vectors Q(x), by one QR: O(m N^2).
 
-        Raises ``ValueError`` if m N > 2^26 (N > 511), where the basis would exceed 512 MB.
+        Raises ``ValueError`` if m N > 2^26 (N > 511), because the basis would exceed 512 MB.
         """
         if self.n_queries * self.N > MAX_ENTRIES:
             raise WorkloadSizeError(f"N must be at most 511 for an affine hull, got {self.N}")
@@ -267,11 +267,11 @@ class Ranges(_OnCodes):
         return AffineHull(offset, np.ascontiguousarray(basis))
 
     def l1_diameter(self) -> float:
-        """Largest s (N + 1 - s) over 2 <= s <= N; the exact diameter.
+        """The maximum of s (N + 1 - s) over 2 <= s <= N, which is the exact diameter; 0 if N = 1.
 
-        Two elements x < y differ on the intervals that contain exactly one of them. With a = x + 1
-        and b = N - y, there are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s) of these,
-        where s = a + b.
+        The answers of elements x < y differ on the intervals that contain exactly one of x and y.
+        Let a = x + 1, b = N - y and s = a + b. The number of these intervals is
+        a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s).
         """
         if self.N == 1:
             return 0.0

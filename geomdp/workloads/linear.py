@@ -29,9 +29,9 @@ class LinearMap(Workload):
 
     Notes
     -----
-    If the answers of all elements, before and after A, are at most 2^26 numbers, radii are exact,
-    and so are diameters within the limits of `Explicit`. Otherwise they are upper bounds from the
-    operator norms of A on the affine hull and on the blocks of Q.
+    Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
+    diameters are exact within the limits of `Explicit`. Otherwise radii and diameters are upper
+    bounds, computed from operator norms of A and from the radii, diameters and blocks of Q.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class LinearMap(Workload):
         return Totals(inner.count, self.matrix @ inner.sums)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """A Q(x*), where Q(x*) is extreme for Q in direction A^T u."""
+        """A Q(x*) for each row u of `directions`, where Q(x*) is extreme in direction A^T u."""
         directions = batch(directions, self.n_queries, "directions")
         return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
 
@@ -91,8 +91,8 @@ class LinearMap(Workload):
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # A maps the directions of the inner hull, the columns of B, to the columns of A B. Their
-        # span is the affine hull of the columns, their negatives and 0.
+        # A maps the directions of the inner hull, the columns of B, to the columns of A B. The span
+        # of A B is the affine hull of its columns, the negative columns and 0.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)
@@ -103,7 +103,7 @@ class LinearMap(Workload):
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers (N, p) of all elements; None if there are too many, before or after A."""
+        """Answers A Q(x) (N, p) of all elements x; None if N m or N p exceeds 2^26."""
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None

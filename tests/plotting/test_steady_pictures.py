@@ -41,7 +41,7 @@ def test_figures_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="figure must have a constrained layout, got None"):
         pictures.png(figure(1.0, layout=None), "a")
     pictures.png(figure(1.0), "a")
-    with pytest.raises(ValueError, match="figure must have 1 axes, as the first one of 'a', got 2"):
+    with pytest.raises(ValueError, match="must have 1 axes like the first figure 'a', got 2"):
         pictures.png(figure(1.0, axes=2), "a")
 
 

@@ -208,7 +208,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     with Ledger(PureDP(1.0), path=path) as ledger:
         ledger.spend(claim(PureDP(0.9)), "x")
     path.write_bytes(b"")
-    with pytest.raises(ValueError, match="is empty: a ledger never is"):
+    with pytest.raises(ValueError, match="is empty: a ledger is never empty"):
         Ledger(PureDP(1.0), path=path)
     assert path.read_bytes() == b""
     assert list(tmp_path.iterdir()) == [path]  # nothing is left behind by the creation either

@@ -1,17 +1,19 @@
 """Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
 
-Q(x) is a sum of one part for each set S of columns, which depends on x through the columns in S
-only. In a table T that does not contain S, the part of S is 0. In any other table it is the weight
-w_T times a tensor product with one factor for each column i of T. The factor is e_(x_i) - 1/l_i if
-i is in S, and the constant vector 1/l_i otherwise, where l_i is the number of levels. The parts of
-different sets are orthogonal, and the part of S has dimension prod (l_i - 1). Let
+Q(x) holds the weighted cells of the tables for a record x. It is a sum with one part for each set S
+of columns. The part of S depends on x only through the columns in S. In a table T that does not
+contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product with
+one factor for each column i of T. Let l_i be the number of levels of column i. The factor is
+e_(x_i) - 1/l_i if i is in S, where e_j are the unit vectors, and the constant vector 1/l_i
+otherwise. The parts of different sets are orthogonal. The parts of S for all x span a space of
+dimension prod (l_i - 1). Let
 c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. Then
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
-The first expression depends only on which columns of S agree in x and x'. So its maximum is found
-by trying the 2^|S| patterns of agreement.
+where products without a range are over i in S. The first expression depends only on the columns of
+S in which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ def interaction_block(
 ) -> Block:
     """The block of the columns with the numbers S, with its exact diameter and radius.
 
-    `levels` are the numbers of levels l_i of all columns; columns in S have at least 2. `places`
-    maps the column numbers of each table to a slice: the places of its cells, in row-major order,
-    among the cells of all tables. `weights` holds w_T for these tables, in the same order.
+    `levels` are the numbers of levels l_i of all columns; columns in S have at least 2 levels.
+    `places` maps the column numbers of each table to the slice of its cells among the cells of all
+    tables; the cells are in row-major order. `weights` holds w_T for these tables, in the same
+    order.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:

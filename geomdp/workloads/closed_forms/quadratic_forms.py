@@ -10,11 +10,12 @@ from geomdp._typing import FloatArray, IntArray
 #: Number of coordinates of the inner cube. A table of its 2^12 points, 32 KB, fits in the fastest
 #: cache.
 INNER = 12
-#: The table is a grid with 2^LINE columns. For each column a running extreme is kept.
+#: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
+#: largest value so far are kept.
 LINE = 6
-#: Number of rows compared at a time, so that running extremes are loaded and stored less often.
+#: Number of rows compared at a time, so that the extremes so far are loaded and stored less often.
 ROWS = 4
-#: Flags of the compiler that allow it to take maxima in any order, so that it can vectorise loops.
+#: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 
@@ -22,7 +23,8 @@ FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 def _doubled(linear, table):  # type: ignore[no-untyped-def]
     """Fill `table` (2^k,) with <linear, x> for all x; the first coordinate is the highest bit.
 
-    From the table of the last j coordinates, that of the last j + 1 takes one addition per point.
+    The table of the last j + 1 coordinates is computed from the table of the last j coordinates,
+    with one addition per new point.
     """
     table[0] = 0.0
     half = 1
@@ -35,7 +37,10 @@ def _doubled(linear, table):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j; `row` is scratch space."""
+    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j for all x in {0, 1}^k.
+
+    `row` is scratch space.
+    """
     size = len(pairs)
     table[0] = 0.0
     half = 1
@@ -76,10 +81,10 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
     """Range (b,) of the values of each form, and the outer point (b,) with the largest value.
 
-    The last coordinates form an inner cube, the others an outer cube. The pair terms on the inner
-    cube are tabulated once. If the other coordinates are fixed to a point y of the outer cube, only
-    the linear part of the form on the inner cube changes. So each point of the whole cube takes one
-    addition and two comparisons.
+    The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
+    form, the pair terms on the inner cube are tabulated once. If the outer coordinates are fixed to
+    a point y, the form on the inner cube changes only by a linear function. So each point of the
+    whole cube takes one addition and two comparisons.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
@@ -108,8 +113,9 @@ def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
 def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
     """Largest minus smallest value over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
 
-    The coefficients of b forms are l = `linear` (b, d) and q = `pairs` (b, d, d), of which only
-    entries with i < j are read. The result (b,) takes one pass over the cube for each form.
+    The coefficients of b forms are l = `linear` (b, d) and q = `pairs` (b, d, d). Only entries
+    q_ij with i < j are read. The result has shape (b,). The cost is one pass over the cube for each
+    form.
     """
     ranges, _ = _by_outer_points(linear, pairs)
     return np.asarray(ranges)
@@ -137,7 +143,10 @@ def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
 
 @numba.njit(cache=True)
 def _restrict(linear, pairs, y, point, slopes):  # type: ignore[no-untyped-def]
-    """Return the constant, and fill `slopes` with the linear part, of the form at outer point y."""
+    """Restrict a form to the outer point y, which gives a form on the inner cube.
+
+    Fill `slopes` with the linear coefficients of the restricted form. Return its constant term.
+    """
     outer = len(point)
     for i in range(outer):
         point[i] = (y >> (outer - 1 - i)) & 1

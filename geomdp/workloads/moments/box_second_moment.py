@@ -20,7 +20,8 @@ MAX_FACE_DIMENSION = 8
 class BoxSecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
 
-    svec is that of `SecondMoment`; `matrix` converts back. All Q(x) lie in {M psd, M_ii <= 1}.
+    `SecondMoment` defines svec, and `matrix` converts answers back to matrices. All Q(x) lie in
+    {M psd, M_ii <= 1}.
 
     Parameters
     ----------
@@ -50,11 +51,11 @@ class BoxSecondMoment(OuterProducts):
         return SymmetricCube(self.d)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T), x a maximiser of <x, G x> over the cube for the direction G; O(3^d d^2).
+        """svec(x x^T), where x maximises <x, G x> over the cube for the direction G; O(3^d d^2).
 
         All faces of the cube are tried. Some maximiser is a corner, or lies in the interior of a
-        face on which the form is strictly concave. For if the form is not strictly concave on the
-        face of a maximiser, the maximiser can move to the boundary of the face without loss.
+        face on which the form is strictly concave. The reason: if the form is not strictly concave
+        on the face of a maximiser, some point of the boundary of the face is a maximiser, too.
 
         Raises
         ------
@@ -74,16 +75,16 @@ class BoxSecondMoment(OuterProducts):
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
 
         Let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. The norm is at most p^T B q,
-        where B has entries 1 on the diagonal and 1 / sqrt(2) elsewhere, and so at most
-        p^T B (2 - p). B is positive definite, so this is concave in p. By symmetry,
-        p = (1, ..., 1) is the maximiser.
+        where B has entries 1 on the diagonal and 1 / sqrt(2) elsewhere. So the norm is at most
+        p^T B (2 - p). This bound is concave in p, because B is positive definite. By symmetry,
+        p = (1, ..., 1) is a maximiser of the bound.
         """
         return self.l1_radius()
 
     def l2_diameter(self) -> float:
         """sqrt(2) d for d > 1: attained by orthogonal corners for even d, a bound for odd d.
 
-        It is 1 for d = 1. It follows from
+        The diameter is 1 for d = 1. For d > 1, the value follows from
         ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
         """
         return math.sqrt(2) * self.d if self.d > 1 else 1.0

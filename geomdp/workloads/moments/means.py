@@ -57,7 +57,10 @@ class Means(Workload):
         return np.array(self.universe.validate(records), dtype=np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """u / ||u||_2. For u = 0 every record is extreme, and the first axis is returned."""
+        """u / ||u||_2 for each row u of `directions`; for u = 0, the first axis.
+
+        For u = 0, every record is extreme.
+        """
         directions = batch(directions, self.d, "directions")
         # Divide by the largest entry first: the squares of tiny or huge entries are beyond float64.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)

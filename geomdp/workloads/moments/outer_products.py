@@ -15,7 +15,10 @@ from geomdp.workloads.universe.universes import Records
 
 
 class OuterProducts(Workload):
-    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments."""
+    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments.
+
+    `SecondMoment` defines svec.
+    """
 
     d: int
 
@@ -53,7 +56,7 @@ class OuterProducts(Workload):
         """A maximiser of <x, G x> over the universe for each symmetric G of (b, d, d): (b, d)."""
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m, because the hull contains 0, and the x x^T span the symmetric matrices."""
+        """All of R^m, because Q(0) = 0 and the matrices x x^T span the symmetric matrices."""
         return AffineHull.whole_space(self.n_queries)
 
     def labels(self) -> list[str]:

@@ -16,9 +16,9 @@ from geomdp.workloads.universe.universes import UnitBall
 class SecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in the unit ball of R^d: the m = d (d + 1) / 2 second moments.
 
-    svec lists the upper triangle of a matrix row by row, with off-diagonal entries times sqrt(2).
-    So the Euclidean norm of answers is the Frobenius norm of matrices. `matrix` converts answers
-    back to matrices. conv {Q(x)} is {M psd, tr M <= 1}.
+    svec lists the upper triangle of a matrix row by row and multiplies off-diagonal entries by
+    sqrt(2). So the Euclidean norm of answers is the Frobenius norm of matrices. `matrix` converts
+    answers back to matrices. The convex hull of {Q(x)} is {M psd, tr M <= 1}.
 
     Parameters
     ----------
@@ -55,18 +55,18 @@ class SecondMoment(OuterProducts):
         return np.asarray(vectors[:, :, -1] * (values[:, -1:] > 0))
 
     def l1_diameter(self) -> float:
-        """sqrt(d (d + 1)) for d > 1, and 1 for d = 1. From d = 3 on this is an upper bound.
+        """sqrt(d (d + 1)) for d > 1, and 1 for d = 1; for d >= 3 only an upper bound.
 
-        It follows from ||v||_1 <= sqrt(m) ||v||_2 in R^m with m = d (d + 1) / 2, as the l2 diameter
-        is sqrt(2). For d = 3, 4 and 5 the diameter is 0.972, 0.991 and 0.983 of the bound, found by
-        enumerating sign patterns.
+        The bound follows from ||v||_1 <= sqrt(m) ||v||_2 in R^m, because the l2 diameter is
+        sqrt(2). By enumeration of sign patterns, the diameter for d = 3, 4 and 5 is 0.972, 0.991
+        and 0.983 times the bound.
         """
         return math.sqrt(self.d * (self.d + 1)) if self.d > 1 else 1.0
 
     def l2_diameter(self) -> float:
         """sqrt(2), attained by two orthogonal unit vectors; 1 for d = 1.
 
-        It follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
+        The value follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
         """
         return math.sqrt(2) if self.d > 1 else 1.0
 

@@ -23,10 +23,10 @@ from geomdp._validation import finite_array, whole
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Largest number of free bits of a conjunction, whose support of up to 2^20 elements is listed.
+#: Largest number of free bits of a conjunction. With 20 free bits, the support lists 2^20 elements.
 MAX_FREE_BITS = 20
-#: A float64 is a whole number of FLOAT_BITS bits times a power of two. Exact sums split this number
-#: into a lower part of LOW_BITS bits and an upper part.
+#: A float64 is a whole number of FLOAT_BITS bits times a power of two. Exact sums split the whole
+#: number into a lower part of LOW_BITS bits and an upper part.
 FLOAT_BITS, LOW_BITS = 53, 27
 #: Exact sums are possible for fewer records than this.
 MAX_RECORDS = 1 << 36
@@ -48,7 +48,7 @@ class LinearQuery(Protocol):
         """Sum of the query's values over the counted records."""
 
     def exact_total(self, tally: Any) -> Fraction:
-        """The same sum as an exact rational number, in which each value is its float64 exactly."""
+        """The same sum as an exact rational number; each value counts as its exact float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class DenseQuery:
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
-        """The same sum as an exact rational number; O(N), as `total`."""
+        """The same sum as an exact rational number, in O(N)."""
         return exact_product(self.values, self._checked(tally))
 
     def _checked(self, tally: IntArray) -> IntArray:
@@ -144,7 +144,9 @@ class SparseQuery:
         support = tuple(self.support)
         values = finite_array(self.values, "values", ndim=1).copy()
         if len(support) != len(values):
-            raise ValueError(f"support and values must match, got {len(support)}, {len(values)}")
+            raise ValueError(
+                f"support and values must have equal length, got {len(support)} and {len(values)}"
+            )
         _require_unit_interval(values)
         if len(set(support)) < len(support):
             twice = next(x for x, times in Counter(support).items() if times > 1)
@@ -190,7 +192,7 @@ class SparseQuery:
         return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
 
     def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
-        """The same sum as an exact rational number; O(m), as `total`."""
+        """The same sum as an exact rational number, in O(m)."""
         counts = self._checked(tally)
         found = [(value, counts[x]) for x, value in self.by_element.items() if x in counts]
         values = np.array([value for value, _ in found], dtype=np.float64)
@@ -246,7 +248,7 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
 
 
 def conjunctions(d: int, k: int) -> list[SparseQuery]:
-    """All C(d, k) conjunctions of d - k of d bits, in lexicographic order of the free bits.
+    """All C(d, k) conjunctions of d - k out of d bits, in lexicographic order of the k free bits.
 
     Examples
     --------

@@ -23,9 +23,9 @@ COUNT_ROWS = 1 << 16
 class SparseQueries(ListedAnswers):
     """A list of m sparse queries on the open universe of all hashable elements.
 
-    Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
-    queries on u + 1 elements, where the last element stands for all that are not listed: see
-    `explicit`. Memory and time are O(u + sum of sparsities).
+    Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements.
+    So the set of all Q(x) is that of m queries on u + 1 elements, where the last element represents
+    all elements outside the union (see `explicit`). Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class SparseQueries(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The same queries on {0, ..., u}: the elements of `support`, then one with answers 0."""
+        """The same queries on {0, ..., u}: the elements of `support`, then one where Q = 0."""
         columns = [self._number_of[x] for query in self.queries for x in query.support]
         rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
         values = np.concatenate([query.values for query in self.queries])

@@ -10,11 +10,11 @@ from geomdp._typing import FloatArray
 
 
 def angular_bounds(bounds: FloatArray) -> FloatArray:
-    """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from those of f.
+    """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from bounds for f.
 
     By Faa di Bruno's formula, |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers S of the
     second kind, because all derivatives of cos have modulus at most 1. The argument and the result
-    are bounds (J + 1,) on the derivatives of order 0..J; they can be infinite.
+    are bounds (J + 1,) on the derivatives of order 0..J of f and of g. Bounds can be infinite.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -60,9 +60,10 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 def truncation_norm(size: int, nodes: int) -> float:
     """Bound on the norm of truncation to degree < t of the discrete Chebyshev series.
 
-    The coefficients are taken from N >= t Chebyshev nodes. The bound is the Lebesgue constant of
-    Fourier partial sums of degree t - 1, by Fejer's exact formula, times 1 + pi (t - 1) / (2 N) for
-    the sum over nodes in place of the integral (by Bernstein's inequality in the mean).
+    t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is a
+    product. One factor is the Lebesgue constant of Fourier partial sums of degree t - 1, by Fejer's
+    exact formula. The other factor, 1 + pi (t - 1) / (2 N), accounts for the sum over nodes in
+    place of the integral (Bernstein's inequality in the mean).
     """
     degree = size - 1
     odd = 2 * degree + 1
@@ -74,7 +75,8 @@ def truncation_norm(size: int, nodes: int) -> float:
 def tensor_bound(error: float, norm: float, dimension: int) -> float:
     """Bound on |f - P_1 ... P_d f| if each |f - P_i f| <= `error` and each ||P_i|| <= `norm`.
 
-    From f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f) follows error * sum_{i<d} norm^i.
+    The bound is error * sum_{i<d} norm^i, because
+    f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f).
     """
     return error * sum(norm**i for i in range(dimension))
 
@@ -82,9 +84,9 @@ def tensor_bound(error: float, norm: float, dimension: int) -> float:
 def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
     """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
 
-    The series of each of d variables is taken from N >= t nodes; `bounds` (J + 1,) are on all
-    derivatives of order 0..J. The error of a projection P onto the polynomials is at most
-    1 + ||P|| times that of the best polynomial.
+    t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. `bounds`
+    (J + 1,) hold for all derivatives of order 0..J. The error of a projection P onto the
+    polynomials is at most 1 + ||P|| times the error of the best polynomial.
     """
     norm = truncation_norm(size, nodes)
     return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

@@ -1,4 +1,4 @@
-"""Smooth queries with closed-form bounds on their derivatives."""
+"""Smooth queries f with closed-form bounds on the derivatives D^k f of order |k| = sum_i k_i."""
 
 from __future__ import annotations
 
@@ -253,8 +253,8 @@ class SoftRange(ClosedForm):
     """A range with soft edges, f(x) = prod_i (s((x_i - l_i) / h) - s((x_i - u_i) / h)).
 
     s is the logistic function. For small h the answer is nearly the share of records in the box
-    with sides [l_i, u_i]. A factor is at most 1, and its j-th derivative at most 2 s_j / h^j, where
-    s_j bounds the j-th derivative of s.
+    with sides [l_i, u_i]. Each factor is at most 1, and its j-th derivative is at most 2 s_j / h^j,
+    where s_j bounds the j-th derivative of s.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def query_from_dict(description: object) -> ClosedForm:
     Raises
     ------
     ValueError
-        For any other object. The message names the known kinds, or the parameters of the kind.
+        For any other object. The message names the kinds, or the parameters of the given kind.
 
     Examples
     --------

@@ -19,12 +19,12 @@ MAX_ORDER = 60
 def gaussian_derivative(order: int) -> float:
     """Largest |(d/du)^j exp(-u^2 / 2)| over all u, for j = `order`.
 
-    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2). At its extremes the next derivative is 0,
-    so He_{j+1} is 0. These points are the nodes of Gauss-Hermite quadrature. Their rounding errors
-    change the value at an extreme only to second order.
+    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2) with the Hermite polynomial He_j. At its
+    extremes, the next derivative is 0, so He_{j+1}(u) = 0. These points u are the nodes of
+    Gauss-Hermite quadrature. Rounding errors of a node change the value there only to second order.
     """
     nodes, _ = scipy.special.roots_hermitenorm(order + 1)
-    # The recurrence is for He_k / sqrt(k!), which is within float64 for all orders.
+    # The recurrence computes He_k(u) exp(-u^2 / 2) / sqrt(k!), which float64 holds for all orders.
     before, now = np.zeros_like(nodes), np.exp(-(nodes**2) / 2)
     for k in range(order):
         before, now = now, (nodes * now - math.sqrt(k) * before) / math.sqrt(k + 1)
@@ -35,8 +35,8 @@ def gaussian_derivative(order: int) -> float:
 def logistic_derivative(order: int) -> float:
     """A bound on |(d/du)^j 1 / (1 + exp(-u))| over all u, for j = `order`.
 
-    It is the maximum for j = 0 and for odd j. The Fourier transform of the first derivative is
-    pi w / sinh(pi w), which is positive. So the j-th derivative is at most
+    For j = 0 and for odd j, the bound is the maximum itself. The Fourier transform of the first
+    derivative is pi w / sinh(pi w), which is positive. So the j-th derivative is at most
     int_0^inf w^j / sinh(pi w) dw = 2 (1 - 2^-s) Gamma(s) zeta(s) / pi^s with s = j + 1.
     """
     if order == 0:
@@ -53,10 +53,10 @@ def powers(base: float | FloatArray, order: int) -> FloatArray:
 
 
 def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
-    """Largest |(d/du)^j u^e| over [-1, 1], e (e - 1) ... (e - j + 1), for j = 0..`order`.
+    """Largest |(d/du)^j u^e| over [-1, 1] for j = 0..`order`: e (e - 1) ... (e - j + 1).
 
-    For an array (...) of whole exponents e >= 0 the result has the shape (order + 1, ...). It is 0
-    if j is above e.
+    `exponents` is an array (...) of whole numbers e >= 0. The result has the shape
+    (order + 1, ...). Its entries with j > e are 0.
     """
     factors = exponents - np.arange(order).reshape(-1, *[1] * exponents.ndim)
     ones = np.ones((1, *exponents.shape))

@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of smooth queries, which turn moments into answers, and their errors."""
+"""Chebyshev coefficients that turn moments into answers to smooth queries, with error bounds."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PROBE_POINTS = 1024
 MAX_CORNER_DIMENSION = 8
 #: Number of products of polynomials in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Two values of a query at one point, computed in different batches, differ by rounding only. A
-#: difference above this share of the largest value is no rounding, and the query is refused.
+#: Two values of a query at one point, computed in different batches, differ by rounding only. If
+#: the difference divided by the largest value exceeds this limit, the query is refused.
 ROW_TOLERANCE = 1e-6
 
 
@@ -32,8 +32,9 @@ ROW_TOLERANCE = 1e-6
 class Coefficients:
     """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) that approximates a query f.
 
-    From Chebyshev product moments M_m the answer is sum_m c_m M_m, the mean of p over the records.
-    Apart from noise on the moments, its error is at most max |f - p|.
+    T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
+    records. The answer sum_m c_m M_m is the mean of p over the records. Apart from noise on the
+    moments M_m, the error of the answer is at most max |f - p|.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
-    """Values of a query at the public points, after a check that points do not affect others."""
+    """Values of a query at `points`; ``ValueError`` if a value depends on the other points."""
     if not callable(query):
         raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
     if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:
@@ -230,8 +231,8 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
     scale = float(np.abs(values).max())
     if (np.abs(again - values[some]) > ROW_TOLERANCE * scale).any():
         raise ValueError(
-            f"query must give each point its own value, number {position} changes it with the "
-            "other points of the array"
+            f"query must give each point its own value, but the value of number {position} at a "
+            "point depends on the other points of the array"
         )
     return values
 
@@ -239,8 +240,8 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
 def _probe_angles(dimension: int) -> FloatArray:
     """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread points, and corners.
 
-    The points are a Kronecker sequence, whose steps are the powers of 1 / phi for
-    phi^(d+1) = phi + 1.
+    The evenly spread points are a Kronecker sequence. Its steps are the powers of 1 / phi, where
+    phi^(d+1) = phi + 1. The corners are included for d <= 8.
     """
     root = 2.0
     for _ in range(64):  # each step reduces the error by a factor above 2

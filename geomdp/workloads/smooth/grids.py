@@ -15,16 +15,17 @@ from geomdp.workloads.smooth.queries import Function, values_of
 MAX_NODES = 1 << 24
 #: Number of points at which a function is evaluated in one call.
 BLOCK_POINTS = 1 << 16
-#: Values in one batch of functions that are transformed together: 2^22 float64 are 32 MB. A
-#: function with more values is a batch of its own.
+#: Largest number of values in one batch of functions that are transformed together: 2^22 float64
+#: are 32 MB. A function with more values is a batch of its own.
 BLOCK_VALUES = 1 << 22
 
 
 def nodes_per_axis(size: int, dimension: int) -> int:
-    """Nodes in each variable for t = `size` degrees: 2 t if that makes at most 2^24 nodes, else t.
+    """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, and t otherwise.
 
-    With t nodes the coefficients are those of the interpolant. They suffer from aliasing: terms of
-    degree t and above are added to lower ones. More nodes reduce it.
+    d is `dimension`. With t nodes, the coefficients are those of the interpolant. They have an
+    aliasing error: terms of degree t and above are added to terms of lower degree. More nodes make
+    this error smaller.
     """
     return 2 * size if (2 * size) ** dimension <= MAX_NODES else size
 
@@ -32,9 +33,10 @@ def nodes_per_axis(size: int, dimension: int) -> int:
 def grid_coefficients(
     functions: Sequence[Function], size: int, nodes: int, dimension: int
 ) -> FloatArray:
-    """Coefficients (q, t, ..., t) of q functions, t = `size`, from `nodes` nodes in each variable.
+    """Coefficients (q, t, ..., t) of q functions, where t = `size`.
 
-    Each function is evaluated at all `nodes`^d points of the product grid of Chebyshev nodes.
+    Each function is evaluated at all N^d points of the product grid of N = `nodes` Chebyshev nodes
+    in each of d variables.
     """
     shape = (nodes,) * dimension
     kept = (slice(None), *[slice(size)] * dimension)
