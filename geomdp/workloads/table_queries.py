@@ -25,7 +25,7 @@ from geomdp.workloads.base import (
 from geomdp.workloads.closed_forms.interactions import interaction_block
 from geomdp.workloads.universe.universes import CategoricalProduct, Records
 
-#: Number of records counted at a time. `totals` needs a few integers of memory for each of them.
+#: Number of records counted at a time. `totals` stores a few integers for each of these records.
 COUNT_ROWS = 1 << 16
 
 
@@ -75,7 +75,7 @@ class TableQueries(Workload):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of each query (m,): that of its table."""
+        """The weight of each query (m,), which is the weight of its table."""
         return np.repeat(self.table_weights, self._sizes)
 
     @cached_property
@@ -121,9 +121,9 @@ class TableQueries(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answers Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m).
 
-        <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. For all N
-        elements x together it is computed as a corner sum (see `_corner_map`): O(c N) per
-        direction. Ties go to the lowest element number, up to rounding.
+        <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. A corner sum
+        (see `_corner_map`) computes it for all N elements x together, in O(c N) per direction for c
+        columns. Up to rounding, the element of lowest number wins a tie.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class TableQueries(Workload):
             )
         if len(directions) == 0:
             return np.empty_like(directions)
-        from geomdp.workloads.closed_forms.transforms import corner_sum  # compiled: slow to import
+        from geomdp.workloads.closed_forms.transforms import corner_sum  # slow import: compiled
 
         levels = np.array(self.levels)
         weights, elements = self._corner_map
@@ -159,8 +159,8 @@ class TableQueries(Workload):
         The corner weights w of a direction u are numbers w(y) for elements y such that, for every
         element x, the sum of u_T(x_T) over tables T is the sum of w(y) over all y with y_i in
         {0, x_i} for each column i. One table contributes its differences against level 0, taken
-        along each of its columns in turn. They are weights of the elements with level 0 in all
-        other columns.
+        along each of its columns in turn. These differences are weights of the elements with level
+        0 in all other columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -222,9 +222,9 @@ class TableQueries(Workload):
         return self._blocks
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull in closed form: the bases of `blocks`, around the mean of all answer vectors.
+        """Affine hull through the mean of all answer vectors, spanned by the bases of `blocks`.
 
-        Raises ``ValueError`` where `blocks` does.
+        Errors are as in `blocks`.
         """
         offset = np.repeat(self.table_weights / self._sizes, self._sizes)
         bases = [block.basis for block in self._blocks]

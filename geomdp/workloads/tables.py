@@ -73,7 +73,7 @@ class MarginalTables(TableQueries):
 
     @cached_property
     def table_weights(self) -> FloatArray:
-        """1 for every table."""
+        """The weight 1 for every table."""
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
@@ -91,7 +91,7 @@ class MarginalTables(TableQueries):
 
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
-        """For k = 2, both levels of each cell, as positions in a list of all levels."""
+        """For k = 2, the two levels of each cell, as positions in a list of all levels."""
         starts = self._first_levels
         first, second = [], []
         for i, j in self.tables:
@@ -109,6 +109,6 @@ class MarginalTables(TableQueries):
         return (indicators.T @ indicators)[first, second].astype(np.float64)
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All sets of 1 to k columns, which are the subsets of the tables."""
+        """All sets of 1 to k columns, which are the nonempty subsets of the tables."""
         columns = range(len(self.levels))
         return [S for order in range(1, self.k + 1) for S in itertools.combinations(columns, order)]

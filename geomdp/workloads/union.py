@@ -20,9 +20,9 @@ from geomdp.workloads.universe.universes import Records, Universe
 class Union(Workload):
     """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
 
-    The error of a mechanism is that of the weighted answers. So queries of larger weight become
-    more accurate at the cost of the others. Divide the answers by `weights` to get the answers of
-    the workloads themselves.
+    Mechanisms keep the error of the weighted answers small. So queries of larger weight become more
+    accurate at the cost of the others. Divide the answers by `weights` to get the answers of the
+    workloads themselves.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Union(Workload):
     ) -> None:
         self.workloads = tuple(workloads)
         if not self.workloads:
-            raise ValueError("workloads must be at least 1, got 0")
+            raise ValueError("workloads must hold at least 1 workload, got 0")
         for workload in self.workloads:
             if not isinstance(workload, Workload):
                 raise ValueError(f"workloads must be Workloads, got {type(workload).__name__}")
@@ -71,7 +71,8 @@ class Union(Workload):
         given = [1.0] * len(self.workloads) if weights is None else weights
         if len(given) != len(self.workloads):
             raise ValueError(
-                f"weights must be one per workload, {len(self.workloads)}, got {len(given)}"
+                f"weights must have {len(self.workloads)} entries, one per workload, "
+                f"got {len(given)}"
             )
         self._part_weights = [positive(weight, "weights") for weight in given]
 
@@ -90,7 +91,7 @@ class Union(Workload):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of each query (m,): that of its workload."""
+        """The weight of each query (m,), which is the weight of its workload."""
         return np.repeat(self._part_weights, [workload.n_queries for workload in self.workloads])
 
     def evaluate(self, records: Records) -> FloatArray:
@@ -113,7 +114,7 @@ class Union(Workload):
         return Explicit((np.hstack(parts) * self.weights).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """As `Workload.extreme_answers`, by one product with the matrix of all answers."""
+        """See `Workload.extreme_answers`; takes one product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:
@@ -121,11 +122,11 @@ class Union(Workload):
         return self._explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """That of `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
+        """The diameter by `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
         return self._explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """That of `Explicit`: exact for N <= 2^14, else an upper bound."""
+        """The diameter by `Explicit`: exact for N <= 2^14, else an upper bound."""
         return self._explicit.l2_diameter()
 
     def l1_radius(self) -> float:

@@ -51,7 +51,9 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """All factors are 1: the truncated Chebyshev series, most accurate for very smooth queries.
+    """Factors that are all 1, which give the truncated Chebyshev series.
+
+    For very smooth queries, truncation is the most accurate filter.
 
     Examples
     --------
@@ -104,12 +106,13 @@ class Jackson(Filter):
         return reduce(np.multiply.outer, [multiplier] * dimension)
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """Bound on the largest error; infinite if `bounds` do not reach order K.
+        """Bound on the largest error; infinite if `bounds` do not include order K.
 
-        In one variable, the error of the operator is at most 2 mu_K sup|g^(K)|, where mu_K is
-        `kernel_moment`, and its norm is at most 2^(K + 1) - 1. `tensor_bound` combines the
-        variables. The operator is applied not to the query but to its interpolant at N nodes. So
-        the error of the interpolant (aliasing from degrees >= N), times the norm, is added.
+        Let g be the query as a function of angles, and mu_K the `kernel_moment`. In one variable,
+        the error of the operator is at most 2 mu_K sup|g^(K)|, and the norm of the operator is at
+        most 2^(K + 1) - 1. `tensor_bound` combines the variables. The operator is applied to the
+        interpolant of the query at N nodes. So the error of the interpolant (aliasing from degrees
+        >= N), multiplied by the norm of the operator in d variables, is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -122,17 +125,18 @@ class Jackson(Filter):
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage(Filter):
-    """Factors v_m / (v_m + s_m^2), which shrink noisy moments towards 0 by their expected size.
+    """Factors v_m / (v_m + s_m^2), which shrink noisy moments towards 0.
 
     If the moment M_m has E M_m^2 = v_m, this factor w minimises the mean squared error of
     w (M_m + noise) as an estimate of M_m. The v_m come from a model: n records are drawn from a
     random density whose m-th Chebyshev moment has root mean square c_m ||m||^-a. Here ||m|| is the
-    maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is E T_m^2 of a random record. Then
+    maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under
+    the Chebyshev measure. Then
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 
-    a = 0 assumes that the density is not smooth. The coefficients are then a least-squares fit to
-    the query under the Chebyshev measure, with a penalty for the noise.
+    The choice a = 0 assumes that the density is not smooth. The coefficients are then a
+    least-squares fit to the query under the Chebyshev measure, with a penalty for the noise.
 
     Parameters
     ----------

@@ -17,9 +17,11 @@ MAX_SMOOTHNESS = 30
 def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
 
-    The operator replaces g by I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds
-    in each variable, where H is the kernel of `kernel_coefficients`. It multiplies cos(n a) by
-    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
+    In each variable, the operator replaces a function g of the angle a by
+    I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds, where H is the kernel of
+    `kernel_coefficients`. So it multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}, where rho_l are the cosine moments of H.
+    These factors have lambda_0 = 1 and |lambda_n| <= 2^K.
 
     Parameters
     ----------
@@ -55,12 +57,12 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
 
 
 def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
-    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel, in [0, 1], for l = 0..t-1.
+    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel H for l = 0..t-1, all in [0, 1].
 
     H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] with r = ceil((K + 3) / 2) and
-    t' = floor((t - 1) / r) + 1, where gamma is such that the integral of H is 1. H is a cosine
-    polynomial of degree r (t' - 1) <= t - 1, whose coefficients are proportional to those of
-    (1 + z + ... + z^(t'-1))^(2 r).
+    t' = floor((t - 1) / r) + 1. The constant gamma makes the integral of H equal to 1. H is a
+    cosine polynomial of degree r (t' - 1) <= t - 1. Its coefficients are proportional to the
+    coefficients of (1 + z + ... + z^(t'-1))^(2 r).
     """
     half_power, terms = kernel_orders(smoothness, size)
     # These coefficients are proportional to the probabilities of a sum of 2 r independent
@@ -87,10 +89,11 @@ def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
 def kernel_moment(smoothness: int, size: int) -> float:
     """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
 
-    It is computed by Gauss-Legendre quadrature, up to rounding, in O(t).
+    The integral is computed by Gauss-Legendre quadrature, exactly up to rounding, in O(t).
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # One panel for each half period of the numerator. This many nodes integrate it up to rounding.
+    # Use one panel for each half period of the numerator. With 2 r + 32 nodes per panel, the
+    # quadrature is exact up to rounding.
     nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
     panel = math.pi / terms
     angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)

@@ -14,11 +14,11 @@ ROUNDOFF = 2.0**-53
 
 
 class MomentTransform(abc.ABC):
-    """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
+    """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, for all r in {0..t-1}^d.
 
-    It sums a fixed function Q' instead, which differs from Q by at most `errors`. Floating-point
-    summation adds an error of at most `rounding`. Both bounds are public. They hold for all
-    records, except that `errors` is only tested, not proved, if `proved` is False.
+    The transform sums a fixed function Q' that differs from Q by at most `errors`. Floating-point
+    summation adds an error of at most `rounding`. Both bounds are public and hold for all records.
+    If `proved` is False, the bound `errors` was tested but not proved.
 
     Examples
     --------
@@ -40,8 +40,8 @@ class MomentTransform(abc.ABC):
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
-        #: Blocks of records summed into one table before the table is added to the total. A large
-        #: table takes more blocks, so that adding tables stays cheap next to adding records.
+        #: Number of blocks of records summed into one table before the table is added to the total.
+        #: A large table takes more blocks, so that most of the time goes into adding records.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
@@ -51,7 +51,7 @@ class MomentTransform(abc.ABC):
 
     @property
     def amplification(self) -> float:
-        """Bound, for one record, on the sum of absolute values of the terms that form a moment."""
+        """Bound on the sum of absolute values of the terms of one moment of one record."""
         return 1.0
 
     @abc.abstractmethod
@@ -70,9 +70,10 @@ class MomentTransform(abc.ABC):
         """Bound on the rounding of the sums over n records, divided by n.
 
         If N terms of modulus at most 1 are added one after the other, the error of their mean is at
-        most N u, u = 2^-53. Such sums occur twice: over the records of one table, and over the
-        entries of a table when moments are computed from it. Tables are added with compensation
-        (Kahan 1965), which adds 2 u and a multiple of n u^2 to the bound.
+        most N u, where u = 2^-53. Two kinds of sums have this error: the sum over the records of
+        one table, and the sums over the entries of a table from which moments are computed. Tables
+        are added with compensation (Kahan 1965), which adds 2 u and a multiple of n u^2 to the
+        bound.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
@@ -106,7 +107,7 @@ class MomentTransform(abc.ABC):
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Add `table` to `total` in place, and correct the rounding error so far, kept in `lost`."""
+    """Add `table` to `total` in place by Kahan's method; `lost` holds the rounding error so far."""
     table -= lost
     new = total + table
     np.subtract(new, total, out=lost)

@@ -25,11 +25,11 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class LocalExpansions(MomentTransform):
-    """Expansions about the cells of a grid, for up to three variables: `local_moments`.
+    """Expansions about the cells of a grid, for up to three variables; see `local_moments`.
 
     A record takes a few additions, for any t. The number of cells is chosen such that the error of
-    each moment is at most its entry in `tolerances` (t,) * d. The bounds on errors are proved, by
-    the theory of Chebyshev interpolation.
+    each moment is at most its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation
+    proves the bounds on errors.
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
@@ -66,9 +66,9 @@ class LocalExpansions(MomentTransform):
 class NonUniformFFT(MomentTransform):
     """A non-uniform fast Fourier transform of type 1, for three variables (X-NUFFT).
 
-    It computes sum_x exp(i <k, a(x)>) for all |k_i| < t. The moments are the real parts, averaged
-    over the signs of each k_i. The cost is O(n w^3 + t^3 log t) for a kernel of width w, and it
-    needs little memory.
+    The transform computes sum_x exp(i <k, a(x)>) for all |k_i| < t, where a(x) are the angles of
+    record x. The moments are the real parts, averaged over the signs of each k_i. The cost is
+    O(n w^3 + t^3 log t) for a kernel of width w. The transform needs little memory.
 
     `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises its tolerance
     only on average, so it is called with a tenth of `tolerance`. At the public points of the tests,
@@ -77,7 +77,8 @@ class NonUniformFFT(MomentTransform):
 
     rows = 1 << 18
     proved = False
-    #: Least tolerance. With a kernel in float64, errors of about 1e-14 are the best possible.
+    #: Least tolerance. A kernel in float64 gives errors of about 1e-14 at best, so 1e-12 leaves a
+    #: margin.
     FINEST: ClassVar[float] = 1e-12
 
     def __init__(self, size: int, tolerance: float) -> None:
@@ -91,7 +92,7 @@ class NonUniformFFT(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """The largest factor that undoes the damping by the kernel, about 2.5 per axis."""
+        """The largest factor that undoes the damping by the kernel: about 2.5 per axis, cubed."""
         return 16.0
 
     def _empty(self) -> FloatArray:
@@ -124,15 +125,19 @@ class NonUniformFFT(MomentTransform):
 class Recurrences(MomentTransform):
     """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
-    The polynomials of half of the variables are the rows of one matrix, those of the other half
-    the rows of another. The product of the two matrices takes 2 n t^d operations.
+    One matrix has a row for each product of polynomials of the first half of the variables. Another
+    matrix has a row for each product of the other half. The product of the two matrices takes
+    2 n t^d operations.
     """
 
     rows = 1 << 11
 
     @property
     def errors(self) -> FloatArray:
-        """Rounding of the recurrences: a step adds 2 u, which later steps multiply by up to t."""
+        """Rounding of the recurrences, for u = 2^-53: d times 2 t^2 u.
+
+        Each of t steps adds an error of 2 u, and later steps multiply this error by at most t.
+        """
         return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
     def _empty(self) -> FloatArray:
@@ -169,8 +174,8 @@ def moment_transform(
     -------
     MomentTransform
         For d <= 3 and t of at least `LEAST_SIZE[d]`, `LocalExpansions` if their table is at most
-        96 MB, and otherwise `NonUniformFFT` if d = 3. In all other cases, and if these are not
-        precise enough, `Recurrences`, which are the most precise.
+        96 MB, and otherwise `NonUniformFFT` if d = 3. In all other cases, and if the faster
+        algorithms are not precise enough, `Recurrences`, which are the most precise.
 
     Raises
     ------
@@ -216,9 +221,9 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
 def angle_error(d: int, size: int) -> float:
     """Bound on the error that rounded angles cause in a product of cosines.
 
-    Three numbers are rounded: arccos, its position in the grid, and the phase r a. Each error is at
-    most 4 pi 2^-53, together 12 pi 2^-53 in an angle. A factor cos(r a) with r < t changes by at
-    most t times as much, and there are d factors.
+    Three numbers are rounded: the angle a = arccos x, the position of a in the grid, and the phase
+    r a. Each error is at most 4 pi 2^-53, so their sum is at most 12 pi 2^-53 in an angle. A factor
+    cos(r a) with r < t changes by at most t times this sum, and there are d factors.
     """
     return d * size * 12 * math.pi * ROUNDOFF
 

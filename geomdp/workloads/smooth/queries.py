@@ -14,7 +14,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
 
-#: A function on arrays of points (n, d) with one value (n,) for each.
+#: A function that takes an array of points (n, d) and returns one value for each point: (n,).
 Function = Callable[[FloatArray], npt.NDArray[Any]]
 
 #: Errors that a function of a single point typically raises when it is given an array of points.
@@ -25,7 +25,7 @@ class SmoothQuery(ABC):
     """A function f on [-1, 1]^d with bounds on its derivatives; its answer is a mean over records.
 
     f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
-    Here this holds for every K with B = `derivative_bound(K)`.
+    A query is in C^K_B for every K, with B = `derivative_bound(K)`.
 
     Examples
     --------
@@ -55,12 +55,13 @@ class SmoothQuery(ABC):
     def order_bounds(self, order: int) -> FloatArray:
         """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
 
-        A bound is infinite if none is known, or if it is beyond float64.
+        A bound is infinite if the query has no finite bound of this order, or if the bound
+        overflows float64.
         """
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._order_bounds(order)
-        # NaN comes from 0 times infinity. It means that no bound is known.
+        # 0 times infinity gives NaN. In this case, no finite bound was computed.
         return np.where(np.isnan(bounds), np.inf, bounds)
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
@@ -74,7 +75,9 @@ class SmoothQuery(ABC):
 
 @dataclass(frozen=True)
 class StatedSmoothness(SmoothQuery):
-    """A function of the user that is known to be in C^K_B, see `SmoothQuery`.
+    """A user's function with a stated bound B on its derivatives up to order K.
+
+    See `SmoothQuery` for the class C^K_B of these functions.
 
     Parameters
     ----------
@@ -83,9 +86,9 @@ class StatedSmoothness(SmoothQuery):
     d : int
         Number of variables.
     smoothness : int
-        Number K of bounded derivatives, from 1 to 60.
+        Largest order K of the bounded derivatives, from 1 to 60.
     bound : float
-        B. It is not checked, and error bounds are valid only if it is right.
+        The bound B. It is not checked, and error bounds are valid only if B is right.
 
     Examples
     --------

@@ -26,12 +26,11 @@ from geomdp.workloads.universe.universes import SymmetricCube
 
 @dataclass(frozen=True)
 class SmoothQueries(Workload):
-    """Q_m(x) = prod_i cos(m_i arccos x_i) for m in {0..t-1}^d without 0, x in [-1, 1]^d.
+    """Q_m(x) = prod_i cos(m_i arccos x_i) for all m != 0 in {0..t-1}^d and x in [-1, 1]^d.
 
-    The mean of every smooth function of d variables follows from these t^d - 1 moments, because the
+    The t^d - 1 moments approximate the mean of every smooth function of d variables, because the
     function is close to a linear combination of the Q_m and the constant 1. Queries are in
-    row-major order of m. `table` puts their answers and the constant into an array of shape
-    (t,) * d.
+    row-major order of m. `table` puts the answers and the constant into an array of shape (t,) * d.
 
     Parameters
     ----------
@@ -40,7 +39,7 @@ class SmoothQueries(Workload):
     degree : int
         t >= 2. Each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d must be at most 2^22.
     tolerance : float
-        Largest error of `totals` (divided by the number of records) and `answers`. `evaluate` has
+        Largest error of `answers`, and of `totals` divided by the number of records. `evaluate` has
         rounding errors only.
 
     Raises
@@ -122,7 +121,9 @@ class SmoothQueries(Workload):
         return Totals(count, np.asarray(sums.ravel()[1:]))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x*), x* maximising the polynomial <u, Q(x)> over [-1, 1], from its derivative's roots.
+        """Q(x*), where x* maximises the polynomial <u, Q(x)> over [-1, 1], for each row u.
+
+        The candidates for x* are the ends of the interval and the roots of the derivative.
 
         Raises
         ------
@@ -149,7 +150,7 @@ class SmoothQueries(Workload):
         return AffineHull.whole_space(self.n_queries)
 
     def l1_diameter(self) -> float:
-        """S(t, d) = t^(d-1) S(t, 1), attained; see `moment_diameters`."""
+        """S(t, d) = t^(d-1) S(t, 1), which is attained; see `moment_diameters`."""
         return moment_diameters.l1_diameter(self.d, self.degree)
 
     def l2_diameter(self) -> float:

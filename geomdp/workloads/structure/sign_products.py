@@ -1,4 +1,4 @@
-"""Workloads whose answers are linear in the products of pairs of signs, with the linear map."""
+"""Workloads whose answers are linear in products of pairs of signs, and their linear maps."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def _assemble(
 
 @functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
-    """The map of a workload that is linear in products of pairs of signs; None for any other.
+    """The map of a workload that is linear in products of pairs of signs; otherwise None.
 
-    It is known for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2 and
-    `Parities` with k = 2. If single signs occur, a constant sign s_0 = 1 is the first sign, so that
-    a single sign is the product s_0 s_i.
+    The map is given for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
+    and `Parities` with k = 2. If answers depend on single signs s_i, too, a constant sign s_0 = 1
+    is the first sign, so that s_i is the product s_0 s_i.
     """
     del workload
     return None
@@ -72,7 +72,7 @@ def sign_products(workload: Workload) -> SignProducts | None:
 def _(workload: Parities) -> SignProducts | None:
     if workload.k != 2:
         return None
-    m = workload.n_queries  # chi_{i,j} = s_i s_j, and subsets come in lexicographic order
+    m = workload.n_queries  # The parity of {i, j} is s_i s_j; subsets are in lexicographic order.
     return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)), np.zeros(m))
 
 
@@ -107,8 +107,8 @@ def _(workload: MarginalTables) -> SignProducts | None:
 
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
-    """The signs s (n, p) of valid records (n, d) for a workload that `sign_products` knows."""
-    # For `Marginals` a sign is +1 if the attribute is 1. For the others it is +1 if it is 0.
+    """The signs s (n, p) of valid records (n, d), for a workload with a map of `sign_products`."""
+    # For `Marginals` a sign is +1 if the attribute is 1; for other workloads, if it is 0.
     signs = 2 * records - 1 if isinstance(workload, Marginals) else 1 - 2 * records
     if isinstance(workload, Parities):
         return signs
@@ -123,9 +123,9 @@ def product_sums(
     """Sums over records of the products of some pairs of signs, computed from counts.
 
     `places` selects the pairs among all pairs in row-major order. `table` returns the counts of the
-    table of one or two attributes. The signs are those of `record_signs`. They are first taken to
-    be +1 for level 0 and -1 for level 1. For `Marginals` they are the opposite, which changes only
-    products with the constant sign.
+    table of one or two attributes. The signs are those of `record_signs`. The code computes
+    products for signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
+    opposite. This difference changes only products with the constant sign.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

@@ -1,8 +1,9 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
 
 For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
-Such a map of the answer space maps the sensitivity polytope, its difference body and its symmetric
-hull onto themselves. So if a slab contains one of these bodies, its image contains this body, too.
+The corresponding map of the answer space maps the sensitivity polytope, its difference body and its
+symmetric hull onto themselves. So if a slab contains one of these bodies, the image of the slab
+contains the same body.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     Returns
     -------
     callable or None
-        It takes directions (b, m) and a generator, and returns the images (b, m) of all directions
-        under the same random symmetry.
+        A function that takes directions (b, m) and a generator, and returns the images (b, m) of
+        all directions under the same random symmetry.
 
     Examples
     --------
@@ -83,7 +84,10 @@ def _(workload: MarginalTables) -> RandomSymmetry | None:
 @random_symmetry.register(Marginals)
 @random_symmetry.register(Parities)
 def _(workload: Marginals | Parities) -> RandomSymmetry | None:
-    """Permute the attributes. For parities, also flip some; each flip in S changes its sign."""
+    """Permute the attributes. For parities, also flip some attributes.
+
+    Each flipped attribute in S changes the sign of the parity of S.
+    """
 
     def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
         images = np.empty_like(directions)
@@ -97,7 +101,7 @@ def _(workload: Marginals | Parities) -> RandomSymmetry | None:
 
 
 def _permuted_within(levels: tuple[int, ...], rng: np.random.Generator) -> IntArray:
-    """A random permutation of the columns that keeps the number of levels."""
+    """A random permutation that maps each column to a column with the same number of levels."""
     counts = np.array(levels)
     target = np.empty(len(levels), dtype=np.int64)
     for count in np.unique(counts):

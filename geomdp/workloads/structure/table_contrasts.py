@@ -24,11 +24,11 @@ class TableContrasts:
     Parameters
     ----------
     levels : tuple of int
-        Numbers of levels of some columns, whose levels the record determines. e_i(x) is the unit
-        vector of the level of column i.
+        Numbers of levels of some columns. The record x determines a level of each column, and
+        e_i(x) is the unit vector of the level of column i.
     matrix : (m, r) sparse array
-        The map from contrasts to answers. Contrasts of single columns come first, then those of
-        pairs, row by row. H_i is the matrix of `zero_sum_basis`.
+        The map from contrasts to answers. Contrasts of single columns come first, then contrasts of
+        pairs, row by row. H_i is the matrix of `zero_sum_basis` for column i.
     constant : (m,) array
         The part of the answers that does not depend on the record.
     """
@@ -40,12 +40,12 @@ class TableContrasts:
 
 @functools.singledispatch
 def table_contrasts(workload: Workload) -> TableContrasts | None:
-    """The map of a workload that is linear in tables of two columns; None for any other.
+    """The map of a workload that is linear in tables of two columns; otherwise None.
 
-    It is known for `MarginalTables` and `Marginals` with k <= 2, on their columns of two or more
-    levels, and for `Parities` with k = 2. For parities, the d - 1 columns have two levels: they are
-    the products s_1 s_i of the first sign with another one. Every other product s_i s_j is the
-    product of two of these.
+    The map is given for `MarginalTables` and `Marginals` with k <= 2, on their columns of two or
+    more levels, and for `Parities` with k = 2. For parities, there are d - 1 columns of two levels:
+    the products s_1 s_i of the first sign with each other sign. Every product s_i s_j of two other
+    signs is the product of two of these columns.
     """
     del workload
     return None
@@ -67,7 +67,7 @@ def _(workload: Marginals) -> TableContrasts | None:
     if workload.k > 2:
         return None
     found = _of_tables(MarginalTables([2] * workload.d, workload.k), list(range(workload.d)))
-    # The query of a set of columns is the last cell of its table, all of them 1.
+    # The query of a set of columns is the last cell of its table, in which all levels are 1.
     last = np.arange(2**workload.k - 1, found.matrix.shape[0], 2**workload.k)
     return TableContrasts(found.levels, sp.csr_array(found.matrix[last]), found.constant[last])
 

@@ -13,7 +13,8 @@ from geomdp._typing import IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, chunk_arrays, numeric_array
 
-#: Largest element number. Numbers are int64, and so is the sum of two numbers up to 2^62.
+#: Largest number of elements that are numbered. Element numbers are below 2^62, so the sum of two
+#: element numbers is an int64.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 
@@ -82,7 +83,7 @@ class Universe(abc.ABC):
 
         Parameters
         ----------
-        records : array, DataFrame, or iterable of chunks of one
+        records : array, DataFrame, or iterable of arrays or DataFrames
             A list or tuple is an iterable of chunks if it is not empty, and all its items are
             DataFrames or arrays with as many axes as a record array. Any other list or tuple is one
             array, as `numpy.asarray` reads it. Every other iterable, such as a generator, is an
@@ -123,15 +124,15 @@ class Universe(abc.ABC):
     def numbers(self, records: Records) -> IntArray:
         """Numbers (n,) of records in the order of `elements`: the inverse of `elements_at`.
 
-        Raises the errors of `validate`, and ``ValueError`` for an infinite universe or one of more
-        than 2^62 elements.
+        Raises the errors of `validate`, and ``ValueError`` for an infinite universe or a universe
+        of more than 2^62 elements.
         """
         if self._finite_size() != self.size:
             raise ValueError(f"{self!r} has more than 2^62 elements, too many to number")
         return self._numbers(self.validate(records))
 
     def _finite_size(self) -> int:
-        """How many elements have a number: all, but at most 2^62."""
+        """The size |X|, or 2^62 if |X| is larger; ``ValueError`` for an infinite universe."""
         if self.size is None:
             raise ValueError(f"{self!r} is infinite and has no list of elements")
         return min(self.size, MAX_ELEMENT_NUMBER)
@@ -150,7 +151,10 @@ class Universe(abc.ABC):
 
     @abc.abstractmethod
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
-        """`array` in the type of the universe; ``ValueError`` with row and column if outside."""
+        """`array` in the type of the universe.
+
+        ``ValueError`` with row and column for an entry outside the universe.
+        """
 
     @abc.abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:

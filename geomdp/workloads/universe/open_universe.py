@@ -43,12 +43,12 @@ class OpenUniverse(Universe):
 
     @property
     def size(self) -> int | None:
-        """None, which stands for an infinite universe."""
+        """None, because the universe is infinite."""
         return None
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """(), as a record is a single element."""
+        """(), because a record is a single element."""
         return ()
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:

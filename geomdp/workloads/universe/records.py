@@ -26,7 +26,7 @@ SPLIT = 2.0**26
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
     """Whether `records` is a DataFrame.
 
-    If nobody has imported pandas, there is no DataFrame. So this does not import pandas.
+    If pandas is not imported yet, there is no DataFrame. So this function does not import pandas.
     """
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(records, pandas.DataFrame)
@@ -35,12 +35,12 @@ def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
 def numeric_array(
     records: object, record_shape: tuple[int, ...], column_names: tuple[str, ...] | None
 ) -> npt.NDArray[Any]:
-    """One chunk of records as a numeric array (n,) + `record_shape`, without a check of the values.
+    """One chunk of records as a numeric array (n,) + `record_shape`; values are not checked.
 
-    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. The columns
-    `column_names` of a DataFrame are taken; if that is None, all columns by position. Raises
-    ``ValueError`` if the chunk is not numeric, not rectangular, masked or of another shape, or if a
-    column is missing.
+    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. From a
+    DataFrame, the columns `column_names` are taken, or all columns in order if `column_names` is
+    None. Raises ``ValueError`` if the chunk is not numeric, not rectangular, masked or of another
+    shape, or if a column is missing.
     """
     if _is_frame(records):
         array = _frame_array(records, column_names)
@@ -107,7 +107,7 @@ def chunk_arrays(
 
 
 def _as_chunks(records: object, axes: int) -> Iterable[object]:
-    """The chunks of `records`: its items, or `records` itself as the only chunk."""
+    """The chunks of `records`: the items, or `records` itself as the only chunk."""
     if _is_frame(records) or hasattr(records, "__array__"):
         return [records]
     if isinstance(records, list | tuple):
@@ -118,7 +118,7 @@ def _as_chunks(records: object, axes: int) -> Iterable[object]:
         return records if in_chunks else [records]
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(
-            "records must be an array, a DataFrame or an iterable of chunks of one, "
+            "records must be an array, a DataFrame or an iterable of arrays or DataFrames, "
             f"got {type(records).__name__}"
         )
     return records
@@ -137,7 +137,7 @@ def level_codes(
     names: tuple[str, ...] | None,
     first_row: int,
 ) -> IntArray:
-    """`array` (n, c) as int64 codes below `levels`; ``ValueError`` with row and column if not."""
+    """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` with row and column."""
     if array.dtype.kind == "f":
         broken = array != np.floor(array)  # True for NaN. An infinity fails the next check.
         if broken.any():
@@ -164,22 +164,23 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` with row if longer.
 
     By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Therefore rows are
-    accepted if their computed norm is at most 1 + t, where t = (d + 8) u and u = 2^-53. If the
-    exact norm of an accepted row is above 1, or too close to 1 to tell, the row is multiplied by
-    1 - 2 t. So every row returned lies in the unit ball, and claims about records of norm at most 1
-    hold for it exactly.
+    accepted if their computed norm is at most 1 + t, where t = (d + 8) u and u = 2^-53. An accepted
+    row is multiplied by 1 - 2 t if its exact norm is above 1, or if float64 cannot decide whether
+    it is. So every row returned lies in the unit ball, and claims about records of norm at most 1
+    hold exactly.
 
     Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
-    (d / 2 + 2) u, from the products, the sums in any order, and the root. In x / ||x|| each entry
-    is rounded once more. So its exact norm is at most 1 + (d / 2 + 3) u and its computed norm at
-    most 1 + (d + 5) u, and it is accepted. An accepted row has an exact norm of at most
-    1 + (d + 9) u + (d / 2 + 2) u. After multiplication by 1 - 2 t, which rounds each entry once
-    more, it is at most 1 - (d / 2 + 4) u. A row whose computed norm is at most 1 - t has an exact
-    norm below 1.
+    (d / 2 + 2) u, from the products, the sums in any order, and the root. In y = x / ||x|| each
+    entry is rounded once more. So the exact norm of y is at most 1 + (d / 2 + 3) u, the computed
+    norm of y is at most 1 + (d + 5) u, and y is accepted. An accepted row has an exact norm of at
+    most 1 + (d + 9) u + (d / 2 + 2) u. Multiplication by 1 - 2 t rounds each entry once more, and
+    the norm is then at most 1 - (d / 2 + 4) u. A row whose computed norm is at most 1 - t has an
+    exact norm below 1.
     """
     reals = _finite(array, first_row)
     tolerance = (reals.shape[1] + 8) * ROUNDOFF
-    # The squares of entries above 1e154 overflow to infinity, and the row is rejected, rightly.
+    # The square of an entry above 1e154 overflows. The norm is then infinite, so the row is
+    # rejected.
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(reals, axis=1)
     outside = norms > 1 + tolerance
@@ -195,12 +196,12 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def _above_one(rows: FloatArray) -> BoolArray:
-    """Whether rows (n, d) of norm near 1 have exact norm above 1, or too close to 1 to tell.
+    """Whether each row (n, d) of norm near 1 has exact norm above 1; True if float64 cannot decide.
 
-    Let x = c + f, where the entries of c are the multiples of 2^-26 nearest to those of x. Then
-    ||x||^2 is the sum of all c^2 plus the sum of all f (x + c). The first sum is exact in float64.
-    As |f| <= 2^-27, the rounding error of the second is at most
-    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2), and it is 0 if f is 0.
+    Let x = c + f, where the entries of c are the multiples of 2^-26 nearest to the entries of x.
+    Then ||x||^2 is the sum of all c^2 plus the sum of all f (x + c). The first sum is exact in
+    float64. As |f| <= 2^-27, the rounding error of the second sum is at most
+    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2). This error is 0 if f is 0.
     """
     coarse = np.round(rows * SPLIT) / SPLIT
     fine = rows - coarse

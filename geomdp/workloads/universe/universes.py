@@ -12,10 +12,10 @@ universe                records
 `SymmetricCube`         (n, d) reals in [-1, 1]
 ======================  =====================================================================
 
-From a DataFrame, categorical columns are taken by name. All other universes take all its columns,
-in order. An error about records names the row (counted from 0 over all chunks) and the column, but
-never the value. No record is clipped into the universe; only `UnitBall` corrects rows whose norm is
-above 1 by rounding.
+`CategoricalProduct` takes the columns of a DataFrame by name. All other universes take all columns
+of a DataFrame, in order. An error about records names the row (counted from 0 over all chunks) and
+the column, but never the value. No record is clipped into the universe; only `UnitBall` corrects
+rows whose norm is above 1 because of rounding.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
-#: The repr of a product lists its columns up to this number, and otherwise only counts them.
+#: The repr of a product lists the columns if there are at most this many, and else their number.
 LISTED_COLUMNS = 8
 
 __all__ = [
@@ -188,7 +188,7 @@ class _Rows(Universe):
 
     @property
     def size(self) -> int | None:
-        """None, which stands for an infinite universe."""
+        """None, because the universe is infinite."""
         return None
 
     @property
@@ -242,10 +242,10 @@ class BooleanCube(_Rows):
 class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
-    By rounding, a row that was normalised in float64 can have a norm above 1. Rows are accepted if
-    their computed norm is at most 1 + (d + 8) 2^-53, and refused otherwise. An accepted row of norm
-    above 1 is shortened by twice that share, so that all records lie in the ball exactly (proof:
-    `records.reals_in_ball`).
+    By rounding, a row that was normalised in float64 can have a norm above 1. Let
+    t = (d + 8) 2^-53. Rows are accepted if their computed norm is at most 1 + t, and refused
+    otherwise. An accepted row of norm above 1 is multiplied by 1 - 2 t, so that all records lie in
+    the ball exactly (proof: `records.reals_in_ball`).
 
     Examples
     --------
