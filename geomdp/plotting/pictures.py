@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Default opacity of the inside of a body in a picture of the plane, and of space.
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
-#: Direction from which light comes, and the brightness of faces turned away from it. `_shaded`
-#: raises any brightness below 0.6 to 0.6.
+#: Direction from which light comes, and brightness of faces that are turned away from the light.
+#: `_shaded` raises any brightness below 0.6 to 0.6.
 LIGHT, AMBIENT = np.array([-0.35, -0.6, 0.72]), 0.45
 
 

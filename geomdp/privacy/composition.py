@@ -48,7 +48,7 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
         return ZCDP(math.fsum(rhos))
     if rhos:
         raise ValueError(
-            f"parts must all be zCDP, or no part may be, got {len(rhos)} zCDP of {len(parts)} "
+            f"parts must be all zCDP or contain no zCDP, got {len(rhos)} zCDP of {len(parts)} "
             "parts; convert with pure_to_zcdp or zcdp_to_approx"
         )
     epsilon = math.fsum(part.epsilon for part in parts if not isinstance(part, ZCDP))
@@ -89,7 +89,7 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
 
 
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
-    """Cost of T adaptive steps, each (epsilon_0, delta_0)-DP, with an epsilon of order sqrt(T).
+    """Cost of T adaptive steps of (epsilon_0, delta_0)-DP, with a total epsilon of order sqrt(T).
 
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
@@ -102,7 +102,8 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 
     Examples
     --------
-    By basic composition, a thousand steps with epsilon 0.01 cost 10. Here they cost less:
+    For a thousand steps with epsilon 0.01, basic composition gives a total epsilon of 10. Advanced
+    composition gives a smaller total:
 
     >>> import geomdp as gd
     >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
@@ -171,7 +172,7 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # 8 = 2 * 2^2 makes the first summand of GEN-2a epsilon / 2. The second is at most epsilon / 2.
+    # The constant 8 makes the first summand of GEN-2a epsilon / 2. The second is not larger.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 

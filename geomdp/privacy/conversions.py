@@ -104,8 +104,8 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
     """Return the guarantee under `target` that `privacy` under `source` implies.
 
-    The result is of the same definition as `privacy`. To replace a record is to remove one and add
-    one. So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one; for
+    The result has the type of `privacy`. To replace a record is to remove one record and add one.
+    So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one; for
     instance, epsilon becomes 2 epsilon. Nothing follows in the other direction, because publishing
     the number of records costs nothing under replace-one and is not private under add/remove.
     ``ValueError`` for a conversion from replace-one to add/remove, and if the new delta is 1/2 or

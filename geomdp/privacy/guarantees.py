@@ -19,8 +19,8 @@ from geomdp.privacy.definitions import (
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
-#: Arithmetic in the privacy record of noise on single numbers, if comparisons and rounding are
-#: exact (X-GRID).
+#: The text `arithmetic` of a privacy record, for noise on single numbers with exact comparisons and
+#: rounding (X-GRID).
 DECIDED_ARITHMETIC = (
     "noise compared and rounded exactly, true answers taken as given; random bits from the "
     "operating system"
@@ -28,10 +28,11 @@ DECIDED_ARITHMETIC = (
 
 
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
-    """Arithmetic in the privacy record of noise correctly rounded to multiples of 2^-grid (X-GRID).
+    """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
 
-    The noise was enlarged by the factor 1 + `slack`. The body of the noise was computed in float64;
-    enlarged by this factor, it is proved to contain all differences of answers of neighbours.
+    The grid consists of the multiples of 2^-grid. The noise was enlarged by the factor 1 + `slack`.
+    The body of the noise was computed in float64. Enlarged by this factor, the body is proved to
+    contain all differences of answers of neighbours.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (

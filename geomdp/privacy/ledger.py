@@ -195,9 +195,9 @@ class Ledger:
         BudgetExhausted
             If the total would exceed the budget. Nothing is recorded.
         ValueError
-            If the guarantee is stated for another adjacency, has no proved cost, or is of a
-            definition of privacy that the budget cannot pay for. Also if the file is damaged.
-            Nothing is recorded.
+            For a guarantee that is stated for another adjacency, has no proved cost, or is of a
+            definition of privacy that the budget cannot pay for, and for a damaged file. Nothing is
+            recorded.
         OSError
             If the spend cannot be written. It is then not granted.
         RuntimeError

@@ -34,7 +34,7 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in the SQLite file `path`, or in memory; only the process that opens it can use it.
+    """Entries in the SQLite file `path`, or in memory, for use by the process that opened them.
 
     If `create` is true, a file that does not exist is created with `first` as its first entry. An
     existing file keeps its entries. ``ValueError`` if the file is empty, damaged or not a ledger;

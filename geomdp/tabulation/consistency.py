@@ -1,8 +1,8 @@
 """Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
 Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Each projection
-here is on a convex set that contains the true answers. So it never moves noisy answers farther from
-the true answers.
+here is on a convex set that contains the true answers. So a projection never moves noisy answers
+farther from the true answers.
 """
 
 from __future__ import annotations
@@ -193,10 +193,10 @@ class Consistency:
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
-    """Upper bound on the error: the predicted error of the noise, and that of the projection.
+    """Upper bound on the error that the noise and an inexact projection cause together.
 
     `gap` is the most that an inexact projection adds to the squared distance from the true answers.
-    The bound allows for at least twice `GAP_SHARE` times the mean squared noise.
+    For the gap, the bound allows at least twice `GAP_SHARE` times the mean squared noise.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))

@@ -130,9 +130,10 @@ class Tabulation:
         """Lower and upper ends, (m,) each, of confidence intervals for the true means.
 
         Each interval contains its true mean with probability at least `confidence`. With
-        `simultaneous`, all intervals together contain their true means with this probability. If
-        the noise comes from a Markov chain, these probabilities hold only as far as the chain has
-        mixed. Under add/remove a true mean is the sum of the answers divided by the declared n.
+        `simultaneous`, the probability that all intervals contain their true means is at least
+        `confidence`. If the noise comes from a Markov chain, these probabilities hold only as far
+        as the chain has mixed. Under add/remove a true mean is the sum of the answers divided by
+        the declared n.
 
         The distribution of the noise before post-processing is public. So the intervals are centred
         at the noisy answers (X-INT), not at the reported answers. Intervals for cells of tables are
@@ -143,7 +144,7 @@ class Tabulation:
         confidence : float
             Above 0 and below 1.
         simultaneous : bool
-            Whether `confidence` is the probability that all intervals contain their true means.
+            Whether `confidence` holds for all intervals together and not only for each interval.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class Tabulation:
         confidence : float
             Confidence of the intervals, above 0 and below 1.
         simultaneous : bool
-            Whether `confidence` is the probability that all intervals contain their true means.
+            Whether `confidence` holds for all intervals together; see `interval`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Workload specifications such as ``marginals:2``, and the table of all kinds of them.
+"""Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds.
 
 A specification is a name, or a name and an argument joined by a colon. Together with the chosen
 columns of a schema it becomes a workload with a label for each query.
@@ -122,7 +122,7 @@ class WorkloadKind:
     name : str
         The word before the colon, such as ``marginals``.
     argument : str
-        Name of the argument after the colon, such as ``K``; empty if there is no argument.
+        Name of the argument after the colon, in capitals, such as ``K``; empty if there is none.
     summary : str
         The queries in a few words.
     build : callable
@@ -354,7 +354,7 @@ WORKLOAD_KINDS = (
     WorkloadKind("prefixes", "COLUMN", "share of records at or below each level", _prefixes),
     WorkloadKind("ranges", "COLUMN", "share of records in each interval of levels", _ranges),
     WorkloadKind(
-        "conjunctions", "K", "share of records with the second level in K columns", _conjunctions
+        "conjunctions", "K", "share with the second level in all of K binary columns", _conjunctions
     ),
     WorkloadKind(
         "parities", "K", "mean product of K binary columns with the levels +1 and -1", _parities

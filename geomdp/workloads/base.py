@@ -15,8 +15,7 @@ from geomdp.workloads.universe.universes import Records, Universe
 #: Number of records evaluated at a time. `totals` never has more rows of answers in memory.
 CHUNK_ROWS = 8192
 #: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
-#: 128 MB. A fast transform scores all elements at once, so the limit also holds for the size of its
-#: universe.
+#: 128 MB. A fast transform scores all elements at once, so larger universes cannot use a transform.
 MAX_SCORES = 1 << 24
 #: Largest number of entries of a dense table of all answers: 2^26 float64 are 512 MB.
 MAX_ENTRIES = 1 << 26
@@ -133,7 +132,7 @@ class Workload(abc.ABC):
     def whole_answers(self) -> bool:
         """Whether Q(x) has only whole entries for every x, and `totals` adds only whole numbers.
 
-        Sums below 2^53 are then exact in float64. The value is False if the answer is not known.
+        Sums below 2^53 are then exact in float64. A workload that does not know returns False.
         """
         return False
 

@@ -67,8 +67,8 @@ class Coarsened(ListedAnswers):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # Order the centres by their first element. In a tie, `extreme_answers` takes the first
-        # centre, which then has the element of lowest number.
+        # Order the centres by the lowest element number that is mapped to them. In a tie,
+        # `extreme_answers` takes the first centre, so the lowest element number wins.
         order = np.argsort(first)
         self.centres = places[used[order]]
         self._assignment = np.argsort(order)[assignment]

@@ -61,7 +61,8 @@ class Explicit(FiniteWorkload):
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
         # The transpose (N, m) is stored, so that the answer vector of an element is contiguous.
-        # A matrix with the attribute `columns` is a DataFrame. So pandas need not be imported.
+        # A matrix with an attribute `columns` is taken for a DataFrame, so that pandas is not
+        # imported here.
         index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
         self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)

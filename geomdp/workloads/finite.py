@@ -100,7 +100,7 @@ class Histogram(_OnCodes):
         return counts
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Unit vectors of the largest entries of `directions` (b, N); the first wins a tie."""
+        """Unit vectors of the first largest entry of each row of `directions` (b, N)."""
         directions = batch(directions, self.N, "directions")
         return self.evaluate(directions.argmax(axis=1))
 
@@ -159,7 +159,7 @@ class Prefixes(_OnCodes):
         return np.cumsum(counts)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors Q(x) for the largest sum of u_t over t >= x, for rows u (b, N): O(b N)."""
+        """Q(x) for the x with the largest sum of u_t over t >= x, for each row u of (b, N)."""
         directions = batch(directions, self.N, "directions")
         suffix_sums = np.cumsum(directions[:, ::-1], axis=1)[:, ::-1]
         return self.evaluate(suffix_sums.argmax(axis=1))

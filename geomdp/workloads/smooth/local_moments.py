@@ -62,7 +62,7 @@ def table_entries(d: int, cells: int) -> int:
 
 
 def amplification(d: int, size: int, cells: int) -> float:
-    """e^S for the largest S, rounded up. It bounds the sum of the moduli of an expansion's terms."""
+    """e^S for the largest S, rounded up: a bound on the sum of moduli of an expansion's terms."""
     return 1.01 * math.exp(d * (size - 1) * math.pi / (2 * cells))
 
 
