@@ -69,7 +69,7 @@ def test_columns_are_those_of_the_mixture():
     ("asked", "weights", "message"),
     [
         ([], None, "at least 1 specification or table, got 0"),
-        (["marginals:1"], [1, 2], "one for each workload and table, 1, got 2"),
+        (["marginals:1"], [1, 2], "1 entries, one for each workload or table, got 2"),
         (["marginals:1"], [-1], "weights must be a finite number above 0"),
         ([("region", "shoes")], None, "got 'shoes'"),
         (["marginals:1", "prefixes:age"], None, "only tables can be mixed"),

@@ -126,7 +126,7 @@ def test_too_many_free_bits() -> None:
         (("a", "b"), [0.5, -0.1], r"must lie in \[0, 1\]"),
         (("a",), [math.nan], "must be finite"),
         (("a",), [math.inf], "must be finite"),
-        (("a", "b"), [1.0], "must match, got 2, 1"),
+        (("a", "b"), [1.0], "must have equal length, got 2 and 1"),
         (("a", "a"), [1.0, 1.0], "each element once, got 'a'"),
     ],
 )
