@@ -95,7 +95,7 @@ class Ledger:
     ['histogram of regions', 'histogram of ages']
     0.2
 
-    A mechanism spends from the ledger by itself: pass it to ``release(records, ledger=ledger)``.
+    To let a mechanism spend by itself, pass the ledger to ``release(records, ledger=ledger)``.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
-#: Relative rounding error allowed in a sum of spends. With it, spends that add up to exactly the
+#: Relative rounding error allowed in a sum of spends, so that spends that add up to exactly the
 #: budget are granted.
 ROUNDING = 1e-12
 

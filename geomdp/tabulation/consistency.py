@@ -186,7 +186,7 @@ class Consistency:
         return replace(released, answers=moved, predicted_rmse=_at_most(released, gap))
 
     def _moved_tables(self, answers: FloatArray) -> list[FloatArray]:
-        """The nearest cells of each table on its own."""
+        """For each table, the nearest point of its simplex. Under add/remove, max(answers, 0)."""
         if self.adjacency is not Adjacency.REPLACE_ONE:
             return [np.maximum(answers, 0.0)]
         return [nearest_in_simplex(answers[place][None], w)[0] for place, w in self._places]
@@ -211,12 +211,13 @@ def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatAr
     """The answers times n, rounded to whole numbers (m,).
 
     If `form` says that each table adds up, the whole counts of each table add up to n: all counts
-    are rounded down, and then those with the largest remainders are rounded up. Each count changes
-    by less than 1. For any other `form`, each count is rounded to the nearest whole number.
+    are rounded down, and then the counts with the largest remainders are rounded up. Each count
+    changes by less than 1. For any other `form`, each count is rounded to the nearest whole number.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):
         return np.rint(counts)
+    # Without 1e-9, rounding down would take 1 from a whole count with a small rounding error.
     rounded, start = np.floor(counts + 1e-9), 0
     for table in task.tables:
         place = slice(start, start + table.n_cells)

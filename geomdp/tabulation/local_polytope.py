@@ -250,10 +250,11 @@ def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_arra
 
 
 def _contrasts(count: int) -> sp.coo_array:
-    """Orthonormal basis (n, n - 1) of {v : sum of v = 0} with n log2 n entries, not n^2 / 2.
+    """Orthonormal basis (n, n - 1) of {v : sum of v = 0} for n = `count`: the Haar basis.
 
     Each vector compares the mean of the first half of a range of levels with the mean of the second
-    half. The ranges are all levels, then each half, and so on: this is the Haar basis for any n.
+    half. The ranges are all levels, then each half, and so on. The basis has about n log2 n nonzero
+    entries, far fewer than the n^2 / 2 of `zero_sum_basis`.
     """
     basis, column, waiting = np.zeros((count, count - 1)), 0, [(0, count)]
     while waiting:

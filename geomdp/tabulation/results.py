@@ -116,7 +116,7 @@ class Tabulation:
 
     @cached_property
     def standard_errors(self) -> FloatArray:
-        """Standard deviation (m,) of the noise of each answer, in means, before post-processing.
+        """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
         The values do not depend on the data. Post-processing moves the noisy answers to consistent
         answers. This step lowers the mean error over the queries, but not the error of each query.

@@ -302,7 +302,7 @@ def _conjunctions(columns: ColumnLabels, argument: str) -> Task:
 def _signs(columns: ColumnLabels, argument: str) -> Task:
     elements = math.prod(len(levels) for levels in columns.values())
     if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
-        raise ValueError(f"M in workload signs:M must be a whole number, got {argument!r}")
+        raise ValueError(f"M in signs:M must be a whole number, at least 1, got {argument!r}")
     m = int(argument)
     _limit(m, f"signs:{m}")
     if m * elements > MAX_SIGNS:

@@ -1,9 +1,10 @@
 """Chebyshev moments in up to three variables, by expansions about the cells of a fine grid.
 
 The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
-holds sums over its records of the monomials of total degree < P in the offsets u in
-[-1/2, 1/2]^d from the centre of the cell. So a record costs a few additions. All Chebyshev moments
-are then computed from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
+holds sums of monomials over the records in the cell. The monomials have total degree < P in the
+offsets u in [-1/2, 1/2]^d from the centre of the cell, in units of h. So a record costs a few
+additions. All Chebyshev moments are then computed from the table. For degrees r_i < t and
+z = sum_i s_i r_i h u_i,
 
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
 

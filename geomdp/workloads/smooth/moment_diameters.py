@@ -13,8 +13,8 @@ over m of the means over s of 2 sin^2(k . p). The mean over s is 1 - Q_m(cos 2 p
 F(q) are at most the right-hand side.
 
 For w = 1 the diameter is S(t, d) = t^(d-1) S(t, 1). The reason is that
-sum_m Q_m(cos a) = prod_i D(a_i) with D(a) = sum_{r<t} cos(r a) <= t. The least value of the product
-has the negative minimum of D for one variable and t for all others.
+sum_m Q_m(cos a) = prod_i D(a_i) with D(a) = sum_{r<t} cos(r a) <= t. The product is least if one
+factor is the minimum of D, which is negative, and all other factors are t.
 """
 
 from __future__ import annotations

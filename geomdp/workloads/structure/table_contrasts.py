@@ -44,7 +44,7 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
 
     The map is given for `MarginalTables` and `Marginals` with k <= 2, on their columns of two or
     more levels, and for `Parities` with k = 2. For parities, there are d - 1 columns of two levels:
-    the products s_1 s_i of the first sign with each other sign. Every product s_i s_j of two other
+    the products s_1 s_i of the first sign and another sign. Every product s_i s_j of two other
     signs is the product of two of these columns.
     """
     del workload

@@ -244,8 +244,8 @@ class UnitBall(_Rows):
 
     By rounding, a row that was normalised in float64 can have a norm above 1. Let
     t = (d + 8) 2^-53. Rows are accepted if their computed norm is at most 1 + t, and refused
-    otherwise. An accepted row of norm above 1 is multiplied by 1 - 2 t, so that all records lie in
-    the ball exactly (proof: `records.reals_in_ball`).
+    otherwise. An accepted row is multiplied by 1 - 2 t if its norm is above 1 or so close to 1 that
+    float64 cannot decide. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
 
     Examples
     --------
