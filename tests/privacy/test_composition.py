@@ -39,7 +39,7 @@ def test_pure_and_approximate_steps_add_up_in_any_order(pairs, pure):
 
 def test_concentrated_steps_add_up_and_do_not_mix():
     assert basic_composition([ZCDP(0.25), ZCDP(0.5)]) == ZCDP(0.75)
-    with pytest.raises(ValueError, match="1 of 2"):
+    with pytest.raises(ValueError, match="1 zCDP of 2 parts"):
         basic_composition([ZCDP(0.25), PureDP(1.0)])
 
 
