@@ -39,8 +39,8 @@ class SmoothQueries(Workload):
     degree : int
         t >= 2. Each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d must be at most 2^22.
     tolerance : float
-        Largest error of `answers`, and of `totals` divided by the number of records. `evaluate` has
-        rounding errors only.
+        Largest error of the moments of one record in `totals` and `answers`. In the mean over n
+        records, rounding can add `transform.rounding(n)`. `evaluate` has rounding errors only.
 
     Raises
     ------
