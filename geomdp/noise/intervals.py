@@ -25,8 +25,9 @@ LEAST_DRAWS = 1999
 #: Least number of draws above the quantile. With fewer, the quantile would vary a lot with the
 #: draws.
 EXCEEDANCES = 20
-#: Number of draws of noise that can be made from the points with which the variances were
-#: estimated. Each draw takes two of these points.
+#: Number of draws of noise on a body whose uniform points are slow to draw (see the notes of
+#: `half_widths`). They reuse the `DRAWS` points from which the variances of the noise were
+#: estimated, and each draw takes two of these points.
 REPLAYED = DRAWS // 2
 #: Largest number of entries of draws in memory at once: 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
@@ -66,13 +67,15 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     chain, the statement holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta)
     draws.
 
-    A uniform point of a cut `TableMoments` takes a hundred tries. Draws of noise on such a body are
-    therefore made from the 1024 public points with which its variances were estimated: B = 512
-    draws of two points each. But they are made only if 20 of them lie above the quantile
-    (confidence up to 0.96). Over the choice of the public draws, the coverage then varies by 1.0%
-    around 95% instead of 0.5%, and the half-widths vary by 4% instead of 2%. The points can come
-    from the user's cache. A checksum protects them against damage, but nothing protects them
-    against someone who can write to the cache.
+    Uniform points of a `TableMoments` with a finite `violation` are found by rejection, which may
+    take a hundred tries for each point. Draws of noise on such a body are therefore made from the
+    1024 public points with which its variances were estimated: B = 512 draws of two points each.
+    This is done only if at least 20 of the 512 draws lie above the quantile, that is for a
+    confidence up to 0.96. For a higher confidence, new points are drawn. With 512 draws, the
+    coverage varies by 1.0% around 95% instead of 0.5%, over the choice of the public draws, and the
+    half-widths vary by 4% instead of 2%. The 1024 points can come from the user's cache. A checksum
+    protects them against damage, but nothing protects them against someone who can write to the
+    cache.
 
     References
     ----------
@@ -156,7 +159,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
 
 
 def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
-    """Number B of draws for `half_widths`, and the rank k of the quantile from the smallest."""
+    """Number B of draws for `half_widths`, and the quantile's rank k, counted from the smallest."""
     if _is_slow(noise) and beta * REPLAYED >= EXCEEDANCES:
         return REPLAYED, _rank(REPLAYED, beta)
     return _fresh_order_statistic(beta)
@@ -179,9 +182,10 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
 
 
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
-    """Draws (512, m) with fresh radii and with the uniform points that gave the variances.
+    """Draws (512, m) of noise from the points with which its variances were estimated.
 
-    The centroid of the body is 0, so the points need not be centred.
+    A draw is computed from two uniform points of the body and from random radii, which are drawn
+    here. `moments.draws` holds the points minus the centroid of the body, which is 0.
     """
     # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)

@@ -139,7 +139,7 @@ def test_volume_outside_float64_raises() -> None:
 
 
 def test_missing_oracles_are_named() -> None:
-    with pytest.raises(MissingOracle, match="closed form, or contains"):
+    with pytest.raises(MissingOracle, match="closed form or a membership test"):
         volume(OracleOnly(Ball(2)))
     with pytest.raises(MissingOracle, match="exact uniform sampler"):
         second_moment(OracleOnly(Ball(2)))

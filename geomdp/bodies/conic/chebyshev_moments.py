@@ -21,7 +21,7 @@ from geomdp.bodies.arguments import check_all_above_0
 from geomdp.bodies.conic.cvx_body import CvxBody
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
-#: Largest number of moments, summed over all grid points: 2^25 float64 are 256 MB.
+#: Largest value of (number of grid points) x (number of moments): 2^25 float64 are 256 MB.
 MAX_ENTRIES = 1 << 25
 
 

@@ -33,16 +33,18 @@ class TableMoments(Body):
     matrix of order L = sum l_i with blocks M_ij, and M_ii = diag(m_i), is positive semidefinite
     (psd). For d columns of two levels this is the elliptope of order d + 1, up to a linear map.
 
-    A finite `violation` cuts the body. The inequalities are M_ij(a, b) >= 0, and for events a, b, c
-    of three columns the triangle inequalities
+    A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
+    each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
+    events a and b of two columns. The inequalities are M_ab >= 0 and, for events a, b, c of three
+    columns, the triangle inequalities
 
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
     where the second one also holds with b and with c in the role of a. The amounts by which a point
-    violates them must add up to at most `violation`. The tables of a record violate none. The cut
-    body is convex: let f_k be the affine functions on the left of the inequalities. The total
-    violation is the sum of max(0, -f_k), which is a convex function. The cut body is the part of
-    the uncut body on which this function is at most `violation`.
+    violates them must add up to at most `violation`. The cut body is convex: let f_k be the affine
+    functions on the left of the inequalities. The total violation is the sum of max(0, -f_k), which
+    is a convex function. The cut body is the part of the uncut body on which this function is at
+    most `violation`.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
     H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are
@@ -133,7 +135,7 @@ class TableMoments(Body):
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Numbers of the two contrasts whose product gives each coordinate of a two-way table."""
+        """Indices of the two contrasts whose product gives each coordinate of a two-way table."""
         column = self._columns
         rows, columns = np.nonzero(column[:, None] < column)
         order = np.lexsort((columns, rows, column[columns], column[rows]))
@@ -178,9 +180,10 @@ class TableMoments(Body):
         exceed the limit by `tolerance`.
         """
         tables = self.tables(points)
-        # The events of each column add up to the constant 1, so moment matrices of order L are
-        # singular. The quadratic form is tested on a basis of the functions of a record: all
-        # contrasts, and the constant 1, which is the sum of the events of column 0.
+        # The indicators of the events of each column add up to the constant 1, so moment matrices
+        # of order L are singular. The quadratic form is tested on a basis of the space that all
+        # indicators span. The basis is the constant 1, as the sum of the indicators of column 0,
+        # and all contrasts.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)

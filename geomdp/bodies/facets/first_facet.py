@@ -9,7 +9,8 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Pivots below this share of the largest possible pivot are never used.
 PIVOT = 1e-7
-#: Singular values of the vertices below this share of the largest count as rounding errors.
+#: A singular value of the vertices is taken for a rounding error if it is at most this share of the
+#: largest one.
 DEGENERATE = 1e-13
 
 
@@ -50,7 +51,7 @@ def first_facet(
 ) -> tuple[IntArray, FloatArray]:
     """Find a vertex z of the polar body; return the R rows with tight bounds at z, and their signs.
 
-    `columns` (N, R) has the vertices of the body as rows. If `lower` is 1, the polar body is
+    Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is
     {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. The search starts at z = 0
     and moves z in a random direction until a bound is tight. It then moves z in random directions
     in which all tight bounds stay tight, until R bounds are tight. Raises ``ValueError`` if the

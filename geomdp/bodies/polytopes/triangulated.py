@@ -80,10 +80,10 @@ class TriangulatedPolytope(HullOfPoints):
     Raises
     ------
     ValueError
-        If there are no rows or columns, or an entry is NaN or infinite. At first use, if the upper
-        bound theorem allows N points in dimension r more than 2^20 simplices, or more than
-        2^33 / (r + 1)^4. The largest N is about 1400 for r = 3, 180 for r = 5, 70 for r = 7 and 27
-        for r = 15. `VPolytope` has no such limit.
+        If there are no rows or columns, or an entry is NaN or infinite. At first use, if N points
+        in dimension r can give more than 2^20 simplices, or more than 2^33 / (r + 1)^4, according
+        to the upper bound theorem. The largest N is about 1400 for r = 3, 180 for r = 5, 70 for
+        r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(inside & ~off_hull(points, hull, slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where the line crosses a facet; 0 for directions outside the span."""
+        """Ends (lo, hi) of {t : x + t u in the body}; both 0 if u points out of the affine hull."""
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T

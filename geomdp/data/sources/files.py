@@ -1,4 +1,7 @@
-"""Sources of records in files, which DuckDB scans if it reads the same values as `read_chunks`."""
+"""Sources of records in files.
+
+DuckDB scans a file only if it finds the same values in it as `read_chunks`.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +103,8 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If a file in the folder or for the pattern has another ending. A single file with another
-        ending raises the error when it is read.
+        If a file in the folder or for the pattern is neither CSV nor Parquet by its ending. For a
+        single file, this error is raised only when the file is read.
     """
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
@@ -194,7 +197,7 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether DuckDB and pandas read the same values from a CSV file, or DuckDB raises an error.
+    """Whether DuckDB reads the same values from a CSV file as pandas whenever it raises no error.
 
     DuckDB silently reads other values in three cases. It skips blank lines; it ignores an empty
     last field that is one field too many; and it drops a blank beside a quotation mark. The file is
@@ -207,11 +210,12 @@ def is_plain_csv(path: Path) -> bool:
             if not _is_plain(text):
                 return False
             last = text[-2:]
-    return last[-1] != COMMA  # an empty last field in a line without a line break
+    # A comma at the end of the file is followed by an empty last field, but by no line break.
+    return last[-1] != COMMA
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block has none of the three cases. `text` is the block after 2 earlier bytes."""
+    """Whether a block has none of the three cases. `text` is the block with 2 bytes before it."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

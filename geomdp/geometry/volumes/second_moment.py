@@ -22,8 +22,10 @@ def second_moment(
 ) -> Estimate:
     """E ||U||_2^2 for U uniform on a body (within its affine hull).
 
-    If the body has a closed second moment, or is a small polytope with listed vertices, the value
-    is the exact trace of the second moment. Otherwise it is a mean over exact uniform points.
+    This is the trace of the matrix E U U^T. The value is exact for bodies that have this matrix in
+    closed form, for small polytopes with listed vertices, and for products of such bodies. For any
+    other body it is a mean over exact uniform points.
+
     epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
     E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
 

@@ -90,7 +90,7 @@ def volume(
         return Estimate.exact(simplices.volume())
     if not body.has_membership:
         raise MissingOracle(
-            body, "volume", "a closed form, or contains, gauge, project or separate"
+            body, "volume", "a closed form or a membership test (contains, gauge or project)"
         )
     generator = np.random.default_rng(rng)
     estimate, hits = _by_rejection(body, generator, samples, level)

@@ -104,7 +104,7 @@ def gaussian_width(
 
 
 def _reduced(body: Body) -> tuple[float, Body]:
-    """Factor c and body L with w(K) = c w(L), from `Body.width_rule` until it changes nothing."""
+    """A factor c and a body L with w(K) = c w(L), found by repeated use of `Body.width_rule`."""
     factor, inner = body.width_rule()
     if inner is body:
         return 1.0, body

@@ -46,7 +46,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: a comparison from few draws, and a bound from many draws.
+    """E h_K(Z) of a noise and a body: a test against a limit by few draws, and a bound by many.
 
     Parameters
     ----------
@@ -77,9 +77,10 @@ class ExpectedSupport:
     def exceeds(self, limit: float) -> bool:
         """Whether 8 draws show that E h_K(Z) is above `limit`.
 
-        A caller that takes the least of several upper bounds need not compute `bound` if the answer
-        is True. If the answer is wrong, the least of the other bounds is larger, but still an upper
-        bound.
+        Suppose that a caller wants the least of `bound` and other upper bounds, and passes the
+        least of the others as `limit`. If the answer is True, `bound` is not the least, and need
+        not be computed. If this answer is wrong, the caller has a larger bound than necessary, but
+        still an upper bound.
         """
         return self._pilot > limit
 
@@ -87,8 +88,8 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * For Gaussian noise sigma g in a space that contains the directions of K, the bound is sigma
-      times the upper end of the interval for the Gaussian width w(K).
+    * For Gaussian noise sigma g in a subspace that contains all differences of points of K, the
+      bound is sigma times the upper end of the interval for the Gaussian width w(K).
     * K-norm noise is Z = R U with U uniform on its body of dimension r and E R = (r + 1) / epsilon.
       The bound is E R times an upper limit of E h_K(U).
     * For any other noise, the bound is an upper limit of E h_K(Z).

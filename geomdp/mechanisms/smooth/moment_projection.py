@@ -20,8 +20,8 @@ from geomdp.geometry.projection import Projector
 class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
-    For noisy moments Y_m with noise of standard deviations s_m and the constant moment m = 0, the
-    result is
+    Let Y_m be noisy moments, whose noise has the standard deviations s_m. The moment m = 0 is the
+    constant. The result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
@@ -72,8 +72,9 @@ class MomentProjection:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
         The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
-        above 0 except for m = 0. `per_axis` is at least 2. Choose several times t, so that the
-        moments of distributions on the grid approximate those of all distributions.
+        above 0 except for m = 0. `per_axis` is at least 2. A number several times as large as t
+        is a good choice: the moments of distributions on the grid then approximate those of all
+        distributions.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))

@@ -11,15 +11,18 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of blocks of a design. The error grows like the number of blocks times the root of
-#: the number of cells per block, so many small blocks have larger errors than few large ones.
+#: Largest number of blocks of a design. Each block is measured as a table with one cell for each
+#: combination of levels of its columns. The error of the answers grows like the number of blocks
+#: times the root of the number of cells per block. A design with very many small blocks therefore
+#: has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
 #: Largest number of groups of columns, unless every group is one column.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.
 MAX_COVERED = 300_000
-#: Factor on the weight of an uncovered set for each of its points that the block still lacks.
+#: The weight of an uncovered set in `_greedy_cover` is this number to the power k, where k is the
+#: number of points of the set that are not in the block yet.
 LOOK_AHEAD = 0.25
 #: Number of designs kept for each t.
 KEPT = 16
@@ -29,13 +32,13 @@ Blocks = tuple[Columns, ...]
 
 
 def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
-    """Designs of blocks with at most `max_cells` cells that cover all sets of `strength` columns.
+    """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
 
     Columns are divided into groups with nearly the same number of cells, and a greedy search covers
     all sets of `strength` groups. This covers any `strength` columns, because they lie in at most
-    `strength` groups. Groups of one column are tried as well. Designs are sorted by their error if
-    all blocks get the same weight: the number of blocks times the root of the number of cells of
-    the largest block.
+    `strength` groups. Groups of one column are tried as well. Designs are sorted by the error
+    that they have with equal weights of all blocks: the number of blocks times the root of the
+    number of cells of the largest block.
 
     Parameters
     ----------
@@ -95,10 +98,14 @@ def _groups(levels: Sequence[int], count: int) -> list[Columns]:
 def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
     """Blocks of points such that any `strength` points lie together in some block.
 
-    The `bits` of the points of a block add up to at most `limit`. None if the search needs more
-    than `MAX_BLOCKS` blocks. A block starts from an uncovered set. It grows by the point whose
-    uncovered sets have the largest total weight per bit. A set weighs less if more of its points
-    are missing from the block.
+    A point stands for a group of columns, and its entry of `bits` is the binary logarithm of the
+    number of cells of this group. The bits of the points of a block add up to at most `limit`. None
+    if the search needs more than `MAX_BLOCKS` blocks.
+
+    A block starts from an uncovered set of `strength` points and grows by one point at a time. The
+    gain of a point is the total weight of the uncovered sets that contain the point, divided by its
+    bits. The point with the largest gain is added. A set weighs less if more of its points are
+    missing from the block.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

@@ -1,4 +1,7 @@
-"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body."""
+"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body.
+
+Ball arithmetic (`arb`) computes with a number and a bound on its error, together called a ball.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +55,11 @@ Computable = Callable[[Draw], Vector]
 
 #: Bodies that have a float64 sampler but no correctly rounded one.
 NO_EXACT_POINTS: dict[type[Body], str] = {
-    NuclearBall: "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
+    NuclearBall: (
+        "its eigenvalues are drawn by coupling from the past, too costly in ball arithmetic"
+    ),
     SpectraplexDifference: (
-        "its eigenvalues come from coupling from the past, too costly in ball arithmetic"
+        "its eigenvalues are drawn by coupling from the past, too costly in ball arithmetic"
     ),
 }
 
@@ -136,8 +141,9 @@ def _box(body: Box) -> Computable:
 
     def point(draw: Draw) -> Vector:
         heights = draw.uniforms(len(lower))
-        # Keep the value of a flat axis exact. It may be the midpoint of two grid points. A ball of
-        # positive radius around a midpoint never decides its rounding.
+        # If a == b, return a itself, without rounding errors. It may be the midpoint of two points
+        # of the output grid. Then a ball of positive radius around it contains numbers that are
+        # rounded down and numbers that are rounded up, at any precision.
         return [
             a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
         ]
@@ -216,7 +222,10 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
     """A simplex conv(0, v_1, .., v_r) chosen in proportion to its volume, and a point in it."""
     cones = body.whole_cones
     if cones is None:
-        reason = "its vertices are not whole numbers around 0, or no cut into simplices is proved"
+        reason = (
+            "an entry of a vertex is no whole number, 0 is not an interior point, or no cut into "
+            "simplices is proved"
+        )
         raise NoExactPath(body, reason)
     ends, order = list(accumulate(cones.volumes)), body.dimension
     corners = cones.points[cones.cones].tolist()

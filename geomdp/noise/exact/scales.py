@@ -1,4 +1,7 @@
-"""Scales of noise that are proved to give a guarantee, for the exact values of all floats."""
+"""Scales of noise that are proved to give a guarantee.
+
+The proof takes every float as the exact number that it represents, and bounds all rounding errors.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_privacy
 
-#: Working precision in bits of a ball around delta. delta is a difference of two terms. The
-#: subtraction cancels only few of these bits, so hundreds of correct bits remain.
+#: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error). In
+#: this arithmetic delta is a difference of two terms. The subtraction cancels only few of the bits,
+#: so hundreds of correct bits remain.
 DELTA_BITS = 512
 
 
@@ -105,7 +109,7 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
 
 
 def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:
-    """A ball around the least delta of Gaussian noise: see `gaussian_delta`."""
+    """A ball that contains the least delta of Gaussian noise: see `gaussian_delta`."""
     loss, theta = arb(epsilon), arb(squared).sqrt() / arb(scale)
     return _normal(theta / 2 - loss / theta) - loss.exp() * _normal(-theta / 2 - loss / theta)
 
