@@ -145,7 +145,7 @@ class RecordFlags:
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """The workload that `question` asks about the columns of a bundled sample or a schema file."""
+    """The workload of `question` for the columns of a bundled sample or of a schema file."""
     return question.task(described_schema(sample, schema).schema)
 
 

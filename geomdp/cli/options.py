@@ -14,7 +14,8 @@ from geomdp.privacy import Adjacency
 def real(text: str) -> float:
     """The number given to a flag.
 
-    The error message shows a wrong value, unlike the message of typer's own parser.
+    If the text is not a number, the error message quotes it. The message of typer's own parser
+    would not.
     """
     try:
         return float(text)

@@ -19,8 +19,8 @@ from geomdp.noise.exact.laplace_numbers import (
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 
-#: Number of values that are searched first for one that reaches the threshold. The next search
-#: covers twice as many values, and so on.
+#: Length of the first window of values in which `first_reaching` looks for a value that reaches the
+#: threshold. Every later window is twice as long as the one before.
 FIRST_WINDOW = 64
 
 
@@ -36,7 +36,7 @@ class ScalarNoise(Protocol):
 
     @property
     def arithmetic(self) -> str:
-        """The words on arithmetic in the guarantees of mechanisms with this noise (SAM-6)."""
+        """What the guarantees of mechanisms with this noise say about arithmetic (SAM-6)."""
 
     def threshold(self, value: float, scale: float) -> Any:
         """`value` + Lap(scale), for use in `reaches` and `Values.first_reaching` only."""

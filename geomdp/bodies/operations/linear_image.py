@@ -193,7 +193,7 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of the point of K nearest to the point that is pulled back.
+        """Image of the point of K that is nearest to the pulled-back point.
 
         ``MissingOracle`` unless the matrix multiplies all lengths within K's hull by one number.
         """
@@ -268,9 +268,9 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K over the preimage of the set that has the support function `support`.
+        """Largest gauge over a set with this `support` function; K finds it over its preimage.
 
-        None if the matrix is not one-to-one on the affine hull of K.
+        None if K returns None, or if the matrix is not one-to-one on the affine hull of K.
         """
         if not self.one_to_one:
             return None

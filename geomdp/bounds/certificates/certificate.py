@@ -112,8 +112,8 @@ def covering_bound(
     ------
     SideConditionError
         If not even one record is excluded, or if the failure probabilities of the ranges used add
-        up to 1 or more. In the second case, possibly no public draw satisfies the conditions of all
-        ranges, so nothing is proved.
+        up to 1 or more. In the second case, the conditions of the ranges might never hold together,
+        so nothing is proved.
     """
     chosen = cover(ranges)
     if not chosen:
@@ -145,7 +145,7 @@ def certify(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> Bound:
-    """The lower bound that all packings of a set prove together (JL-L6, JL-L7).
+    """The lower bound that all the given packings prove together (JL-L6, JL-L7).
 
     Parameters
     ----------

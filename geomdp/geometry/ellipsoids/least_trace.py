@@ -22,16 +22,18 @@ INNER_UPDATES = 100
 #: times as fast, so the exponent grows by 1.3 after each update, up to 16. If an update with a
 #: larger exponent does not raise the dual value, it is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: The updates end when the gap on the columns alone is this share of the gap that the search found.
+#: Only columns have weights: a column is a vector or a distribution of vectors. The updates of the
+#: weights end when the gap on the columns is at most this share of the gap on the whole set, which
+#: the last search found.
 BALANCED_SHARE = 0.25
 #: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score is
 #: below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a smaller score
 #: lose weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: If a search finds at most this many long vectors per dimension r, each becomes a column. More
-#: vectors become one column together. A set in general position touches the best ellipsoid in at
-#: most r (r + 1) / 2 vectors, in practice in a few per dimension. A set with symmetries touches the
-#: ellipsoid in all vectors of an orbit.
+#: Each long vector that a search in R^r finds becomes a column if there are at most r times this
+#: number of long vectors. Otherwise their uniform distribution becomes one column. A set in general
+#: position touches the best ellipsoid in at most r (r + 1) / 2 vectors, and in practice in a small
+#: multiple of r vectors. A set with symmetries touches the ellipsoid in all vectors of an orbit.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -88,23 +90,25 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     Notes
     -----
-    Column generation: only some vectors or distributions of vectors, the columns, have weights. A
-    search over V finds the vectors that violate the current S most. If these vectors are few, each
-    becomes a column. If they are many (the orbit of a symmetry), their uniform distribution becomes
-    one column. The first column is the uniform distribution on V, so W never loses rank.
+    Column generation: only columns have weights. A column is a vector or a distribution of vectors.
+    A search over V finds the vectors that violate the current S most. If these vectors are few,
+    each becomes a column. If they are many (the orbit of a symmetry), their uniform distribution
+    becomes one column. The first column is the uniform distribution on V, so W never loses rank.
 
     S is proportional to W^(1/2), so the semi-axes are proportional to the fourth roots of the
-    eigenvalues of W. Eigenvalues below r e times the largest, where e is the machine precision, are
-    raised to this value. Every semi-axis then is above 1e-4 times the longest. The trace grows by
-    about r^(3/2) 1e-8, and `gap` includes this growth.
+    eigenvalues of W. Let l be the largest eigenvalue, and e the machine precision. Eigenvalues
+    below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the longest. The trace
+    grows by about r^(3/2) 1e-8, and `gap` includes this growth.
 
-    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. As a
-    nuclear norm, t is convex in the square roots of p, and the update is power iteration for the
-    maximum of a convex function on the sphere: t never decreases. Exponents above 2 are faster. An
-    update with a larger exponent is kept only if it increases t.
+    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. The
+    number t is the nuclear norm of the matrix with rows p_v^(1/2) v, so it is convex in the square
+    roots of p. The update is power iteration for the maximum of a convex function on the sphere, so
+    t never decreases. Exponents above 2 are faster. An update with a larger exponent is kept only
+    if it increases t.
 
-    Cost: at most 60 searches, whose cost the set states. Between two searches there are at most 100
-    updates at O(a r^2 + r^3) each, for a columns.
+    Cost: at most 60 searches; `Rows.longest` and `PairDifferences.longest` state the cost of one.
+    Between two searches there are at most 100 updates. Each costs O(A r^2 + r^3), where A is the
+    number of columns.
     """
     tolerance = positive(tolerance, "tolerance")
     columns = _Columns(vectors.mean())
@@ -146,7 +150,7 @@ class _Columns:
         floor = np.finfo(np.float64).eps * len(values) * values[-1]
         self.dual_root = float(np.sqrt(values[values > floor]).sum())
         values = np.maximum(values, floor)
-        #: t = tr W^(1/2), for W with eigenvalues of at least the floor.
+        #: t = tr W^(1/2), after small eigenvalues of W were raised to the floor.
         self.trace = float(np.sqrt(values).sum())
         self.fourth_root = (axes * values**0.25) @ axes.T
         #: W^(-1/4): its square is the metric W^(-1/2).

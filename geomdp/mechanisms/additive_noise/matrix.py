@@ -26,16 +26,16 @@ class Matrix(StrategyMechanism):
     measurements and computes the answers from them: M(X) = R (A h + z) / n = (W h + R z) / n.
 
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
-      strategy is `strategy`, or the best of those known for the workload. For tables they are
-      weighted tables of sets of columns (all columns, blocks of covering designs, smaller sets) and
-      products of signs. For listed universes they are a tree, the Haar wavelet, soft bins and the
-      p-identity strategy.
+      strategy is `strategy`, or the best of those known for the workload. For tables, the known
+      strategies measure weighted tables of sets of columns (all columns, blocks of covering
+      designs, smaller sets) or products of signs. For listed universes, the known strategies are a
+      tree, the Haar wavelet, soft bins and the p-identity strategy.
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
     Notation, parameters and errors are those of `AdditiveMechanism`. If `strategy` (a `Strategy`)
-    is given, no other strategy is tried; ``ValueError`` for a `strategy` with Gaussian noise.
+    is given, no other strategy is tried; ``ValueError`` if it is given without `PureDP`.
     ``ValueError`` on first use for a workload without a known strategy. No strategy is known for an
     infinite universe, or for more than 2^12 elements if the workload is not made of tables.
 

@@ -32,6 +32,7 @@ class PureMechanism(AdditiveMechanism):
     def _prepare(self) -> None:
         """Check the workload and compute parameters that take little time.
 
-        ``ValueError`` for a workload that is not supported; by default this is a constant workload.
+        ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity` checks
+        the workload. It refuses a constant one, for instance.
         """
         l1_sensitivity(self.workload, self.adjacency)

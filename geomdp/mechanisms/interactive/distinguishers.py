@@ -1,4 +1,4 @@
-"""Private distinguishers: they find a query on which data and hypothesis differ nearly most.
+"""Private distinguishers find a query whose gap between data and hypothesis is nearly largest.
 
 A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
 answers of the data D and of the hypothesis H. For n records, a gap has sensitivity 1/n. The

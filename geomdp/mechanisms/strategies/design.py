@@ -47,7 +47,7 @@ class Measurement:
     Parameters
     ----------
     rows : (p, b) array or sparse array
-        The columns of the matrix C for b elements. A record x adds column x to the measurement.
+        The matrix C, with a column for each of b elements. A record x adds column x to C h.
     matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
@@ -93,7 +93,7 @@ class Measurement:
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
-    """Exact privacy loss of independent noises on measurements, for their parameters as floats.
+    """Privacy loss of independent noises on measurements, computed exactly from their parameters.
 
     In each case of `Measurement.changes` the loss is the sum over measurements of change times
     rate, where the rate is 1 / scale for Laplace noise and epsilon for K-norm noise. The result is
@@ -241,7 +241,10 @@ class CellNoise(Protocol):
     """The noise on the counts of the cells of a partition of the universe."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1 along a unit vector, whose sum is 0 under replace-one."""
+        """Variance at epsilon = 1 along a unit vector.
+
+        Under replace-one, the entries of the vector add up to 0.
+        """
         ...
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:

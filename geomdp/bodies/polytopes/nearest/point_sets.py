@@ -1,4 +1,4 @@
-"""Points onto whose hull a target is projected: listed vertices, or extreme points on demand.
+"""Sets of points for projections on their hull: listed vertices, or extreme points on demand.
 
 Points are identified by integer keys. Distances are measured between the images of the points under
 a matrix A. Without a given matrix, A is the identity.
@@ -26,7 +26,7 @@ class Columns(abc.ABC):
     """
 
     centre: FloatArray  # (d,): a point of the affine hull of the images
-    scale: float  # largest distance of an image known so far from `centre`
+    scale: float  # largest distance from `centre` to an image known so far
     _originals: FloatArray  # (N, m): the points s_j
     _images: FloatArray  # (N, d): the points p_j
 
@@ -105,7 +105,10 @@ class VertexColumns(Columns):
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
-    """Indices of the `count` smallest entries along the last axis, which must be longer."""
+    """Indices of the `count` smallest entries along the last axis.
+
+    The axis must have more than `count` entries, or `count` must be 1.
+    """
     if count == 1:
         return np.asarray(scores.argmin(axis=-1, keepdims=True))
     return np.argpartition(scores, count, axis=-1)[..., :count]
