@@ -20,11 +20,11 @@ from geomdp.data.sources.choice import source_of
 from geomdp.mechanisms import Hierarchical, Matrix
 from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
 from geomdp.mechanisms.strategies.covering_designs import covering_designs
-from geomdp.mechanisms.strategies.families import Combination, combined_split
+from geomdp.mechanisms.strategies.families import combined_split
 from geomdp.mechanisms.strategies.interactions import Interactions
 from geomdp.mechanisms.strategies.least_squares import reconstruct
 from geomdp.mechanisms.strategies.table_map import TableMap
-from geomdp.mechanisms.strategies.weights import best_split
+from geomdp.mechanisms.strategies.weights import SplitError, best_split
 from geomdp.noise import LaplaceNoise
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, PureDP
@@ -142,16 +142,16 @@ GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + 
 ]
 
 
-def split_problem(workload, adjacency, sets):
-    """Costs and overlap of `best_split` for measured `sets`, with Laplace noise."""
+def split_problem(workload, adjacency, sets, cells=LaplaceCells()):
+    """Costs and overlap of `best_split` for measured `sets`."""
     interactions = Interactions(workload)
-    change = 2.0 if adjacency is REPLACE else 1.0
     overlap = np.zeros((len(sets), len(interactions.sets)))
     for s, S in enumerate(sets):
         for u, U in enumerate(interactions.sets):
             if set(U) <= set(S):
                 stretch = interactions.cells(S) / interactions.cells(U)
-                overlap[s, u] = 1 / (2 * change**2 * stretch)
+                variance = cells.variance(interactions.cells(S), adjacency)
+                overlap[s, u] = 1 / (variance * stretch)
     costs = interactions.costs.copy()
     if adjacency is REPLACE:
         costs[0] = 0
@@ -234,6 +234,65 @@ def test_shares_solve_the_convex_problem_next_to_them(workload):
     np.testing.assert_allclose(relative.value[shares > 1e-3], 1, atol=0.05)
 
 
+@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
+@pytest.mark.parametrize(
+    ("levels", "k"),
+    [((2,) * 4, 2), ((2,) * 6, 3), ((2,) * 8, 2), ((2,) * 10, 2), ((2, 3, 4, 5, 6), 2)]
+    + [((3, 4, 5), 1), ((5,) * 6, 2), ((7, 5, 2, 6, 6, 2), 2), ((4,) * 7, 3)],
+    ids=repr,
+)
+def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):
+    """scipy's L-BFGS from the split, over the logarithms of the shares that are not 0."""
+    sets = [
+        S for j in range(1, len(levels) + 1) for S in itertools.combinations(range(len(levels)), j)
+    ]
+    costs, overlap = split_problem(MarginalTables(levels, k), REPLACE, sets, cells)
+    split = best_split(costs, sp.csr_array(overlap))
+    used, needed = split.shares > 0, costs > 0
+    g, c = overlap[np.ix_(used, needed)], costs[needed]
+
+    def loss(logs):
+        t = np.exp(logs - logs.max())
+        t /= t.sum()
+        precision = t**2 @ g
+        error = float((c / precision).sum())
+        slope = -2 * t * (g @ (c / precision**2))
+        return math.log(error), t * (slope - slope @ t) / error
+
+    start = np.log(split.shares[used])
+    assert math.exp(loss(start)[0]) == pytest.approx(split.value, rel=1e-12)
+    options = {"ftol": 0, "gtol": 1e-12, "maxiter": 500}
+    end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    assert split.value <= math.exp(end.fun) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("levels", "k", "energy"),
+    [((2,) * 6, 2, 5760.0), ((2,) * 8, 3, 100352.0), ((2, 3, 4, 5, 6), 3, 56360.0)],
+    ids=repr,
+)
+def test_known_minima_are_found(levels, k, energy):
+    """The table of all columns alone, which 61 descents of scipy's L-BFGS find as well."""
+    sets = [
+        S for j in range(1, len(levels) + 1) for S in itertools.combinations(range(len(levels)), j)
+    ]
+    costs, overlap = split_problem(MarginalTables(levels, k), REPLACE, sets)
+    assert best_split(costs, sp.csr_array(overlap)).value == pytest.approx(energy, rel=1e-9)
+
+
+def test_no_round_of_a_descent_raises_the_error():
+    rng = np.random.default_rng(1)
+    overlap = rng.uniform(size=(40, 15)) * (rng.uniform(size=(40, 15)) < 0.3)
+    overlap[:15] += np.eye(15)
+    error = SplitError.of(rng.uniform(0.1, 1, 15), sp.csr_array(overlap))
+    shares = rng.dirichlet(np.full(40, 0.3), size=50).T
+    before = error(shares)
+    for _ in range(20):
+        shares, errors = error._round(shares)
+        assert (errors <= before * (1 + 1e-12)).all()
+        before = errors
+
+
 def test_combined_split_is_never_above_what_it_is_given():
     rng = np.random.default_rng(0)
     costs = rng.uniform(0.1, 1, 12)
@@ -244,8 +303,7 @@ def test_combined_split_is_never_above_what_it_is_given():
     def error(t):
         return float((costs / (t**2 @ overlap.toarray())).sum())
 
-    known = Combination(np.arange(30), shares, math.log(error(shares)))
-    split = combined_split(costs, overlap, families, [known])
+    split = combined_split(costs, overlap, families, [shares])
     assert split.shares.sum() == pytest.approx(1, rel=1e-12)
     assert split.shares.min() >= 0
     assert split.value == pytest.approx(error(split.shares), rel=1e-9)

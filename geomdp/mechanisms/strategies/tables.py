@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from geomdp.mechanisms.strategies.design import (
     Measurement,
     cell_measurement,
 )
-from geomdp.mechanisms.strategies.families import Combination, combined_split
+from geomdp.mechanisms.strategies.families import combined_split
 from geomdp.mechanisms.strategies.interactions import Columns, Interactions
 from geomdp.mechanisms.strategies.table_map import TableMap
 from geomdp.mechanisms.strategies.weights import Split, best_split
@@ -144,7 +145,9 @@ class _Candidates:
         few = 2 ** len(varying) <= MAX_SETS and math.prod(levels) <= MAX_CELLS
         pool = _subsets(varying, least, len(varying) if few else order)
         pool = pool if self._affordable(pool) else []
-        families = [blocks for blocks in _families(levels, order) if self._affordable(blocks)]
+        families = [
+            blocks for blocks in _families(tuple(levels), order) if self._affordable(blocks)
+        ]
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
@@ -179,13 +182,16 @@ class _Candidates:
         known = []
         if self._pool:
             found = best_split(costs, overlap[: self._pool])
-            members = np.flatnonzero(found.shares)
-            known = [Combination(members, found.shares[members], math.log(found.value))]
+            known = [np.pad(found.shares, (0, len(self.sets) - self._pool))]
         return combined_split(costs, overlap, self._families, known)
 
 
-def _families(levels: Sequence[int], order: int) -> list[Blocks]:
-    """The table of all columns, and covering designs for sets of 1 to `order` columns."""
+@functools.lru_cache(maxsize=4)
+def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
+    """The table of all columns, and covering designs for sets of 1 to `order` columns.
+
+    The last results are kept, because strategies with different noise use the same designs.
+    """
     varying = [i for i, count in enumerate(levels) if count > 1]
     own = [levels[i] for i in varying]
     found: dict[Blocks, None] = {}
