@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy.special
+import scipy
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole

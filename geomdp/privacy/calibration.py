@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtri
+import scipy
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp._typing import FloatArray
@@ -123,8 +123,8 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
         lambda a: _log_delta(a, epsilon),
         math.log(privacy.delta),
         # `ndtri` has a relative error of 1e-14. The margin keeps Phi(lower end) below delta.
-        float(ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
-        float(ndtri(0.75)),
+        float(scipy.special.ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
+        float(scipy.special.ndtri(0.75)),
     )
     # The factor 1 + 4 eps rounds up. Each of the few operations before this factor has a rounding
     # error of at most half a unit in the last place.
@@ -179,9 +179,9 @@ def _log_delta(a: float, epsilon: float) -> float:
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:
         return -a * a / 2 - math.log(2 * math.pi) / 2 + _log_mills_difference(-a, theta)
-    log_upper = float(log_ndtr(a))
+    log_upper = float(scipy.special.log_ndtr(a))
     # ln(e^epsilon Phi(-b)) = ln(phi(a) R(b)); R(x) = sqrt(pi/2) erfcx(x / sqrt 2).
-    log_lower = -a * a / 2 + math.log(float(erfcx(b / math.sqrt(2))) / 2)
+    log_lower = -a * a / 2 + math.log(float(scipy.special.erfcx(b / math.sqrt(2))) / 2)
     log_share = log_lower - log_upper
     return log_upper + math.log1p(-math.exp(log_share)) if log_share < 0 else -math.inf
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.special
+import scipy
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
-import scipy.special
+import scipy
+import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, real_number, whole
@@ -126,7 +126,7 @@ class TableMoments(Body):
     @cached_property
     def _contrasts(self) -> FloatArray:
         """Block diagonal matrix H (L, P) of the contrasts H_i of all columns."""
-        return np.asarray(scipy.linalg.block_diag(*map(zero_sum_basis, self.levels)))
+        return np.asarray(sp.block_diag([*map(zero_sum_basis, self.levels)]).toarray())
 
     @property
     def _columns(self) -> IntArray:

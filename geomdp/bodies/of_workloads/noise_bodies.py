@@ -62,8 +62,6 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     (32 answers in dimension 15), or if rounding makes the simplices wrong. One of the other bodies
     of `exact_noise_bodies` is then used.
     """
-    from scipy.spatial import QhullError
-
     if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
@@ -76,6 +74,8 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     # vertices, which takes many seconds in twenty dimensions.
     if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
         return []
+    from scipy.spatial import QhullError  # slow import
+
     try:
         points = hull_vertices(points)
     except QhullError:  # the points are flat up to rounding

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray

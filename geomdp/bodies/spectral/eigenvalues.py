@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import multigammaln
+import scipy
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
@@ -46,7 +46,7 @@ def spectraplex_volume(d: int) -> float:
     entries off the diagonal by sqrt(2), which gives the power of 2.
     """
     stretch = d * (d - 1) / 4 * math.log(2)
-    gamma = float(multigammaln((d + 1) / 2, d))
+    gamma = float(scipy.special.multigammaln((d + 1) / 2, d))
     return math.exp(stretch + gamma - math.lgamma(d * (d + 1) // 2 + 1))
 
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln, roots_laguerre
 
 from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
@@ -94,7 +94,9 @@ def difference_moments(d: int) -> SpectralMoments:
     D = d * (d + 1) // 2
     gas = _gas(d)
     p, q = gas.degrees, D - gas.degrees
-    logs = gammaln(D + 1) - gammaln(p + 1) - gammaln(q + 1)
+    logs = (
+        scipy.special.gammaln(D + 1) - scipy.special.gammaln(p + 1) - scipy.special.gammaln(q + 1)
+    )
     binomials = np.exp(logs - logs.max())
     mass = float(gas.shares @ binomials)
     weights = gas.shares * binomials / mass
@@ -150,7 +152,9 @@ def _log_laguerre_mass(d: int) -> float:
     """
     j = np.arange(d)
     return float(
-        (gammaln(1 + j / 2) + gammaln((j + 3) / 2)).sum() - d * gammaln(1.5) - gammaln(d + 1)
+        (scipy.special.gammaln(1 + j / 2) + scipy.special.gammaln((j + 3) / 2)).sum()
+        - d * scipy.special.gammaln(1.5)
+        - scipy.special.gammaln(d + 1)
     )
 
 
@@ -160,7 +164,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     `norms` are the coefficients of `_recurrence`.
     """
     d = len(norms)
-    t, weights = roots_laguerre(d + 2)
+    t, weights = scipy.special.roots_laguerre(d + 2)
     laguerre: FloatArray = np.asarray(np.polynomial.laguerre.lagvander(t, d + 1), dtype=np.float64)
     tails = _laguerre_tails(laguerre)
     turn = np.exp(0.5j * angle)
@@ -239,7 +243,7 @@ def _recurrence(d: int) -> FloatArray:
 
     The polynomials p_k are orthonormal for the weight e^(-|t|).
     """
-    t, weights = roots_laguerre(d + 2)
+    t, weights = scipy.special.roots_laguerre(d + 2)
     before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # 2 int e^-t = 2
     norms = np.zeros(d)
     for k in range(1, d):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, whole
@@ -241,6 +241,6 @@ def chain_mean(values: FloatArray) -> Estimate:
     chains = whole(len(values), "number of chains", minimum=2)
     means = values.mean(axis=1)
     stderr = float(means.std(ddof=1) / np.sqrt(chains))
-    reach = float(stdtrit(chains - 1, 1 - LEVEL / 2)) * stderr
+    reach = float(scipy.special.stdtrit(chains - 1, 1 - LEVEL / 2)) * stderr
     value = float(means.mean())
     return Estimate(value, stderr, (value - reach, value + reach), chains)

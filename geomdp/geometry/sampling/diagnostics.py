@@ -13,7 +13,7 @@ localization: an improved R-hat", sections 3-4. Geyer (1992) for the monotone se
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
@@ -160,7 +160,7 @@ def _normal_scores(draws: FloatArray) -> FloatArray:
     flat = draws.reshape(-1, draws.shape[2])
     # Blom (1958): the expected normal order statistic of rank r among S is near
     # the quantile at (r - 3/8) / (S + 1/4).
-    scores = ndtri((rankdata(flat, axis=0) - 3 / 8) / (len(flat) + 1 / 4))
+    scores = scipy.special.ndtri((rankdata(flat, axis=0) - 3 / 8) / (len(flat) + 1 / 4))
     return np.asarray(scores.reshape(draws.shape))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 from flint import arb_mat, ctx
 
 from geomdp._typing import FloatArray, IntArray

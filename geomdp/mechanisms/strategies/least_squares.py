@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
