@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.seeds import PUBLIC_SEED
@@ -214,7 +215,8 @@ def principal_axes(moment: FloatArray) -> FloatArray:
 
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
-    count, labels = connected_components(linked.astype(np.float64), directed=False)
+    # A dense matrix would be searched for masked and infinite entries first.
+    count, labels = connected_components(sp.csr_array(linked.astype(np.float64)), directed=False)
     values, axes = np.diag(moment).copy(), np.eye(len(moment))
     sizes = np.bincount(labels, minlength=count)
     for label in np.flatnonzero(sizes > 1):

@@ -74,11 +74,14 @@ class Ellipsoid(Body):
         """Semi-axis lengths (rank,), longest first.
 
         If the columns of the root are orthogonal, as for most workloads, the semi-axis lengths are
-        the lengths of the columns. The singular value decomposition takes about twenty times as
-        long as the test for orthogonality.
+        the lengths of the columns. If the rows are orthogonal, as for projections on some of the
+        axes, the semi-axis lengths are the lengths of the rows. The singular value decomposition
+        takes about twenty times as long as the test for orthogonality.
         """
         size = float(np.abs(self.root).max(initial=0.0)) or 1.0
         columns = self.root / size  # so that squares neither underflow nor overflow
+        if columns.shape[0] < columns.shape[1]:
+            columns = columns.T  # the singular values are the same
         gram = columns.T @ columns
         lengths = np.sqrt(np.diagonal(gram))
         between = np.abs(gram - np.diag(np.diagonal(gram)))
