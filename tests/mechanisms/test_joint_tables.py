@@ -33,6 +33,7 @@ from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TWELVE = MarginalTables([2] * 12, 3)
+LAPLACE = LaplaceCells()
 SMALL = [
     MarginalTables([2, 3, 1, 2], 2),
     MarginalTables([2] * 5, 3),
@@ -142,7 +143,7 @@ GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + 
 ]
 
 
-def split_problem(workload, adjacency, sets, cells=LaplaceCells()):
+def split_problem(workload, adjacency, sets, cells=LAPLACE):
     """Costs and overlap of `best_split` for measured `sets`."""
     interactions = Interactions(workload)
     overlap = np.zeros((len(sets), len(interactions.sets)))
@@ -237,8 +238,17 @@ def test_shares_solve_the_convex_problem_next_to_them(workload):
 @pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
 @pytest.mark.parametrize(
     ("levels", "k"),
-    [((2,) * 4, 2), ((2,) * 6, 3), ((2,) * 8, 2), ((2,) * 10, 2), ((2, 3, 4, 5, 6), 2)]
-    + [((3, 4, 5), 1), ((5,) * 6, 2), ((7, 5, 2, 6, 6, 2), 2), ((4,) * 7, 3)],
+    [
+        ((2,) * 4, 2),
+        ((2,) * 6, 3),
+        ((2,) * 8, 2),
+        ((2,) * 10, 2),
+        ((2, 3, 4, 5, 6), 2),
+        ((3, 4, 5), 1),
+        ((5,) * 6, 2),
+        ((7, 5, 2, 6, 6, 2), 2),
+        ((4,) * 7, 3),
+    ],
     ids=repr,
 )
 def test_the_split_is_a_minimum_that_a_solver_cannot_lower(levels, k, cells):

@@ -92,21 +92,23 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=SUMS)
-def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
-    """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
+def _triangles(entries, shares, bounds, i, j):  # type: ignore[no-untyped-def]
+    """Violation of the triangle inequalities of column i, column j < i, and each column before j.
 
-    Numbers are those of tested events. `first` holds the shares of records with both a and c,
-    `second` those with both b and c. For the inequalities see `TableMoments`. At most one of the
-    four is violated, because the sum of any two is the squared length of a vector, such as
-    y_a - y_b or e_0 - y_a - y_b.
+    `entries` holds the shares of records with two tested events, `shares` those with one. For the
+    inequalities see `TableMoments`. Of the four inequalities of three events at most one is
+    violated, because any two add up to the squared length of a vector, such as y_a - y_b or
+    e_0 - y_a - y_b.
     """
-    ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
-    for c in range(count):
-        ac, bc, pc = first[c], second[c], shares[c]
-        both = ab + ac + bc
-        least = min(min(pa + 2 * bc, pb + 2 * ac), pc + 2 * ab) - both
-        total -= min(0.0, min(least, 1 - pa - pb - pc + both))
+    for a in range(bounds[i], bounds[i + 1]):
+        for b in range(bounds[j], bounds[j + 1]):
+            ab, pa, pb = entries[a, b], shares[a], shares[b]
+            for c in range(bounds[j]):
+                ac, bc, pc = entries[a, c], entries[b, c], shares[c]
+                both = ab + ac + bc
+                least = min(min(pa + 2 * bc, pb + 2 * ac), pc + 2 * ab) - both
+                total -= min(0.0, min(least, 1 - pa - pb - pc + both))
     return total
 
 
@@ -131,9 +133,7 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
         for b in range(low):
             entries[a, b] = cells[events[a], events[b]]
     for j in range(1, i):
-        for a in range(low, high):
-            for b in range(bounds[j], bounds[j + 1]):
-                total += _triangles(entries[a], entries[b], shares, a, b, bounds[j])
+        total += _triangles(entries, shares, bounds, i, j)
         if total > limit:
             return total
     return total
