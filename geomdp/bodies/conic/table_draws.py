@@ -14,9 +14,8 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Flags of LLVM: sums may be added in any order, so that loops add several terms at once, and no
-#: number is NaN, so that a minimum takes one instruction.
-SUMS = {"reassoc", "contract", "nnan", "nsz"}
+#: Flags of LLVM: sums may be added in any order, so that loops add several terms at once.
+SUMS = {"reassoc", "contract"}
 
 
 @numba.njit(cache=True, fastmath=SUMS)
@@ -92,23 +91,20 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=SUMS)
-def _triangles(entries, shares, bounds, i, j):  # type: ignore[no-untyped-def]
-    """Violation of the triangle inequalities of column i, column j < i, and each column before j.
+def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
+    """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
-    `entries` holds the shares of records with two tested events, `shares` those with one. For the
-    inequalities see `TableMoments`. Of the four inequalities of three events at most one is
-    violated, because any two add up to the squared length of a vector, such as y_a - y_b or
-    e_0 - y_a - y_b.
+    a, b and c are numbers of tested events. `first` holds the shares of records with both a and c,
+    and `second` the shares with both b and c. For the inequalities see `TableMoments`.
     """
+    ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
-    for a in range(bounds[i], bounds[i + 1]):
-        for b in range(bounds[j], bounds[j + 1]):
-            ab, pa, pb = entries[a, b], shares[a], shares[b]
-            for c in range(bounds[j]):
-                ac, bc, pc = entries[a, c], entries[b, c], shares[c]
-                both = ab + ac + bc
-                least = min(min(pa + 2 * bc, pb + 2 * ac), pc + 2 * ab) - both
-                total -= min(0.0, min(least, 1 - pa - pb - pc + both))
+    for c in range(count):
+        ac, bc, pc = first[c], second[c], shares[c]
+        total -= min(0.0, 1 - pa - pb - pc + ab + ac + bc)
+        total -= min(0.0, pa - ab - ac + bc)
+        total -= min(0.0, pb - ab - bc + ac)
+        total -= min(0.0, pc - ac - bc + ab)
     return total
 
 
@@ -133,7 +129,9 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
         for b in range(low):
             entries[a, b] = cells[events[a], events[b]]
     for j in range(1, i):
-        total += _triangles(entries, shares, bounds, i, j)
+        for a in range(low, high):
+            for b in range(bounds[j], bounds[j + 1]):
+                total += _triangles(entries[a], entries[b], shares, a, b, bounds[j])
         if total > limit:
             return total
     return total

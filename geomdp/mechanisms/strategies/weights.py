@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.cache import recalled
 
-#: Number of random starting points besides the even split. There are many local minima: for the
-#: pair tables of ten binary columns, 6, 20 and 60 starting points led to errors of 0.0067, 0.0065
-#: and 0.0062.
+#: Number of random starting points besides the even split. There are many local minima. With 30
+#: points, the squared error for the pair tables of one of 15 workloads was 0.2% larger.
 STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
