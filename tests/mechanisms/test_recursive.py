@@ -109,7 +109,7 @@ def test_a_body_of_ones_own_drawn_by_chains_is_heuristic() -> None:
     assert 0 < estimated.stderr < 0.02 * estimated.value
     # The two find the same levels up to the error of estimated axes.
     assert estimated.value == pytest.approx(exact.predicted_rmse.value, rel=0.05)
-    with pytest.raises(ValueError, match="body of its own"):
+    with pytest.raises(ValueError, match="built with a `body`"):
         mechanism.with_workload(workload)
 
 
