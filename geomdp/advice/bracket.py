@@ -34,7 +34,7 @@ class Bracket:
     lower : Bound
         The largest lower bound. Its certificate lists packings of data sets, and data sets on
         orthogonal lines, that together exclude every number of records up to the bound. The
-        certificate is None if no argument proves more than n >= 1.
+        certificate is None if no argument proves more than sc >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.
@@ -43,7 +43,7 @@ class Bracket:
     lower_candidates, upper_candidates : tuple of Bound
         All bounds that were proved, best first.
     refused : dict of str to str
-        For every other argument or mechanism, the reason why it proves nothing here.
+        For every argument or mechanism that proves nothing here, the reason why.
 
     Examples
     --------
@@ -129,8 +129,8 @@ def sample_complexity_bracket(
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, answers are divided by a declared n, and the error
-        counts only on data sets of exactly n records.
+        Neighbour relation. Under add/remove, sums are divided by a declared n, and the error need
+        be at most alpha only on data sets of exactly n records.
     rng : Generator, int or None
         Randomness of the search for packings. Other seeds can find other bounds, all of which are
         proved.

@@ -20,8 +20,8 @@ KINDS = {
 #: If the noise exceeds this share of the diameter of the answers, a sentence warns that there are
 #: few records.
 DROWNED = 0.5
-#: Relative difference of predictions below which sentences call them the same: it would be printed
-#: as 0.0%.
+#: Two predictions are called the same if their relative difference is below this number, because it
+#: would be printed as 0.0%.
 SAME = 5e-4
 #: If more candidates than this were not tried, their number is given instead of their names.
 NAMED = 3
@@ -98,7 +98,7 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
             f"{sizes}. Moving answers to the nearest attainable ones never adds error on "
             f"{setting.n} records, but {PROJECTED.name}({best.name}) is left out: {why}."
         )
-    # A mechanism that is not noise alone and has no `step` projects by itself.
+    # A mechanism that has no `step`, but does more than add noise, projects the answers itself.
     does = (best.step or PROJECTED).does
     does = does[0].upper() + does[1:]
     gain = 1 - best.prediction.value / alone

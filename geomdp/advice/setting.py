@@ -64,7 +64,7 @@ class Setting:
     workload : Workload
         The m queries.
     n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
+        Number of records; under add/remove, the declared public number that sums are divided by.
     privacy : PureDP, ApproxDP or ZCDP
         The guarantee that the mechanism must give.
     adjacency : Adjacency

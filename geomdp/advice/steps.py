@@ -19,7 +19,7 @@ class Step:
     name : str
         Name of the step in tables.
     prefix : str
-        Prefix of the name of the noise on the command line.
+        What is put before the name of the noise on the command line to ask for the step.
     does : str
         What the step does to the noisy answers, as a phrase that begins with a participle.
     """

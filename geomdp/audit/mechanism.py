@@ -107,8 +107,8 @@ def audit_mechanism(
         Any offline mechanism of `geomdp.mechanisms`, or an object with the methods and properties
         of `PrivateSums`.
     trials : int
-        Outputs drawn per input, at least 64 (16 for additive mechanisms); half of them test the
-        event.
+        Outputs drawn for each data set, at least 64 (16 for additive mechanisms). An event is
+        chosen on half of them, and tested on the other half.
     learners : sequence of Learner
         Learners of scores. The score that refutes the claim best on the training outputs is used.
     without_density : sequence of Learner
@@ -127,7 +127,7 @@ def audit_mechanism(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or no two records have different sums.
+        If a parameter is out of range, or the sums are the same for all neighbours tried.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def neighbouring_pairs(
     Raises
     ------
     ValueError
-        If no two records have different sums.
+        If no such pair has different sums.
     """
     universe, adjacency = mechanism.workload.universe, mechanism.guarantee.adjacency
     small = universe.size is not None and universe.size <= POOL

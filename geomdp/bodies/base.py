@@ -85,7 +85,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """Text for `repr`, before the dimension: numbers, counts, inner bodies, but no arrays."""
+        """What `repr` shows before the dimension: numbers and inner bodies, but no arrays."""
         return ""
 
     @property
@@ -188,7 +188,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "separate", "facets or project")
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges (b,), and normals (b, m) of supporting hyperplanes, for each row x of (b, m)."""
+        """Where the ray from 0 through each row of (b, m) leaves K; see `Facets`."""
         del points
         raise MissingOracle(self, "facets", "a method of its own")
 
@@ -296,9 +296,10 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K over a symmetric set in the span of K with this `support` function.
+        """Largest gauge of K on the symmetric set whose support function is `support`.
 
-        Implemented for a symmetric K bounded by listed hyperplanes. None for all other bodies.
+        The set must lie in the span of K. Implemented for a symmetric K bounded by listed
+        hyperplanes. None for all other bodies.
         """
         del support
         return None

@@ -19,9 +19,10 @@ from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
 class PsdBox(MatrixBody):
     """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
 
-    The body contains x x^T for all x in [-1, 1]^d, and therefore the second moment of any data in
-    this cube. For d >= 3 it is larger than the hull of the x x^T, just as the elliptope is larger
-    than the cut polytope. Its dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
+    These are the entries of the upper triangle row by row; those off the diagonal are multiplied by
+    sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and therefore the second moment of any
+    data in this cube. For d >= 3 it is larger than the hull of the x x^T, just as the elliptope is
+    larger than the cut polytope. Its dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
 
     Parameters
     ----------
@@ -73,13 +74,14 @@ class PsdBox(MatrixBody):
         return points
 
     def centroid(self) -> FloatArray:
-        """(d + 1) / (d + 3) times svec(I): E S_ii^2 with S_ii^2 ~ U^(2 / (d + 1))."""
+        """svec(I) times E S_ii^2 = (d + 1) / (d + 3), with S as in `sample_uniform`."""
         return np.asarray((self.d + 1) / (self.d + 3) * svec(np.eye(self.d)))
 
     def second_moment(self) -> FloatArray:
         """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
 
-        Here a = E S_ii^2 = (d + 1) / (d + 3), with S and R as in `sample_uniform`. The formulas
+        Here i != j, a = E S_ii^2 = (d + 1) / (d + 3), and S and R are as in `sample_uniform`. All
+        other entries are 0. The formulas
         follow from E S_ii^4 = (d + 1) / (d + 5) and from the fact that the entries of R above the
         diagonal have mean 0, variance 1 / (d + 1) and no correlation.
         """

@@ -24,7 +24,7 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 @dataclass(frozen=True, eq=False)
 class WorkloadPolytope(PolytopeByRays):
-    """conv{Q(x) : x in the universe} in R^m, which uses `extreme_answers` of the workload Q.
+    """conv{Q(x) : x in the universe} in R^m, computed by `extreme_answers` of the workload Q.
 
     No answers are listed, so the universe can be far too large for a list of vertices. On a finite
     universe, membership, separation and chords are computed by shooting rays at facets, with column

@@ -1,4 +1,4 @@
-"""Check of a certificate by orthogonal lines: lengths and risks are computed again.
+"""Check of a certificate that argues by orthogonal lines: lengths and risks are computed again.
 
 `geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk` explain the argument and
 its notation.
@@ -40,12 +40,15 @@ def verify_lines(
     answers, subject, queries, conditions = answers_of(family)
     lengths = _lengths(family, answers)
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
-    require(len(steps) == len(lengths), f"there are not {len(lengths)} numbers of steps")
+    require(
+        len(steps) == len(lengths),
+        f"there is not one entry of steps for each of {len(lengths)} lines",
+    )
     require(bool(steps.min() >= 1), "a line has no step")
     risks = _risks(rung, epsilon * copies, moment)
     require(
         sorted(risks) == sorted(set(steps.tolist())),
-        "known does not have one risk for each number of steps of a line",
+        "known does not have one risk for each value in steps",
     )
     squares = sum(
         length**2 * risks[count] ** (2 / moment)
@@ -114,7 +117,7 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
         require_close(float(prior.sum()), 1.0, "the sum of a prior")
         spacing = line.number("spacing")
         require(0 < spacing <= 1 and (moment == 2 or spacing == 1), "spacing is out of range")
-        require(len(prior) ** 2 / spacing <= MOST_CELLS, "there are too many points of a line")
+        require(len(prior) ** 2 / spacing <= MOST_CELLS, "a line has too many steps or points y")
         line.work.spend(10 * HALVINGS * int(len(prior) ** 2 / spacing))
         # e^600 is in the range of float64.
         require(epsilon * len(prior) < 600, "epsilon of all steps of a line is above 600")

@@ -18,7 +18,7 @@ class Verified:
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What the argument assumes without checking it.
+        What the argument assumes and the check does not test.
     failure : float
         Probability over public draws that a condition does not hold.
     """
@@ -38,7 +38,7 @@ class VerifiedPacking(Verified):
     log_count: float
     #: Number of records s of each data set.
     size: int
-    #: The most replacements that turn a data set into another one.
+    #: Number of replaced records that suffices to turn any of the data sets into any other.
     distance: int
     #: Least distance between the answers of two data sets, as the check computes it.
     separation: float

@@ -30,9 +30,9 @@ def spread_out(
     """`datasets` after exchanges of single records that never lower the least separation.
 
     One step takes the data set with the least distance to another data set, one of its records, and
-    32 random elements. For each element, the step computes the least distance of the data set from
-    all others if the element replaced the record. The element with the largest such distance
-    replaces the record if the distance increases.
+    32 random elements. For each element, the step computes how far the data set would be from the
+    nearest other one if the element replaced the record. The element with the largest of these
+    distances replaces the record, provided that the distance increases.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def spread_out(
     metric : Metric
         The norm of answer differences.
     exchanges : int
-        Number of steps.
+        Number of steps. A step that only updates a stored distance counts as well.
     rng : Generator
         Draws the candidates.
 

@@ -1,10 +1,12 @@
-"""Accuracy theorems of mechanisms built on an iterative database construction (IDC).
+"""Accuracy theorems of mechanisms built on an iterative database construction.
 
-With probability 1 - beta no answer has an error above alpha. The theorems depend on the update rule
-only through a bound B: at accuracy alpha the rule makes at most B(alpha) updates. An example of B
-is `SparseMultiplicativeWeights(m).bound`. Each theorem is an equation for alpha, and its right side
-falls as alpha grows. Each function here solves one equation and returns alpha in (0, 1], up to a
-relative error of 1e-12. All constants are explicit.
+Such a mechanism answers queries from an estimate of the data. An update rule improves the estimate
+whenever its answer is found to be wrong. With probability 1 - beta no answer has an error above
+alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the rule
+makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
+theorem is an equation for alpha, and its right side falls as alpha grows. Each function here solves
+one equation and returns alpha in (0, 1], up to a relative error of 1e-12. All constants are
+explicit.
 """
 
 from __future__ import annotations
@@ -90,8 +92,9 @@ def iterative_accuracy(
 
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
-    query of each update. The printed constants, 8 and 16, guarantee only an error of 3 alpha / 2
-    (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16 in place of
+    32 * 2 for approximate DP. This guarantees only an error of 3 alpha / 2 (DISC-13). For
+    multiplicative weights on N elements and pure DP, the equation is
     alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and errors are those of
     `online_accuracy`.
 
