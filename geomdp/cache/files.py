@@ -109,7 +109,7 @@ class CacheFiles:
         return np.asarray(array)
 
     def write(self, name: str, array: FloatArray) -> None:
-        """Store `array` under `name`, then delete the least recently used files above the limit."""
+        """Store `array` under `name`; to keep the limit, delete the least recently used files."""
         if self.limit == 0:
             return
         try:

@@ -140,7 +140,7 @@ class _Summary:
     all_numbers: bool = True
 
     def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
-        """Add a chunk of the column, which starts at `first_row` of `file`, to the summary."""
+        """Add a chunk of the column to the summary; it starts at row `first_row` of `file`."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)

@@ -28,7 +28,7 @@ class ConeNoise:
     record added or removed, and 2 rate-DP for one record replaced.
 
     If the number of records is public, the last coordinate of the noise can be computed from the
-    noisy sum. To subtract a times this coordinate is then post-processing. With a = 0 nothing is
+    noisy sum. Subtracting a * (last coordinate) is then post-processing. With a = 0 nothing is
     subtracted (X-CONE).
 
     Parameters
@@ -54,7 +54,8 @@ class ConeNoise:
 
     References
     ----------
-    Formula sheet X-CONE, X-LKJ; the spectraplex gives the difference of two Wisharts, JL-WIS.
+    Formula sheet X-CONE, X-LKJ; for the spectraplex as K, Z is the difference of two
+    Wishart matrices (JL-WIS).
 
     Examples
     --------
@@ -153,7 +154,8 @@ class ConeNoise:
             covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
         if self.constant is None:
             return covariance
-        # Z = W + s c with s = r_1 - r_2: Var s = 2 (r + 1) / rate^2 and E[s W] = Var s T E U.
+        # Z = W + s c, where W is the noise without a constant and s = r_1 - r_2. Here
+        # Var(s) = 2 (r + 1) / rate^2 and E[s W] = Var(s) T E U.
         mixed = np.outer(mean, self.constant)
         own = np.outer(self.constant, self.constant)
         return covariance + self._count_variance * (mixed + mixed.T + own)
@@ -174,7 +176,7 @@ class ConeNoise:
 
     @property
     def _drift(self) -> FloatArray:
-        """T (E U - a) + c, (m,). For given r_1, r_2, Z has the mean r_1 - r_2 times this vector."""
+        """T (E U - a) + c, (m,). Given r_1 and r_2, Z has mean (r_1 - r_2) times this vector."""
         moved = self._mapped(self.body.centroid() - self.centre)
         return moved if self.constant is None else moved + self.constant
 

@@ -37,7 +37,8 @@ class KNormNoise:
     epsilon : float
         Privacy loss per unit of ||.||_K, finite and above 0.
     sampler : UniformSampler
-        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. The noise has the same status.
+        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. The noise has the status of
+        this sampler.
     squared_length : Estimate, optional
         E ||U||_2^2, if it has been estimated before; otherwise computed at first use.
 

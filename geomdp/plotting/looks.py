@@ -57,7 +57,7 @@ def axes_of(dimension: int, ax: Axes | None) -> Axes:
 
 
 def equal_units(ax: Axes) -> None:
-    """Make one unit as long on every axis, and bring everything drawn so far into view."""
+    """Make one unit equally long on all axes, and bring everything drawn so far into view."""
     ax.autoscale_view()
     if ax.name == "3d":
         ax.set_aspect("equal")

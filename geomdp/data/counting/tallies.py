@@ -1,4 +1,8 @@
-"""Counts of the cells of tables, from columns of codes, and the answers computed from them."""
+"""Counts of the cells of tables, and the answers computed from them.
+
+A table of some columns has one cell for each combination of their levels. A code is the number of a
+level.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,8 @@ Codes: TypeAlias = npt.NDArray[np.integer]
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: The table of all columns is always counted if it has at most this many cells: a mechanism may
-#: measure tables that are not in the workload, and all tables follow from that of all columns. 2^20
+#: The table of all columns is always counted if it has at most this many cells. All other tables
+#: follow from it, also those that a mechanism measures and the workload does not contain. 2^20
 #: int64 are 8 MB.
 MAX_WHOLE = 1 << 20
 #: Number of elements of a universe that are evaluated at a time.
@@ -291,7 +295,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """Number of records on which a query has its second value; `counts` is the query's table."""
+    """Number of records whose answer to a query is `_values[1]`; `counts` is the query's table."""
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
     odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]

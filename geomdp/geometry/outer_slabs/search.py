@@ -1,4 +1,8 @@
-"""The search for slabs that cut off much of an outer body, in rounds of chains and directions."""
+"""The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
+
+The intersection of the slabs is the slab body. In each round Markov chains are run in it, and those
+new slabs are added that cut off most of the states of the chains.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,9 @@ from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
 from geomdp.geometry.sampling.rounding import prepared_walk, symmetric_roots
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
-#: Every half-width is the support value times this factor, so that rounding of the support value
-#: (relative error near 1e-13) cannot make a slab too narrow (SAM-5).
+#: Every half-width w is the support value h(z) times this factor, so that rounding of h(z)
+#: (relative error near 1e-13) cannot make a slab too narrow (SAM-5). If h has a larger relative
+#: error, `accuracy`, it is added to the factor.
 INFLATION = 1 + 1e-9
 #: Number of chains that move together.
 CHAINS = 256
@@ -29,7 +34,8 @@ SNAPSHOTS = 8
 #: into a smaller body.
 SETTLING = 4
 #: Each round adds as many slabs as the dimension, within these limits. Chains then mix between two
-#: rounds, and a full budget takes about `SLABS_PER_DIMENSION` rounds.
+#: rounds. For dimensions within the limits, the default budget of 20 slabs per dimension takes about
+#: 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: For each slab to be added, directions are sought from this many points. Only the better half of
 #: the directions found becomes slabs: on the measured workloads, the same budget spent on all
@@ -145,7 +151,7 @@ class SlabSearch:
         self.history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Find directions that separate boundary points from K, and add them to the pool."""
+        """Add directions to the pool that separate boundary points of the slab body from K."""
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:

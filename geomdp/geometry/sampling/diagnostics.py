@@ -21,18 +21,19 @@ from geomdp.geometry.results import Diagnostics
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: A coordinate does not move if the variance of its normal scores is below this limit, because a
-#: variance this small is rounding error.
+#: A coordinate is taken not to move if the variance of its normal scores is at most this limit,
+#: because a variance this small is rounding error.
 STILL = 1e-20
 
 
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    R-hat = (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean variance
-    within a half-chain, and B is n times the variance of the means of the half-chains, after all
-    values are replaced by normal scores (normal quantiles of their ranks). The folded statistic
-    uses |x - median| in place of each value x. It detects chains that differ in spread only.
+    The bulk statistic is (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean
+    variance within a half-chain, and B is n times the variance of the means of the half-chains,
+    after all values are replaced by normal scores (normal quantiles of their ranks). The folded
+    statistic uses |x - median| in place of each value x. It detects chains that differ in spread
+    only.
 
     Parameters
     ----------

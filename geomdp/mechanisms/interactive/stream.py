@@ -109,7 +109,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @property
     def halted(self) -> bool:
-        """Whether `cutoff` queries were found above the threshold. No more are then answered."""
+        """Whether `cutoff` queries were found above the threshold, so that no more are answered."""
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:

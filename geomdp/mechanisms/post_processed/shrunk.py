@@ -27,7 +27,7 @@ class Shrunk(PostProcessedNoise):
     """Noisy answers, moved towards a public point and then projected: for very few records.
 
     M(X) = argmin over p in K of ||p - (c + s (y - c))||_2. Here y = Q(X) + Z / n with the noise Z
-    of `inner`, K is the body of `Projected`, and
+    of `inner`, K is the body of attainable answers as in `Projected`, and
 
         s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2.
 
@@ -98,7 +98,7 @@ class Shrunk(PostProcessedNoise):
     @property
     def predicted_rmse(self) -> Prediction:
         """Upper bound for every data set of n records; see the class."""
-        # A duality gap eta of the projection adds at most 2 eta.
+        # If the projection stops at a duality gap eta, the squared error grows by at most 2 eta.
         square = self._squared_bound * (1 + 2 * GAP_SHARE)
         value = math.sqrt(square / self.workload.n_queries)
         source = f"r^2 v / (r^2 + v), linear minimax, r = {self._ball[1]:.4g}"

@@ -100,7 +100,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     values : sequence of arb
         Balls, each of which contains an exact value.
     grid : int
-        k; negative for units above 1.
+        Negative if the grid unit 2^-grid is above 1.
 
     Raises
     ------

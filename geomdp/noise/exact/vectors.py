@@ -1,4 +1,7 @@
-"""Noise as functions of uniform numbers in ball arithmetic, by the type of the noise."""
+"""Noise as functions of uniform numbers in ball arithmetic, by the type of the noise.
+
+A ball (`arb`) is an interval that is proved to contain the exact value.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,10 @@ from geomdp.noise.recursive import RecursiveNoise
 
 @singledispatch
 def noise_vector(noise: Noise) -> Computable:
-    """The noise Z on sums as a function of uniform numbers, distributed as its class states.
+    """The noise Z on sums as a function of uniform numbers.
 
-    All numbers that depend only on the noise are computed in this call, so that errors are raised
+    For independent uniform numbers, Z has the distribution that the class of `noise` states. All
+    numbers that depend only on the noise are computed in this call, so that errors are raised
     before any draw.
 
     Parameters

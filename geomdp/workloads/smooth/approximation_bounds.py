@@ -75,7 +75,7 @@ def truncation_norm(size: int, nodes: int) -> float:
 def tensor_bound(error: float, norm: float, dimension: int) -> float:
     """Bound on |f - P_1 ... P_d f| if each |f - P_i f| <= `error` and each ||P_i|| <= `norm`.
 
-    The bound is error * sum_{i<d} norm^i, because
+    The P_i are linear maps on functions. The bound is error * sum_{i<d} norm^i, because
     f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f).
     """
     return error * sum(norm**i for i in range(dimension))
@@ -86,7 +86,7 @@ def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) 
 
     t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. `bounds`
     (J + 1,) hold for all derivatives of order 0..J. The error of a projection P onto the
-    polynomials is at most 1 + ||P|| times the error of the best polynomial.
+    polynomials is at most (1 + ||P||) times the error of the best polynomial.
     """
     norm = truncation_norm(size, nodes)
     return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)
