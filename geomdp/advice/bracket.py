@@ -32,9 +32,9 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate lists packings of data sets, and data sets on
-        orthogonal lines, that together exclude every number of records up to the bound. The
-        certificate is None if no argument proves more than sc >= 1.
+        The largest lower bound. Its certificate lists packings (data sets whose answers are far
+        apart) and data sets on orthogonal lines. Together they exclude every number of records up
+        to the bound. The certificate is None if no argument proves more than sc >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.

@@ -61,7 +61,7 @@ def learn_event(
 
     Scores are learned on the first half of the outputs, and the event is chosen on the second
     half. So a score that has memorised its training outputs has no advantage. If no learner finds a
-    score, the event contains all outputs, which contradicts no claim.
+    score, the event contains all outputs, and so contradicts no claim.
     """
     half = len(outputs_a) // 2
     events = []

@@ -50,7 +50,7 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 
     Q(x) is the answer vector of an element x. The result bounds max ||Q(x) - Q(x')||_1 under
     replace-one and max ||Q(x)||_1 under add/remove (GEN-1, in units of sums). ``ValueError`` if
-    the bound is 0, because a constant workload needs no mechanism, or if it is not finite.
+    the bound is not finite, or if it is 0: a constant workload needs no mechanism.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())

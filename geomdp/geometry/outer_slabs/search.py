@@ -34,8 +34,8 @@ SNAPSHOTS = 8
 #: into a smaller body.
 SETTLING = 4
 #: Each round adds as many slabs as the dimension, within these limits. Chains then mix between two
-#: rounds. For dimensions within the limits, the default budget of 20 slabs per dimension takes about
-#: 20 rounds.
+#: rounds. For dimensions within the limits, the default budget of 20 slabs per dimension takes
+#: about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: For each slab to be added, directions are sought from this many points. Only the better half of
 #: the directions found becomes slabs: on the measured workloads, the same budget spent on all

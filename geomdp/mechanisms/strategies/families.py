@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError
 
-#: Share of the budget that a family gets at the start of the descent that adds it to others.
+#: If a family is added to others, its share of the budget at the start of the descent over shares.
 FIRST_SHARE = 0.25
 #: The search ends once adding a family lowers the error by less than this relative amount, or after
 #: this number of added families.

@@ -51,11 +51,12 @@ class BoxSecondMoment(OuterProducts):
         return SymmetricCube(self.d)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T), where x maximises <x, G x> over the cube for the direction G; O(3^d d^2).
+        """svec(x x^T) for an x of the cube with largest <x, G x>, for the direction svec(G).
 
-        All faces of the cube are tried. Some maximiser is a corner, or lies in the interior of a
-        face on which the form is strictly concave. The reason: if the form is not strictly concave
-        on the face of a maximiser, some point of the boundary of the face is a maximiser, too.
+        All faces of the cube are tried, in O(3^d d^2). Some maximiser is a corner, or lies in the
+        interior of a face on which the form is strictly concave. The reason: if the form is not
+        strictly concave on the face of a maximiser, some point of the boundary of the face is a
+        maximiser, too.
 
         Raises
         ------
