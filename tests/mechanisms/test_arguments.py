@@ -227,7 +227,7 @@ class TestContainment:
 
     def test_a_given_body_belongs_to_its_workload(self):
         mechanism = KNorm(SQUARE, **PURE, body=Box.centred([1.0, 1.0]))
-        with pytest.raises(ValueError, match="no other workload"):
+        with pytest.raises(ValueError, match="cannot be built for another workload"):
             mechanism.with_workload(Marginals(3, 1))
 
     def test_noise_of_a_body_larger_than_the_span_is_kept_whole(self):
