@@ -25,13 +25,13 @@ import importlib.metadata
 import importlib.util
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+import experiments
 from experiments.engine.reach import Snapshot
 
 #: Packages whose versions can change a number or a figure.
@@ -48,13 +48,21 @@ class Code:
     @classmethod
     def of(cls, script: ModuleType) -> Code:
         """Hashes of `script`, from the files on disk, and of what it can reach in geomdp."""
-        files = sources(script)
-        texts = [path.read_text(encoding="utf-8") for path in files.values()]
+        return cls.of_texts(texts_of(script))
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> Code:
+        """Hashes of a script whose `texts_of` were these, and of what it can reach in geomdp."""
         # A script that starts processes may run any command of the library.
-        runs = "subprocess" in _imports(files["script"], "subprocess")
+        runs = any(_within(name, "subprocess") for name in _imported(texts[0]))
         modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
         library = hash_of(LIBRARY.texts[module] for module in modules)
         return cls(script=hash_of(texts), library=library)
+
+
+def texts_of(script: ModuleType) -> tuple[str, ...]:
+    """What stands on disk in `script`, which comes first, and in the other files of `sources`."""
+    return tuple(path.read_text(encoding="utf-8") for path in sources(script).values())
 
 
 def sources(script: ModuleType) -> dict[str, Path]:
@@ -62,31 +70,43 @@ def sources(script: ModuleType) -> dict[str, Path]:
     found = {"script": _source(script)}
     unread = [*found.values()]
     while unread:
-        for name in _imports(unread.pop()):
-            spec = _find_spec(name)
-            if spec is not None and spec.origin is not None and name not in found:
-                found[name] = Path(spec.origin)
-                unread.append(found[name])
+        for name in _imported(unread.pop().read_text(encoding="utf-8")):
+            path = _file_of(name) if _within(name, "experiments") else None
+            if path is not None and name not in found:
+                found[name] = path
+                unread.append(path)
     return found
 
 
-def _imports(path: Path, package: str = "experiments") -> list[str]:
-    """Names of and under `package` in the import statements of a file; some may be no modules."""
+@cache
+def _imported(text: str) -> list[str]:
+    """Names of modules in the import statements of a text, and of what is taken from them."""
     names = []
-    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if f"{name}.".startswith(f"{package}.")]
+    return names
 
 
-def _find_spec(name: str) -> ModuleSpec | None:
-    """Where a module comes from; None if `name` is something inside a module."""
-    try:
-        return importlib.util.find_spec(name)
-    except ModuleNotFoundError:  # its parent is a module, not a package
-        return None
+def _within(name: str, package: str) -> bool:
+    return f"{name}.".startswith(f"{package}.")
+
+
+def _file_of(name: str) -> Path | None:
+    """Source file of a module of `experiments`; None if `name` is something inside a module.
+
+    Files are looked up, not modules: `importlib.util.find_spec` would import all that stands before
+    the last dot, and with it the peers that a script leaves to `compute`.
+    """
+    parts = name.split(".")[1:]
+    for folder in experiments.__path__:
+        place = Path(folder, *parts)
+        for path in (place / "__init__.py", place.with_suffix(".py")):
+            if path.is_file():
+                return path
+    return None
 
 
 def content_hash(files: Iterable[Path]) -> str:

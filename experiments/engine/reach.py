@@ -9,9 +9,9 @@ give for them, and whatever these modules import in turn. A package used without
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 LIBRARY = "geomdp"
@@ -65,10 +65,9 @@ class Snapshot:
         return {path for path in self.texts if path.suffix == ".py"}
 
     def _named(self, text: str) -> set[PurePosixPath]:
-        tree = ast.parse(text)
-        bound = _imported(tree)
+        bound, used = _names_of(text)
         # An imported package by itself loads nothing yet.
-        names = _used(tree, bound) | set(filter(self._is_no_package, bound.values()))
+        names = used | set(filter(self._is_no_package, bound.values()))
         return set().union(*(self._modules(name.split(".")[1:]) for name in names))
 
     def _is_no_package(self, name: str) -> bool:
@@ -102,10 +101,18 @@ def _origins(package: PurePosixPath, stub: ast.Module) -> dict[str, list[str]]:
     return found
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
+@cache
+def _names_of(text: str) -> tuple[dict[str, str], set[str]]:
+    """What a module imports from the library, as `_imported`, and uses of it, as `_used`."""
+    nodes = [*ast.walk(ast.parse(text))]
+    bound = _imported(nodes)
+    return bound, _used(nodes, bound)
+
+
+def _imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
     """The dotted name behind each name that a module imports from the library."""
     bound = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module):
             names = {alias.asname or alias.name: alias.name for alias in node.names}
             bound |= {mine: f"{node.module}.{name}" for mine, name in names.items()}
@@ -118,11 +125,11 @@ def _imported(tree: ast.Module) -> dict[str, str]:
     return bound
 
 
-def _used(tree: ast.Module, bound: Mapping[str, str]) -> set[str]:
+def _used(nodes: Sequence[ast.AST], bound: Mapping[str, str]) -> set[str]:
     """The dotted names of the library in the expressions of a module."""
     found = set()
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
             first, *rest = _chain(node)
             if first in bound:

@@ -7,7 +7,8 @@ import enum
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
@@ -16,7 +17,7 @@ from rich.table import Table
 
 from experiments.engine.cells import Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.provenance import Code
+from experiments.engine.provenance import Code, texts_of
 from experiments.engine.run import Compute
 
 
@@ -99,7 +100,12 @@ class LoadedScript:
 
     name: str  # Last part of the module's name; names its outputs
     module: Script  # The module
-    code: Code  # Content hashes of the script and of geomdp, taken when it was loaded
+    texts: tuple[str, ...] = field(repr=False)  # `texts_of` the script when it was loaded
+
+    @cached_property
+    def code(self) -> Code:
+        """Content hashes of the script and of geomdp, as they were when it was loaded."""
+        return Code.of_texts(self.texts)
 
     @property
     def package(self) -> str:
@@ -145,7 +151,7 @@ def load(module_name: str) -> LoadedScript:
     if module.compute.__module__ != module_name:
         # Workers know a script by the module of its function.
         raise TypeError(f"compute must be defined in {module_name}, not imported there")
-    return LoadedScript(module_name.rpartition(".")[2], module, Code.of(source))
+    return LoadedScript(module_name.rpartition(".")[2], module, texts_of(source))
 
 
 def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
