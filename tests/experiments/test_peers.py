@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.metadata
+import itertools
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -21,76 +25,107 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 #: Extras that the first command of the README does not install.
 OTHERS = ("bench", "cluster")
-#: The command line with packages hidden: an import of a module that is None in `sys.modules` fails.
+#: Scripts that compare with packages of `bench`, and the packages of theirs that are hidden.
+NEEDED = {
+    "accuracy_table": "mbi, jax",
+    "geometry": "hopsy, quadprog",
+    "exact": "opendp",
+    "release": "mbi, jax, opendp, diffprivlib, sklearn",
+}
+#: Runs commands one after the other in a process with packages hidden: an import of a module that
+#: is None in `sys.modules` fails. Prints the exit code, output and error of each.
 HIDDEN = """
-import sys
-sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(",")))
+import json, sys
+hidden, commands = json.loads(sys.argv[1])
+sys.modules.update(dict.fromkeys(hidden))
+from typer.testing import CliRunner
 from experiments.__main__ import app
-app(prog_name="python -m experiments")
+ran = [CliRunner().invoke(app, command) for command in commands]
+errors = [r.stderr if r.exception is None else r.stderr + repr(r.exception) for r in ran]
+print(json.dumps([(r.exit_code, r.stdout, error) for r, error in zip(ran, errors)]))
 """
 
 
-def modules_of(extra: str) -> set[str]:
+@functools.cache
+def modules_of(extra: str) -> frozenset[str]:
     """Top-level modules that the distributions of an extra provide."""
     names = {re.split(r"[^\w-]", line)[0].lower() for line in EXTRAS[extra]}
     provided = importlib.metadata.packages_distributions()
-    return {
+    return frozenset(
         module for module, owners in provided.items() if names & {owner.lower() for owner in owners}
-    }
+    )
 
 
-def without_peers(*arguments: str) -> subprocess.CompletedProcess[str]:
-    hidden = ",".join(sorted(set().union(*map(modules_of, OTHERS))))
-    command = [sys.executable, "-c", HIDDEN, hidden, *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+class Ran(NamedTuple):
+    """What one command did in a process without the peers."""
+
+    code: int
+    out: str
+    error: str
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> list[str]:
-    """Folders of a run, with the committed figures."""
-    shutil.copytree(ROOT / "paper_figures", tmp_path / "figures")
-    return ["--results", str(tmp_path / "results"), "--figures", str(tmp_path / "figures")]
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed figures of scripts that need a peer, but for one image."""
+    folder = tmp_path_factory.mktemp("figures")
+    for name in NEEDED:
+        for path in (ROOT / "paper_figures").glob(f"{name}.*"):
+            shutil.copy(path, folder)
+    (folder / "geometry.png").unlink()
+    return folder
 
 
-def test_scripts_without_their_peers_are_listed_with_the_extra_to_install() -> None:
-    result = without_peers("list")
+@pytest.fixture(scope="module")
+def ran(figures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """Every command, in one process: importing the scripts is most of the work of each."""
+    folders = ["--results", str(tmp_path_factory.mktemp("results")), "--figures", str(figures)]
+    commands = [
+        ["list"],
+        ["run", "geometry", "lower_worst_case", *folders],
+        ["plot", "geometry", "--full", *folders[2:]],
+        ["report", *folders[2:]],
+        ["status", *folders],
+    ]
+    hidden = sorted(set().union(*map(modules_of, OTHERS)))
+    arguments = [sys.executable, "-c", HIDDEN, json.dumps([hidden, commands])]
+    result = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
-    left_out = re.findall(r"^left out: (\w+) needs ([\w, ]+) \(extra `bench`", result.stdout, re.M)
-    needed = {
-        "accuracy_table": "mbi, jax",
-        "geometry": "hopsy, quadprog",
-        "exact": "opendp",
-        "release": "mbi, jax, opendp, diffprivlib, sklearn",
-    }
-    assert dict(left_out) == needed
-    assert result.stdout.count("pip install -e '.[bench]'") == len(left_out)
+    answers = itertools.starmap(Ran, json.loads(result.stdout))
+    return {command[0]: answer for command, answer in zip(commands, answers, strict=True)}
 
 
-def test_a_run_goes_on_without_them(folders: list[str]) -> None:
-    result = without_peers("run", "geometry", "lower_worst_case", *folders)
+def test_scripts_without_their_peers_are_listed_with_the_extra_to_install(
+    ran: dict[str, Ran],
+) -> None:
+    code, out, error = ran["list"]
+    assert (code, error) == (0, "")
+    left_out = re.findall(r"^left out: (\w+) needs ([\w, ]+) \(extra `bench`", out, re.M)
+    assert dict(left_out) == NEEDED
+    assert out.count("pip install -e '.[bench]'") == len(left_out)
+
+
+def test_a_run_goes_on_without_them(ran: dict[str, Ran], figures: Path) -> None:
+    code, out, error = ran["run"]
     # What was asked for by name did not run; the other script did.
-    assert result.returncode == 1, result.stderr
-    assert "left out: geometry needs hopsy, quadprog" in result.stdout
-    assert "0 failed" in result.stdout
-    assert (Path(folders[-1]) / "quick" / "lower_worst_case.png").exists()
-    assert not (Path(folders[-1]) / "quick" / "geometry.csv").exists()
+    assert code == 1, error
+    assert "left out: geometry needs hopsy, quadprog" in out
+    assert "0 failed" in out
+    assert (figures / "quick" / "lower_worst_case.png").exists()
+    assert not (figures / "quick" / "geometry.csv").exists()
 
 
-def test_stored_figures_of_peers_are_drawn_without_them(folders: list[str]) -> None:
-    image = Path(folders[-1]) / "geometry.png"
-    image.unlink()
-    result = without_peers("plot", "geometry", "--full", *folders[2:])
-    assert (result.returncode, result.stderr) == (0, "")
-    assert image.exists()
-    result = without_peers("report", *folders[2:])
-    assert (result.returncode, result.stderr) == (0, "")
-    assert f"{len(SCRIPTS)} figures" in result.stdout
+def test_stored_figures_of_peers_are_drawn_without_them(ran: dict[str, Ran], figures: Path) -> None:
+    assert ran["plot"][::2] == (0, "")
+    assert (figures / "geometry.png").exists()
+    code, out, error = ran["report"]
+    assert (code, error) == (0, "")
+    assert f"{len(NEEDED)} figures" in out
 
 
-def test_status_shows_stored_figures_of_scripts_that_are_left_out(folders: list[str]) -> None:
-    result = without_peers("status", *folders)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "left out: geometry needs hopsy, quadprog" in result.stdout
+def test_status_shows_stored_figures_of_scripts_that_are_left_out(ran: dict[str, Ran]) -> None:
+    code, out, error = ran["status"]
+    assert (code, error) == (0, "")
+    assert "left out: geometry needs hopsy, quadprog" in out
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
