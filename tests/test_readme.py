@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from geomdp.cli import main
 from tests.readme import (
     EXAMPLES,
     FILES,
@@ -73,11 +74,20 @@ def test_command_line_example(tmp_path: Path) -> None:
         assert answers.with_suffix(".privacy.json").exists()
 
 
-def test_commands_of_the_guide(tmp_path: Path) -> None:
+def test_commands_of_the_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process; `.ci/run` runs them as programs."""
     write_examples(tmp_path)
     page = tmp_path / "page"
-    assert {line.split(" ")[0] for line in page_commands()} == {"geomdp"}
-    run(page_commands(), page)
+    monkeypatch.chdir(page)
+    for command in page_commands():
+        program, *arguments = shlex.split(command)
+        assert program == "geomdp"
+        monkeypatch.setattr(sys, "argv", [program, *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert (stop.value.code, errors_in(capsys.readouterr().err)) == (0, []), command
     assert (page / "answers.csv").exists()
     assert (page / "answers.privacy.json").exists()
     assert (page / "survey.ledger").exists()
@@ -93,9 +103,12 @@ def run(lines: list[str], folder: Path) -> None:
         result = subprocess.run(
             [installed, *arguments], cwd=folder, capture_output=True, text=True, check=False
         )
-        # In a fresh environment the first command says that it compiles.
-        errors = [line for line in result.stderr.splitlines() if "compiling, once" not in line]
-        assert (result.returncode, errors) == (0, []), command
+        assert (result.returncode, errors_in(result.stderr)) == (0, []), command
+
+
+def errors_in(printed: str) -> list[str]:
+    """Lines on standard error, but for the one with which a fresh environment says it compiles."""
+    return [line for line in printed.splitlines() if "compiling, once" not in line]
 
 
 def test_set_up_installs_declared_extras_and_nothing_else() -> None:

@@ -1,5 +1,6 @@
 """Counting inside DuckDB: the same whole numbers as the exact reader, from every source."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -168,6 +169,28 @@ def test_two_way_marginals_by_second_moments_take_counted_records():
     )
 
 
+@pytest.fixture(scope="module")
+def with_bad_value(tmp_path_factory):
+    """A function that gives the records with one other value, in four kinds of source."""
+
+    @functools.cache
+    def written(column, value):
+        folder = tmp_path_factory.mktemp("bad")
+        bad = frame().astype({"size": "Int64"}).astype(object)
+        bad.loc[ROWS - 3, column] = value
+        bad = bad.astype(str).where(bad.notna(), None)
+        bad.to_parquet(folder / "r.parquet")
+        bad.to_csv(folder / "r.csv", index=False)
+        return {
+            "parquet": folder / "r.parquet",
+            "csv": folder / "r.csv",
+            "polars": pl.from_pandas(bad),
+            "query": Query(f"SELECT * FROM '{folder}/r.parquet'"),
+        }
+
+    return written
+
+
 @pytest.mark.parametrize(
     ("column", "value", "wanted"),
     [
@@ -181,18 +204,8 @@ def test_two_way_marginals_by_second_moments_take_counted_records():
 )
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "polars", "query"])
-def test_a_bad_value_is_named_by_row_and_column(tmp_path, column, value, wanted, k, kind):
-    bad = frame().astype({"size": "Int64"}).astype(object)
-    bad.loc[ROWS - 3, column] = value
-    bad = bad.astype(str).where(bad.notna(), None)
-    bad.to_parquet(tmp_path / "r.parquet")
-    bad.to_csv(tmp_path / "r.csv", index=False)
-    where = {
-        "parquet": tmp_path / "r.parquet",
-        "csv": tmp_path / "r.csv",
-        "polars": pl.from_pandas(bad),
-        "query": Query(f"SELECT * FROM '{tmp_path}/r.parquet'"),
-    }[kind]
+def test_a_bad_value_is_named_by_row_and_column(with_bad_value, column, value, wanted, k, kind):
+    where = with_bad_value(column, value)[kind]
     workload = gd.workloads.MarginalTables(SCHEMA.levels, k)
     if kind == "csv" and value == "":
         count_records(source_of(where), SCHEMA, workload)  # an empty field is missing

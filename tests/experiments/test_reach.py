@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
@@ -56,39 +57,54 @@ def test_names_are_followed_through_stubs(text: str, expected: set[str]) -> None
     assert {path for path in found if not path.endswith("__init__.py")} == expected
 
 
+SAMPLE = [
+    "experiments.lower_bounds.lower_worst_case",
+    "experiments.error.psd_box",
+    "experiments.error.advised",
+    "experiments.geometry.volume_radii",
+    "experiments.sparse.sparse_project",
+    "experiments.smooth.smooth_projection",
+]
+#: Runs the first cell of each script in a process of its own, forked where nothing of the library
+#: is imported yet, only what all scripts need. Prints a line of modules for each script.
 LOADED = """
-import importlib, sys
-import numpy as np
-script = importlib.import_module(sys.argv[1])
-script.compute(script.QUICK.configurations[0], np.random.default_rng(0))
-for name, module in list(sys.modules.items()):
-    if name.split(".")[0] == "geomdp" and module.__file__:
-        print(module.__file__)
+import importlib, json, os, sys
+import matplotlib.figure, numba, numpy as np, pandas, scipy.stats
+def loaded():
+    return [m.__file__ for n, m in list(sys.modules.items()) if n.split(".")[0] == "geomdp"]
+assert not loaded()
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        script = importlib.import_module(name)
+        script.compute(script.QUICK.configurations[0], np.random.default_rng(0))
+        print(json.dumps([file for file in loaded() if file]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, name
 """
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "experiments.lower_bounds.lower_worst_case",
-        "experiments.error.psd_box",
-        "experiments.error.advised",
-        "experiments.geometry.volume_radii",
-        "experiments.sparse.sparse_project",
-        "experiments.smooth.smooth_projection",
-    ],
-)
-def test_everything_that_a_cell_loads_is_reached(name: str) -> None:
-    """The negative control is in the second assertion: not all of the library is reached."""
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """The modules of the library that a cell of each script loads, without roots of packages.
+
+    These hold no code of their own.
+    """
+    command = [sys.executable, "-c", LOADED, *SAMPLE]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for name, line in zip(SAMPLE, printed.splitlines(), strict=True):
+        files = {Path(file).relative_to(LIBRARY_FOLDER).as_posix() for file in json.loads(line)}
+        found[name] = {file for file in files if not file.endswith("__init__.py")}
+    return found
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_everything_that_a_cell_loads_is_reached(name: str, loaded: dict[str, set[str]]) -> None:
+    """The negative control is in the last assertion: not all of the library is reached."""
     module = load(name).module
     texts = [path.read_text() for path in sources(module).values()]
     reached = {str(path) for path in LIBRARY.reached(texts)}
-    command = [sys.executable, "-c", LOADED, name]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    loaded = {Path(line).relative_to(LIBRARY_FOLDER).as_posix() for line in printed.splitlines()}
-    # Roots of packages hold no code of their own.
-    loaded = {path for path in loaded if not path.endswith("__init__.py")}
-    assert len(loaded) > 5
-    assert loaded <= reached
+    assert len(loaded[name]) > 5
+    assert loaded[name] <= reached
     everything = {str(path) for path in LIBRARY.everything()}
     assert "cli/releasing/command.py" in everything - reached
