@@ -33,18 +33,10 @@ class OpenLesson:
 
     def __init__(self, path: Path) -> None:
         register_formatters()  # without them marimo shows a figure as text and never draws it
-        waiting = _cells(path)
-        self._cells: list[marimo.Cell] = []
-        self._values: dict[str, Any] = {}
-        while waiting:  # A cell may stand above one that it reads: run what can run already.
-            ready = [cell for cell in waiting if _read(cell) <= self._values.keys()]
-            if not ready:
-                unknown = set().union(*map(_read, waiting)) - self._values.keys()
-                raise ValueError(f"{path.name} reads names that no cell defines: {unknown}")
-            for cell in ready:
-                self._run(cell)
-            self._cells += ready
-            waiting = [cell for cell in waiting if cell not in ready]
+        app, self._cells = _notebook(path)
+        self.outputs, defined = app.run()
+        self._values: dict[str, Any] = dict(defined)
+        plt.close("all")
 
     def controls(self) -> dict[str, list[Any]]:
         """The positions of each control, in the form in which the browser sends them."""
@@ -74,9 +66,12 @@ class OpenLesson:
         plt.close("all")
 
 
-def _cells(path: Path) -> list[marimo.Cell]:
-    """The cells of a notebook. marimo hands them out only one by one, as they are declared."""
-    found = []
+def _notebook(path: Path) -> tuple[marimo.App, list[marimo.Cell]]:
+    """A notebook and its cells in the order in which they run.
+
+    marimo hands the cells out only one by one, as they are declared.
+    """
+    found: list[marimo.Cell] = []
 
     class Recording(marimo.App):
         def cell(self, function: Any) -> marimo.Cell:
@@ -86,12 +81,27 @@ def _cells(path: Path) -> list[marimo.Cell]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
+    notebook = importlib.util.module_from_spec(spec)
     original, marimo.App = marimo.App, Recording
     try:
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        spec.loader.exec_module(notebook)
     finally:
         marimo.App = original
-    return found
+    return notebook.app, _ordered(found)
+
+
+def _ordered(cells: list[marimo.Cell]) -> list[marimo.Cell]:
+    """The cells, each below those that it reads."""
+    known: set[str] = set()
+    ordered: list[marimo.Cell] = []
+    while len(ordered) < len(cells):
+        ready = [cell for cell in cells if cell not in ordered and _read(cell) <= known]
+        if not ready:
+            unknown = set().union(*map(_read, cells)) - known
+            raise ValueError(f"the notebook reads names that no cell defines: {unknown}")
+        ordered += ready
+        known.update(*(cell.defs for cell in ready))
+    return ordered
 
 
 def _read(cell: marimo.Cell) -> set[str]:

@@ -1,16 +1,13 @@
-"""The lessons run without a browser, their pictures fit, and the commands find and export them."""
+"""The commands find the lessons, serve and export them; `test_lessons_sliders` runs them."""
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
@@ -21,40 +18,12 @@ from geomdp.cli.planning.lessons import all_lessons, find_lesson
 
 ROOT = Path(__file__).parents[2]
 LESSONS = all_lessons()
-#: By how many pixels letters may pass the edge of a picture: the box of a letter holds its accents.
-OVERHANG = 3.0
 
 
 def test_lessons_are_numbered_from_one_and_have_titles() -> None:
     assert [lesson.number for lesson in LESSONS] == [*range(1, len(LESSONS) + 1)]
     assert all(lesson.title for lesson in LESSONS)
     assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
-
-
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.path.stem)
-def test_every_cell_runs_and_every_picture_fits(lesson, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without a notebook marimo renders no figure, so we keep them all and draw them ourselves.
-    figures: list[Figure] = []
-    made = Figure.__init__
-
-    def keep(figure: Figure, *args, **kwargs) -> None:
-        made(figure, *args, **kwargs)
-        figures.append(figure)
-
-    monkeypatch.setattr(Figure, "__init__", keep)
-    spec = importlib.util.spec_from_file_location(lesson.path.stem, lesson.path)
-    notebook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(notebook)
-    outputs, _ = notebook.app.run()
-    assert len([output for output in outputs if output is not None]) >= 5
-    assert figures
-    for figure in figures:
-        FigureCanvasAgg(figure).draw()
-        drawn, page = figure.get_tightbbox().transformed(figure.dpi_scale_trans), figure.bbox
-        assert drawn.x0 >= -OVERHANG
-        assert drawn.y0 >= -OVERHANG
-        assert drawn.x1 <= page.x1 + OVERHANG
-        assert drawn.y1 <= page.y1 + OVERHANG
 
 
 def test_lessons_of_a_wheel_are_found_in_the_package(tmp_path: Path, monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""The controls of the lessons: a step recomputes little, and its picture fits at every position."""
+"""The lessons run without a browser: pictures fit, and a step of a control computes little."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import geomdp
@@ -19,9 +21,35 @@ from geomdp.cli.planning.lessons import Lesson, all_lessons
 #: Per step: cells that run, pictures that are drawn, and Python functions of the library called.
 #: The library works in whole arrays; a solver in a loop, or a release, makes thousands of calls.
 CELLS, PICTURES, CALLS = 2, 2, 4000
-#: By how many inches letters may pass an edge: the box of a letter holds its accents.
-OVERHANG = 0.04
-LESSONS = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.path.stem)
+#: By how many inches, and pixels, letters may pass an edge: the box of a letter holds its accents.
+OVERHANG, OVERHANG_PIXELS = 0.04, 3.0
+
+
+@pytest.fixture(scope="module", params=all_lessons(), ids=lambda lesson: lesson.path.stem)
+def lesson(request: pytest.FixtureRequest) -> Lesson:
+    return request.param
+
+
+class Opened(NamedTuple):
+    """A lesson that ran from beginning to end, as the notebook runs it, and its figures."""
+
+    lesson: OpenLesson
+    figures: list[Figure]
+
+
+@pytest.fixture(scope="module")
+def opened(lesson: Lesson) -> Opened:
+    # Without a notebook marimo renders no figure, so we keep them all and draw them ourselves.
+    figures: list[Figure] = []
+    made = Figure.__init__
+
+    def keep(figure: Figure, *args, **kwargs) -> None:
+        made(figure, *args, **kwargs)
+        figures.append(figure)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Figure, "__init__", keep)
+        return Opened(OpenLesson(lesson.path), figures)
 
 
 @contextmanager
@@ -51,24 +79,34 @@ def _library_calls() -> Iterator[list[int]]:
             count[0] += entry.callcount
 
 
-@LESSONS
+def test_every_cell_runs_and_every_picture_fits(opened: Opened) -> None:
+    assert len([output for output in opened.lesson.outputs if output is not None]) >= 5
+    assert opened.figures
+    for figure in opened.figures:
+        FigureCanvasAgg(figure).draw()
+        drawn, page = figure.get_tightbbox().transformed(figure.dpi_scale_trans), figure.bbox
+        assert drawn.x0 >= -OVERHANG_PIXELS
+        assert drawn.y0 >= -OVERHANG_PIXELS
+        assert drawn.x1 <= page.x1 + OVERHANG_PIXELS
+        assert drawn.y1 <= page.y1 + OVERHANG_PIXELS
+
+
 def test_a_step_runs_few_cells_and_calls_few_functions(
-    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = OpenLesson(lesson.path)
-    assert opened.controls()
-    for name, positions in opened.controls().items():
+    controls = opened.lesson.controls()
+    assert controls
+    for name, positions in controls.items():
         assert len(positions) > 1, name
         for position in (positions[0], positions[-1]):
             with _drawn(monkeypatch) as figures, _library_calls() as calls:
-                ran = opened.move(name, position)
+                ran = opened.lesson.move(name, position)
             assert 1 <= ran <= CELLS, (name, position)
             assert len(figures) <= PICTURES, (name, position)
             assert calls[0] <= CALLS, (name, position)
 
 
 @pytest.mark.slow
-@LESSONS
 def test_every_picture_fits_at_every_position(
     lesson: Lesson, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,8 +37,8 @@ BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
 #: other: the pairs on which sparse vector is tight and the broken variants fail.
 FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
 SECOND = 1.0 - FIRST
-#: Outputs per input from which the ratio of each pattern is learned before an audit.
-LEARNING = 12_000
+#: Outputs per input of an audit, and how many more the ratio of each pattern is learned from.
+TRIALS, LEARNING = 20_000, 0.6
 
 pytestmark = pytest.mark.statistical
 
@@ -49,11 +49,11 @@ def patterns(outputs: FloatArray) -> IntArray:
     return digits @ 3 ** np.arange(outputs.shape[1])
 
 
-def learned_score(sample_a: Sampler, sample_b: Sampler, queries: int) -> Score:
+def learned_score(sample_a: Sampler, sample_b: Sampler, queries: int, trials: int) -> Score:
     """Log-ratio of the frequencies of a pattern on the two inputs, from outputs of its own."""
     rngs = np.random.default_rng(99).spawn(2)
     counts = [
-        np.bincount(patterns(sample(LEARNING, rng)), minlength=3**queries) + 0.5
+        np.bincount(patterns(sample(trials, rng)), minlength=3**queries) + 0.5
         for sample, rng in zip((sample_a, sample_b), rngs, strict=True)
     ]
     ratios = np.log(counts[0] / counts[1])
@@ -66,7 +66,7 @@ def audit_stream(
     *,
     answer_scale: float | None = None,
     first: FloatArray = FIRST,
-    trials: int = 20_000,
+    trials: int = TRIALS,
 ) -> AuditResult:
     """Audit a sparse vector mechanism on `first` against 1 - `first`.
 
@@ -75,7 +75,7 @@ def audit_stream(
     """
     second = 1 - first
     sample_a, sample_b = repeat(mechanism, first), repeat(mechanism, second)
-    of_pattern = learned_score(sample_a, sample_b, len(first))
+    of_pattern = learned_score(sample_a, sample_b, len(first), int(LEARNING * trials))
 
     def score(outputs: FloatArray) -> FloatArray:
         total = of_pattern(outputs)
@@ -109,6 +109,10 @@ CORRECT: dict[str, tuple[Stream, Privacy]] = {
     "numeric printed": (partial(PrintedNumericSparse, cutoff=2, privacy=APPROX), APPROX),
 }
 
+#: Half the outputs refute too little noise here: the bounds of `test_sparse_vector_with_too_little
+#: _noise_is_refuted` are 1.2 times the claim and more.
+EASY = {"approximate", "numeric", "numeric approximate", "numeric printed"}
+
 
 def audit_correct(name: str, noise_divided_by: float) -> AuditResult:
     """Audit one of `CORRECT`; a declared sensitivity of 1/d divides all its noise by d."""
@@ -120,7 +124,10 @@ def audit_correct(name: str, noise_divided_by: float) -> AuditResult:
         return row(make(0.0, sensitivity=sensitivity, rng=rng).ask_many(truths))
 
     return audit_stream(
-        mechanism, claim, answer_scale=None if answer is None else answer * sensitivity
+        mechanism,
+        claim,
+        answer_scale=None if answer is None else answer * sensitivity,
+        trials=TRIALS // 2 if name in EASY else TRIALS,
     )
 
 

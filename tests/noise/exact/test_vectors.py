@@ -96,9 +96,15 @@ NOISES = {
 }
 
 
-@pytest.fixture(params=sorted(NOISES))
+@pytest.fixture(params=sorted(NOISES), scope="module")
 def noise(request):
     return NOISES[request.param]
+
+
+@pytest.fixture(scope="module")
+def draws(noise):
+    """Draws that two tests share: each keeps its level, whatever the other does."""
+    return rounded(noise, DRAWS, seed=1)
 
 
 def rounded(noise, n, seed, grid=GRID):
@@ -124,8 +130,7 @@ def test_every_registered_noise_is_tested():
 
 
 @pytest.mark.statistical
-def test_rounded_noise_has_the_law_of_the_float64_sampler(noise):
-    draws = rounded(noise, DRAWS, seed=1)
+def test_rounded_noise_has_the_law_of_the_float64_sampler(noise, draws):
     assert draws.shape == (DRAWS, noise.dimension)
     others = noise.sample(np.random.default_rng(2), 40_000)
     mixed = np.random.default_rng(3).standard_normal(noise.dimension)
@@ -134,8 +139,7 @@ def test_rounded_noise_has_the_law_of_the_float64_sampler(noise):
 
 
 @pytest.mark.statistical
-def test_rounded_noise_has_mean_zero_and_the_stated_covariance(noise):
-    draws = rounded(noise, DRAWS, seed=4)
+def test_rounded_noise_has_mean_zero_and_the_stated_covariance(noise, draws):
     mean_agrees(draws, np.zeros(noise.dimension), level=LEVEL / 2)
     if noise.second_moment().samples == 0:
         products = draws[:, :, None] * draws[:, None, :]
