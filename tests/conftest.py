@@ -5,6 +5,7 @@ an earlier run.
 """
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -23,6 +24,16 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="geomdp-tests-")
     os.environ["GEOMDP_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+# Collection makes a million objects that stay to the end. To search them for garbage again and again
+# would take seconds: not during collection, nor after it.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 #: Files with tests of ten seconds and more. They run first: a long test at the end would leave the
 #: other processes idle.
