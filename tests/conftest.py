@@ -40,7 +40,6 @@ def pytest_collection_finish() -> None:
 LONGEST = (
     "tests/test_contributing.py",
     "tests/test_experiments.py",
-    "tests/experiments/test_peers.py",
 )
 
 
