@@ -25,8 +25,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["GEOMDP_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
-# Collection makes a million objects that stay to the end. To search them for garbage again and again
-# would take seconds: not during collection, nor after it.
+# Collection makes a million objects that stay to the end. Searching them for garbage takes seconds,
+# so Python does not do it during collection, and leaves them out afterwards.
 gc.disable()
 
 

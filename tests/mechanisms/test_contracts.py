@@ -41,7 +41,7 @@ class Path(enum.Enum):
 
 
 #: Draws on the exact path, of which one takes a millisecond; levels are those of the other path.
-#: With 2000, the bound of an audit on a quarter of the noise is 1.5 to 3.6 times the claim.
+#: With 2000, a quarter of the noise is refuted: bounds on epsilon are 1.4 times the claim and more.
 EXACT_TRIALS, AUDIT_TRIALS = 1000, 2000
 
 
@@ -435,7 +435,7 @@ def patch_once():
         yield
 
 
-#: Draws with which an audit refutes half the noise where its score is learned; 8000 for the others.
+#: Draws that an audit with a learned score needs to refute half the noise, where not 8000.
 LEARNED_TRIALS = {
     "JL Ball": 3000,
     "JL Gaussian": 4000,

@@ -37,7 +37,8 @@ BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
 #: other: the pairs on which sparse vector is tight and the broken variants fail.
 FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
 SECOND = 1.0 - FIRST
-#: Outputs per input of an audit, and how many more the ratio of each pattern is learned from.
+#: Outputs per input of an audit. The ratio of each pattern is learned from others, of which there
+#: are 0.6 times as many.
 TRIALS, LEARNING = 20_000, 0.6
 
 pytestmark = pytest.mark.statistical
@@ -109,8 +110,8 @@ CORRECT: dict[str, tuple[Stream, Privacy]] = {
     "numeric printed": (partial(PrintedNumericSparse, cutoff=2, privacy=APPROX), APPROX),
 }
 
-#: Half the outputs refute too little noise here: the bounds of `test_sparse_vector_with_too_little
-#: _noise_is_refuted` are 1.2 times the claim and more.
+#: For these, half the outputs suffice: with too little noise, as below, the audit's lower bound on
+#: epsilon is at least 1.2 times the claim.
 EASY = {"approximate", "numeric", "numeric approximate", "numeric printed"}
 
 
