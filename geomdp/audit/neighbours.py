@@ -1,4 +1,8 @@
-"""Search for the changes of the sums between neighbours that additive noise hides least."""
+"""Search for the changes between neighbours that additive noise hides least.
+
+A change is the difference of the sums of answers on two neighbouring data sets. The convex hull of
+all changes is the neighbour body.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from geomdp.privacy import Adjacency
 #: convex function that is maximised. In a few dozen dimensions, the search no longer moves after
 #: three or four steps.
 STEPS = 8
-#: Number of random starts. If there are directions without noise, as many further random starts lie
+#: Number of random starts. If there are directions without noise, this many more random starts lie
 #: in them. The search also starts from principal axes of the noise and from coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
@@ -34,10 +38,10 @@ class Answers(Protocol):
 
 
 def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
-    """Changes v (b, m) of the sums between neighbours that maximise <u, v> for rows u (b, m).
+    """Changes v (b, m) between neighbours that maximise <u, v> for rows u (b, m).
 
-    They are extreme points of the neighbour body. If Q(x) are the answers of a record x, they are
-    differences Q(x) - Q(x') under replace-one, and Q(x) or -Q(x) under add/remove.
+    If Q(x) are the answers of a record x, changes are the differences Q(x) - Q(x') under
+    replace-one, and Q(x) and -Q(x) under add/remove.
     """
     up, down = workload.extreme_answers(directions), workload.extreme_answers(-directions)
     if adjacency is Adjacency.REPLACE_ONE:
@@ -54,11 +58,11 @@ def worst_changes(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Up to `count` different changes of the sums between neighbours that noise hides least.
+    """Up to `count` different changes between neighbours that noise hides least.
 
     Let S be the covariance of the noise, estimated from `draws` (N, m), and S^+ its pseudo-inverse.
     The search maximises the convex function <v, S^+ v> over changes v in the neighbour body from
-    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside of
+    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside
     the span of the noise are ranked first, because no noise hides them. To find them, the search
     also starts from directions in which the noise does not vary.
 

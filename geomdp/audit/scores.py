@@ -1,4 +1,8 @@
-"""Scores learned from outputs on two inputs, for outputs whose densities are not known."""
+"""Scores that tell the outputs on two inputs apart, for outputs whose densities are not known.
+
+A score maps an output to a number that is large if the first input is likelier. It is learned from
+sample outputs on the two inputs.
+"""
 
 from __future__ import annotations
 
@@ -114,8 +118,8 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. In
     this direction, an output is nearer to the mean of its own input with probability 1. The score
     is 1 for outputs nearer to the mean of the first input, and -1 for all others. It detects
-    missing noise, a dead coordinate, one draw shared by two coordinates, and noise in a wrong
-    subspace.
+    missing noise in all or some coordinates, one draw shared by two coordinates, and noise in a
+    wrong subspace.
 
     Parameters
     ----------

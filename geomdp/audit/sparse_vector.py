@@ -1,4 +1,8 @@
-"""Exact laws of short sparse vector runs, and a search for streams with a large privacy loss."""
+"""Exact laws of short sparse vector runs, and a search for streams with a large privacy loss.
+
+A stream is the sequence of queries that a run gets. The transcript of a run lists the outcome of
+each query.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +23,24 @@ from geomdp.privacy import Privacy
 
 #: Entries of a transcript.
 BELOW, ABOVE, UNASKED = 0, 1, -1
-#: Longest stream: the number of transcripts doubles with every query.
+#: Largest number of queries of a stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
 #: The integral over the threshold noise t covers 0, all true answers, and this many scales of t
-#: on both sides of them. Farther out, the integrand is an exponential that falls at least as fast
-#: as the density of t, times at most 12 factors between 1/2 and 1. So the part that is left out is
-#: at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: on both sides of them. Farther out, the integrand is the product of an exponential, which falls
+#: at least as fast as the density of t, and of at most 12 factors between 1/2 and 1. So the part
+#: that is left out is at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
-#: Nodes of the Gauss-Legendre rule on each interval, which is at most four times as long as the
-#: smaller scale. The integrand on it is a sum of exponentials e^(a t) with |a| times that scale at
-#: most `MOST_QUERIES` + 1. For each exponential, the rule has a relative error of about 1e-16.
+#: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
+#: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
+#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. For each of them the rule has a relative error of
+#: about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3
-#: Gains below this may be rounding errors and do not count.
+#: In the search, gains of excess or epsilon below this may be rounding errors and do not count.
 GAIN = 1e-10
 
 
@@ -62,7 +67,7 @@ class SparseVectorLaw:
 
     Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
     true answer and T the threshold. The run halts after `cutoff` queries found above. For each of
-    the k queries, the transcript states whether the query was found above, below, or not asked.
+    the k queries, the transcript states whether it was found above or below, or was not asked.
 
     Parameters
     ----------
@@ -249,17 +254,17 @@ def worst_stream(
 ) -> WorstStream:
     """Search for the stream of queries on which a sparse vector run exceeds a claim most.
 
-    Each query has two choices: the distance of its true answer from the threshold (`DISTANCES`),
-    and whether the answer moves by +1 or -1 between the two neighbours. The search is a coordinate
-    ascent over these choices from random starts. All laws are exact, so the loss of the stream
-    found is not an estimate. Another stream may have a larger loss.
+    For each query the search chooses the distance of the true answer from the threshold
+    (`DISTANCES`), and whether the answer moves by +1 or -1 between the two neighbours. It is a
+    coordinate ascent from random starts. All laws are exact, so the loss of the stream found is not
+    an estimate. Another stream may have a larger loss.
 
     Parameters
     ----------
     scales : NoiseScales
         The noise of the mechanism, for queries of sensitivity 1.
     claim : PureDP, ApproxDP or ZCDP
-        The claim.
+        The guarantee that the mechanism claims.
     cutoff : int
         Number of queries found above after which the mechanism halts.
     queries : int
@@ -272,7 +277,7 @@ def worst_stream(
     Returns
     -------
     WorstStream
-        The streams and their privacy loss.
+        The true answers on the two neighbours, and the privacy loss.
 
     Raises
     ------

@@ -9,7 +9,8 @@ private with respect to the l1 distance of histograms. A mechanism for records n
 on whole counts, and at large epsilon it can be more accurate: at epsilon = 50, geometric noise
 answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). The bound is
 therefore close to the error possible for records only if epsilon is small. The bound says nothing
-about data sets of n records under replace-one, and no bracket of the sample complexity uses it.
+about data sets of n records under replace-one, and no bracket (lower and upper bound) of the sample
+complexity uses it.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Probability that an upper bound is too small if the Gaussian width is simulated.
+#: If the Gaussian width is simulated, an upper bound is too small with at most this probability.
 LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions take their place.
 DIRECTIONS = 8
-#: Relative margin by which volumes are rounded down, far above the error of products of pivots.
+#: Relative margin by which volumes are rounded down, far above their rounding errors.
 MARGIN = 1e-9
 #: Highest dimension in which projections on principal axes are cut into simplices. In higher
 #: dimensions this takes minutes or exceeds the limit of `triangulate`.

@@ -1,4 +1,9 @@
-"""Build shrunk and projected noise, after a check of what a release would cost."""
+"""Build shrunk and projected noise, after a check of what a release would cost.
+
+Both are an additive mechanism followed by a step that reads only its noisy answers. Projection
+moves the answers to the nearest attainable ones. Shrinkage also moves them towards the answers of
+uniform data.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +82,8 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
         setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
     if affordable < draws and isinstance(inner.noise, GaussianNoise):
-        # The bound for Gaussian noise is a Gaussian width. Its number of directions is fixed.
+        # The bound for Gaussian noise is a Gaussian width, which always averages over the same
+        # number of directions.
         affordable = 0
     setting.check_cost("bound", work=max(MIN_DRAWS, min(draws, affordable)) * per_draw)
     return Projected(inner, draws=max(MIN_DRAWS, min(MAX_DRAWS, affordable)))

@@ -1,6 +1,6 @@
 """Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
 
-For signs s in {-1, 1}^d, let s_A be the product of the signs in a set A of attributes. Then
+For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then
 s_A s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed
 sets A_1..A_p. The mean of v v^T over records is psd and has ones on its diagonal. Its entry for
 A_a and A_b is z_T, the mean of s_T, so it depends on T alone. This matrix is called M(z). The
@@ -38,7 +38,7 @@ class HighestMoments(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """The variable S of a program, and the constraint on sums of its entries (multipliers z)."""
+    """The variable S of a program, and the constraint on its entries, whose multipliers are z."""
 
     variable: Any
     sums: Any

@@ -1,9 +1,9 @@
 """The ratio test of Harris (1973), compiled: how far a pivot can move a facet normal z.
 
-A pivot moves z along an edge of the polar body until the product of z with some vertex meets its
-bound (see `ray_shooting`). Compilers do not vectorise a running minimum or maximum of floats. The
-loops therefore read the bounds in rows of `LANES` and keep one running extreme for each position in
-the row.
+The product <z, v_i> of z with each vertex v_i has a bound. A pivot moves z along an edge of the
+polar body until another product meets its bound (see `ray_shooting`). Compilers do not vectorise a
+running minimum or maximum of floats. The loops therefore read the bounds in rows of `LANES` and
+keep one running extreme for each position in the row.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Tolerance of the ratio test. It is far below the perturbation of the bounds, and far above the
-#: rounding errors of <z, v_i> for the vertices v_i.
+#: Tolerance of the ratio test. It is far above the rounding errors of <z, v_i>, and far below the
+#: random amounts by which the bounds are perturbed to break ties.
 HARRIS_SLACK = 1e-11
 #: Number of running extremes. 32 float64 fill 4 registers of 512 bits or 8 registers of 256 bits.
 LANES = 32
@@ -37,7 +37,7 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Length of the step until the product meets its bound, and what the tolerance adds to it.
+    """Length of the step until one product meets its bound, and what the tolerance adds to it.
 
     The product changes by `slope` per unit of length. The length is infinite for a positive slope
     of at most `rising`, and for a negative slope of modulus at most `falling`.

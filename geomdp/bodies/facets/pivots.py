@@ -1,4 +1,6 @@
-"""Compiled simplex pivots on the facets of conv(+-v_i) or conv(v_i), used by ray shooting.
+"""Compiled simplex pivots from facet to facet of conv(+-v_i) or conv(v_i), for ray shooting.
+
+Ray shooting finds the facet through which a ray leaves the body.
 
 A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs), together with the
 inverse of the matrix that these vertices form. Its normal z solves <z, b_k> = (bound of b_k) for
@@ -21,12 +23,12 @@ from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepe
 NEGATIVE = 1e-11
 #: Number of pivots between two recomputations of the inverse.
 REFACTOR = 100
-#: The pivot is computed twice, from the leaving row and from the entering column. If the two values
-#: differ by more than this share, the inverse has become inaccurate and is recomputed.
+#: The pivot element is computed twice, from the leaving row and from the entering column. If the
+#: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts at the best of the facets found for earlier rays. At most this many of them are
-#: compared, and at most half as many as there are vertices: the comparison then costs no more than
-#: one pivot.
+#: A ray starts at the facet that it meets first, of those found for earlier rays. At most this many
+#: facets are compared, and at most half the number of vertices. The comparison then costs no more
+#: than one pivot.
 POOL = 512
 #: Largest number of pivots per ray and dimension. With the steepest edge, a ray that starts at the
 #: first facet needs about 6 pivots per dimension.
@@ -168,9 +170,10 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 
 @numba.njit(cache=True)
 def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
-    """The normal of the hyperplane through the vertices of `facet`, for the true bounds 1.
+    """The normal of the hyperplane through the vertices of `facet`.
 
-    It is scaled so that its largest product with any vertex is 1.
+    It is computed for the true bounds 1, not for the perturbed bounds of the pivots. It is scaled
+    so that its largest product with any vertex is 1.
     """
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
@@ -211,7 +214,7 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
-    Each ray starts at the best of the last facets found. If that fails, it is tried once more from
+    Each ray starts at a facet found earlier (see `POOL`). If that fails, it is tried once more from
     the first facet, with larger pivots and more frequent recomputations of the inverse. If this
     fails too, its normal is 0 and `converged` is False.
     """

@@ -1,4 +1,8 @@
-"""Symmetric bodies that contain a neighbour body and have exact uniform samplers."""
+"""Symmetric bodies that contain a neighbour body and have exact uniform samplers.
+
+The neighbour body of a workload is the convex hull of the differences of the sums of answers on two
+neighbouring data sets. K is the convex hull of the answers Q(x) of one record.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +123,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: by the block or by listed answers Q(x), the smaller one."""
+    """The smaller of two bounds on ||basis^T Q(x)||_2: the block's, and that of listed Q(x)."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())

@@ -42,10 +42,10 @@ _PULLED_BACK = frozenset(
 class LinearImage(Body):
     """The image {matrix @ x : x in K} in R^p of a body K in R^m.
 
-    `support` and `extreme_point` ask K for the same verb. If the matrix is one-to-one on the affine
-    hull of K, the other verbs pull points back to K and ask K for the verb there. (The matrix need
-    not be one-to-one on R^m.) `project` also needs a matrix that multiplies all lengths within the
-    hull by the same number.
+    A method (verb) of the image calls the same method of K. `gauge`, `facets`, `contains`, `chord`,
+    `sample_uniform`, `centroid`, `second_moment` and `volume` need a matrix that is one-to-one on
+    the affine hull of K. (It need not be one-to-one on R^m.) `project` needs a matrix that
+    multiplies all lengths within the hull by the same number above 0.
 
     Parameters
     ----------
@@ -268,9 +268,10 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge over a set with this `support` function; K finds it over its preimage.
+        """Largest gauge over a set with this `support` function.
 
-        None if K returns None, or if the matrix is not one-to-one on the affine hull of K.
+        It is the largest gauge of K over the preimage of the set. The result is None if K returns
+        None, or if the matrix is not one-to-one on the affine hull of K.
         """
         if not self.one_to_one:
             return None

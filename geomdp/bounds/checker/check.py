@@ -105,7 +105,7 @@ def check_certificate(path: str | Path) -> Checked:
 
     Notes
     -----
-    Listed packings cost O(M^2 (k + s)) for M data sets of s records and k queries.
+    A check of a listed packing of M data sets of s records takes O(M^2 (k + s)) for k queries.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _checked(document: Part) -> Checked:
         conditions += found.conditions
         failure += found.failure
         subjects.add(found.subject)
-    require(len(subjects) == 1, f"the rungs are of {len(subjects)} workloads, not of one")
+    require(len(subjects) == 1, f"the rungs are for {len(subjects)} workloads, not for one")
     stated = document.whole("lower_bound")
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
     require(

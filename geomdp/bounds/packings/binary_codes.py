@@ -14,10 +14,10 @@ from geomdp._validation import whole
 
 #: Largest dimension of a code. `LinearCode` forms all 2^20 words, 8 MB for words of 64 bits.
 MAX_DIMENSION = 20
-#: Dimension at which a greedy search stops. For each generator that it tries, the search forms as
-#: many words as the code has, at most 2^13.
+#: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
+#: generator to every word of the code so far: at most 2^13 words.
 SEARCH_DIMENSION = 14
-#: A greedy search stops if this many random generators all fail to add a dimension.
+#: A greedy search stops if none of this many random generators can be added.
 TRIES = 400
 
 

@@ -1,5 +1,8 @@
 """Packings for any workload, by search over multisets of its elements.
 
+A packing is a list of data sets of equal size whose answers are pairwise far apart. It excludes n
+records if it proves that no mechanism reaches the error on data sets of n records.
+
 The search takes three steps for each size s. *Random*: draw a pool of random multisets of s
 records. *Greedy*: order the multisets so that the answers of each multiset are as far as possible
 from the answers of all multisets before it. Every prefix of this order is a packing, and the best
@@ -57,7 +60,7 @@ class Effort:
         Largest number of elements used. From a larger universe, a random sample is drawn.
     pool : int
         Number of random multisets of each size. If there are at least `pool` elements, no multisets
-        are drawn, because data sets of one record are then as many as the pool would have.
+        are drawn, because there are then at least `pool` data sets of one record.
     datasets : int
         Largest number of data sets of one packing.
     exchanges : int
