@@ -317,7 +317,7 @@ def test_files_that_are_no_records_are_refused(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(ValueError, match=r"must end in one of .csv, .csv.gz, .parquet, .*notes"):
         source_of(tmp_path)
-    with pytest.raises(ValueError, match="must be DataFrames, a table or a path, got int"):
+    with pytest.raises(ValueError, match="a DataFrame, a table, a path or a source, got int"):
         source_of(3)
     with pytest.raises(ValueError, match="call its collect"):
         source_of(pl.LazyFrame({"x": [1]}))

@@ -1,8 +1,8 @@
 """Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
-DuckDB finds the code of each value. If it finds no code for a value, `encode` reads the records
-instead: it either raises an error that names row and column, or recognises the spelling of the
-value.
+The code of a value is the number of its label in its column. DuckDB finds the codes. If it finds no
+code for a value, `encode` reads the records instead: it either raises an error that names row and
+column, or recognises the spelling of the value.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def source_of(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If `records` is anything else, or if a file has another ending; see `files_at`.
+        If `records` is anything else, or if a file in a folder or of a pattern is neither CSV nor
+        Parquet by its ending.
 
     Examples
     --------
@@ -61,4 +62,6 @@ def source_of(
         return Partitions(records)
     if is_frame(records):
         return Frame(records)
-    raise ValueError(f"records must be DataFrames, a table or a path, got {type(records).__name__}")
+    raise ValueError(
+        f"records must be a DataFrame, a table, a path or a source, got {type(records).__name__}"
+    )

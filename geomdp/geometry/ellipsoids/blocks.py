@@ -26,8 +26,8 @@ def capped_ellipsoid(
         t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2}.
 
     The trace is t^2 for s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i), where lambda
-    makes the second constraint tight, or is large if that is impossible. Reason: at the maximum of
-    the concave function, no direction to a feasible u' has a positive derivative, so
+    makes the second constraint tight. If that is impossible, u_i = delta_i^2 for all i. Reason: at
+    the maximum of the concave function, no direction to a feasible u' has a positive derivative, so
     sum of u'_i sqrt(r_i / u_i) <= t for all u'. This inequality says that the ellipsoid contains
     the vectors. For small lambda the ellipsoid is the ball of radius delta, and for large lambda
     the best ellipsoid around the product of balls.
@@ -73,8 +73,8 @@ def profile_ellipsoid(
     The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most a row of
     `profiles`, entry by entry. The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least
     trace is t^2, where t is the maximum of sum of sqrt(r_i u_i) over u in the convex hull of the
-    rows; the trace is t^2 for s_i = t sqrt(u_i / r_i). The weights of the rows are updated as in
-    `least_trace_ellipsoid`. At the end s is rescaled, so that the ellipsoid contains the vectors
+    rows; the trace is t^2 for s_i = t sqrt(u_i / r_i). The weights of the rows in u are updated as
+    in `least_trace_ellipsoid`. At the end s is rescaled, so that the ellipsoid contains the vectors
     even if the tolerance was missed.
 
     Parameters

@@ -30,7 +30,8 @@ MAX_PAIR_ELEMENTS = 1 << 12
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated at a time.
 CHUNK_ELEMENTS = 8192
-#: Largest number c of columns of a table workload whose 2^c patterns of agreement are listed.
+#: Largest number c of columns of a table workload for which the 2^c sets of columns are listed in
+#: which two records can agree.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
@@ -49,12 +50,13 @@ class Ellipsoid(PureMechanism):
       differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
       which two records agree;
     * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors whose parts in the blocks of the workload are at most as
-      long as the diameters of the blocks. The trace of this S is at most that of the ball. If
-      N r <= 2^24, a second candidate is four times the matrix of the least-trace ellipsoid around
-      the points Q(x) - mean of Q. S is the candidate of lesser trace;
+    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose part in
+      each block of the workload is at most as long as the diameter of the block. The trace of this
+      S is at most that of the ball of radius `workload.l2_diameter()`. If N r <= 2^24, a second
+      candidate is four times the matrix of the least-trace ellipsoid around the points
+      Q(x) - mean of Q. S is the candidate of lesser trace;
     * add/remove, N r <= 2^24: exactly the differences, which are Q(x) and -Q(x);
-    * add/remove, otherwise: the ball.
+    * add/remove, otherwise: the ball of radius `workload.l2_radius()`.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
@@ -180,15 +182,15 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 def _pattern_root(workload: MarginalTables) -> FloatArray:
     """Root (m, r) of the least-trace ellipsoid for tables, computed from patterns of agreement.
 
-    Some optimal S is a multiple of the identity on every interaction block. Proof: renaming the
+    Some optimal S is a multiple of the identity on every block of the workload. Proof: renaming the
     levels of columns permutes the differences Q(x) - Q(x'). The group of all renamings acts on the
     blocks by distinct absolutely irreducible representations (tensor products of standard ones).
     The average of an optimal S over this group is feasible by convexity and has the same trace. By
     Schur's lemma it is a multiple of the identity on every block.
 
     The squared length of a difference in a block depends only on the columns in which x and x'
-    agree. So every vector of squared lengths belongs to a pair of x = (0, ..., 0) and some x' of
-    zeros and ones.
+    agree. So the pairs of x = (0, ..., 0) and all x' of zeros and ones give every vector of squared
+    lengths.
     """
     blocks = workload.blocks()
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]

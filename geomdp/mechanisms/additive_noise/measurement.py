@@ -1,4 +1,4 @@
-"""Measurements of unseeded releases if answers are real numbers: rounded answers with noise."""
+"""How a release without a seed measures real-valued answers: rounded answers with noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class Measurement(abc.ABC):
-    """Answers rounded record by record to a public grid, with noise private for rounded answers.
+    """Answers rounded record by record to a public grid, and noise that makes their sums private.
 
     Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
     grid, or to a finer grid that contains it. So the output is the correctly rounded output of a

@@ -1,4 +1,8 @@
-"""Encodings: public maps from elements of an open universe to columns of a hashed matrix."""
+"""Encodings: public maps from elements of an open universe to columns of a hashed matrix.
+
+The elements of the open universe are all hashable objects. The hashed matrix is the random sign
+matrix of `SparseProject`, of which only a hash key is stored.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ import numpy as np
 
 from geomdp._typing import IntArray
 
-#: Bits of a digest. A matrix with the largest number of rows, 2^24, has 2^46 columns, so every
-#: digest is the number of a column.
+#: Bits of a digest. Matrices with more rows have fewer columns. With the largest number of rows,
+#: 2^24, a matrix has 2^46 columns, so every digest is the number of a column.
 DIGEST_BITS = 46
 
 

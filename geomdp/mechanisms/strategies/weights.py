@@ -1,4 +1,4 @@
-"""The best split of a privacy budget over measurements that overlap."""
+"""The best split of a privacy budget over measurements, if several measure the same quantity."""
 
 from __future__ import annotations
 

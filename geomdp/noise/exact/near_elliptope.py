@@ -1,4 +1,6 @@
-"""Cone noise over the elliptope in float64 with proved errors: a filter, see `near`.
+"""Cone noise over the elliptope in float64 with proved errors: it decides most roundings.
+
+The elliptope is the set of correlation matrices. For the use of the float64 values see `near`.
 
 Uniform numbers are read in the same order as by `vectors.noise_vector`: first for two gamma
 variables, then for two random correlation matrices from Bartlett's factor. No step uses rejection,
