@@ -11,13 +11,13 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
 from geomdp.bodies.operand import checked_body
 
-#: Numbers of directions. They are half a degree apart in the plane, and about 4 degrees in space.
+#: How many directions are used in the plane (half a degree apart) and in space (about 4 degrees).
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: If a body lists at most this many vertices, all of them are used. Otherwise only extreme points
 #: in the directions above are used.
 MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
-#: a smooth body differ by about twice the angle between directions.
+#: a smooth body differ by less: about 8 degrees, twice the angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
 #: Points count as equal if their distance is below about this share of the size of the body.
 MERGED = 1e-9

@@ -63,8 +63,9 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
     Notes
     -----
-    Proof that the bound holds for every order a > 1. Let Z be the privacy loss ln(P/Q) under P. The
-    least delta for epsilon is E max(0, 1 - e^(epsilon - Z)). Let c be the maximum over z of
+    Proof that the bound holds for every order a > 1. Let P and Q be the output laws on two
+    neighbouring inputs, and Z the privacy loss ln(P/Q) under P. The least delta for epsilon is
+    E max(0, 1 - e^(epsilon - Z)). Let c be the maximum over z of
     e^(-(a-1) z) (1 - e^(epsilon - z)), so that max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z) for all
     z. The maximum is attained where e^(epsilon - z) = (a - 1) / a, which gives
     c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the definition of zCDP,

@@ -1,6 +1,7 @@
-"""The local polytope of tables: no cell is negative, each table adds up, and tables agree.
+"""The local polytope of tables: no cell is negative, each table adds up to 1, and tables agree.
 
-Two tables agree if their marginals on the columns that they share are equal. The true shares of any
+Two tables agree if their marginals on the columns that they share are equal. If tables have
+weights, the sum and the cells of a table are multiplied by its weight. The true shares of any
 records lie in the polytope. The polytope is larger than the sensitivity polytope, which is the
 convex hull of the answers of single records. An example is three binary columns with one table for
 each pair. Each table can say that its two columns always differ. These tables agree on shared
@@ -50,7 +51,7 @@ class NearestTables:
     Parameters
     ----------
     answers : (m,) array
-        Cells of tables. No cell is negative; tables add up and agree up to rounding.
+        Cells of tables. No cell is negative. Up to rounding, tables have the right sums and agree.
     gap : float
         Error of an inexact projection: for every x of the polytope,
         ||answers - x||^2 <= ||target - x||^2 + gap, where target is the point that was projected.
@@ -205,10 +206,11 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
     There is a group of basis vectors for each nonempty set S of columns that some table contains.
-    In each table T that contains S, a vector of the group is a product of contrasts, one for each
-    column of S. The product is spread evenly over the other columns of T and multiplied by the
-    weight w_T. In other tables the vector is 0. Before scaling, its squared length is the sum over
-    T of w_T^2 / (number of combinations of levels of the columns of T outside S).
+    In each table T that contains S, a vector of the group is a product of contrasts (vectors of
+    sum 0, see `_contrasts`), one for each column of S. The product is spread evenly over the other
+    columns of T and multiplied by the weight w_T. In other tables the vector is 0. Before scaling,
+    its squared length is the sum over T of w_T^2 / (number of combinations of levels of the columns
+    of T outside S).
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}

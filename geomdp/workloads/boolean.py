@@ -28,7 +28,7 @@ PACKED_QUERIES = 1 << 10
 class _SubsetQueries(Workload):
     """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
-    The factor of attribute i is `_values[x_i]`. A product of the two values is again one of the two
+    The factor of attribute i is `_values[x_i]`. A product of such factors is again one of the two
     values. So a query is `_values[bit]`; `_word_operation` computes the bit from x_i for i in S.
     """
 
@@ -90,9 +90,9 @@ class _SubsetQueries(Workload):
         return Totals(count, low * count + (high - low) * ones.astype(np.float64))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors (b, m) at a best element of each direction (b, m).
+        """Answers Q(x) at an element x of largest score <u, Q(x)>, for each row u: (b, m).
 
-        For k = 1 the signs of the direction determine the element: O(d). For k = 2 all scores are
+        For k = 1 the signs of the direction u determine x: O(d). For k = 2 all scores are
         enumerated: O(2^d). For larger k, a fast transform of length 2^d computes all scores:
         O(d 2^d). Up to rounding, the element of lowest number wins a tie.
 

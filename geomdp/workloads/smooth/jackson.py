@@ -1,4 +1,4 @@
-"""A Jackson-type approximation operator, as factors of Chebyshev coefficients."""
+"""A Jackson-type approximation operator, given by its factors for Chebyshev coefficients."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class SmoothQueries(Workload):
     Notes
     -----
     Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
-    larger d, or if t is small. If a fine tolerance for d = 3 would need too large a table, the
+    larger d or small t. If a fine tolerance for d = 3 would need too large a table, the
     totals are computed by a non-uniform fast Fourier transform; see `moment_transform`.
 
     References
@@ -115,7 +115,7 @@ class SmoothQueries(Workload):
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sums of their moments, which do not depend on the chunks."""
+        """Number of records and sums of their moments. How records are chunked does not matter."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))

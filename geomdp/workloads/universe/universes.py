@@ -108,8 +108,8 @@ class CategoricalProduct(Universe):
 
     Parameters
     ----------
-    columns : mapping of column name to number of levels, or sequence of numbers of levels
-        Columns of a sequence are named c0, c1, ...
+    columns : mapping of str to int, or sequence of int
+        How many levels each column has. Columns of a sequence are named c0, c1, ...
 
     Examples
     --------
