@@ -454,6 +454,13 @@ class TestCosts:
             setting.check_cost("bound", work=1e11)
         replace(setting, budget=UNLIMITED).check_cost("bound", memory=1e18, work=1e18)
 
+    def test_the_width_for_gaussian_noise_costs_all_its_directions(self):
+        """It averages over 4096 directions whatever the effort; 32 draws would fit."""
+        workload = RandomSigns(64, 2000, 1)
+        result = advise(workload, n=30, privacy=ZCDP(0.5), effort=0.02)
+        why = result.table.set_index("mechanism")["why"]["Projected(Gaussian)"]
+        assert "its bound would take too long" in why
+
     def test_memory_that_is_not_there_is_no_crash(self, monkeypatch):
         def build(*_, **__):
             raise MemoryError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,6 +144,15 @@ class Fixed:
 
     def design(self, workload, adjacency):
         return self._design
+
+
+def test_a_design_that_costs_more_than_its_budget_gives_no_noise():
+    """Rounded scales may cost some units in the last place more; half the noise is no rounding."""
+    design = WeightedSigns().design(Parities(3, 2), REPLACE)
+    first, *others = design.measurements
+    dear = replace(first, changes=2 * first.changes)
+    with pytest.raises(ArithmeticError, match=r"cost epsilon 2.0 and must cost at most 1.0"):
+        replace(design, measure=lambda: [dear, *others]).noise(1.0)
 
 
 def test_the_next_best_design_is_taken_where_the_best_misses_an_answer():

@@ -81,11 +81,10 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
     if slow and noisy.candidate.log_concave and math.isfinite(setting.least):
         setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
-    if affordable < draws and isinstance(inner.noise, GaussianNoise):
-        # The bound for Gaussian noise is a Gaussian width, which always averages over the same
-        # number of directions.
-        affordable = 0
-    setting.check_cost("bound", work=max(MIN_DRAWS, min(draws, affordable)) * per_draw)
+    # The bound for Gaussian noise is a Gaussian width. Its number of directions is fixed.
+    fixed = isinstance(inner.noise, GaussianNoise)
+    averaged = draws if fixed else max(MIN_DRAWS, min(draws, affordable))
+    setting.check_cost("bound", work=averaged * per_draw)
     return Projected(inner, draws=max(MIN_DRAWS, min(MAX_DRAWS, affordable)))
 
 

@@ -29,6 +29,8 @@ MISFIT = 1e-8
 #: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
 #: last place of float64.
 ROUNDING = 1e-13
+#: Largest share by which rounding the scales of the noise can increase the privacy loss, with room.
+OVERSPENT = Fraction(1, 2**40)
 #: Number of random Gaussian vectors by which `check_rebuilt` multiplies a difference. All 32
 #: products are below a tenth of the length of the difference with probability 1e-35.
 WEIGHTS = 32
@@ -180,6 +182,10 @@ class Design:
         measured, affordable = self.measurements, epsilon
         noises = [part.noise(affordable) for part in measured]
         while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
+            if loss > (1 + OVERSPENT) * Fraction(epsilon):
+                raise ArithmeticError(
+                    f"the measurements cost epsilon {float(loss)!r} and must cost at most {epsilon!r}"
+                )
             affordable *= 1 - 2.0**-50
             noises = [part.noise(affordable) for part in measured]
         return MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
