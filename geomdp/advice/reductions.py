@@ -55,8 +55,7 @@ def jl(setting: Setting) -> Mechanism:
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The width is at least 0. With 0 in its place, check a first lower bound on the distortion
-    # before the width is estimated.
+    # The distortion grows with the width. Check it for width 0 before the width is estimated.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")
@@ -93,8 +92,8 @@ def coarse(setting: Setting) -> Mechanism:
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of one
-    # of them. If radii[s] is smaller, the s points are a net for any separation between the two
-    # numbers. For each power of 2, take the largest such s that is not above the power.
+    # of them. If radii[s] < radii[s - 1], the s points are a net for any separation between these
+    # two numbers. For each power of 2, take the largest such s that is not above the power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})

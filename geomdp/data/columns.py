@@ -145,7 +145,7 @@ class BooleanColumn:
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers in bins: x has code i if e_i <= x < e_(i+1); the last bin is closed.
+    """A column of numbers in bins: x has code i if e_i <= x < e_(i+1); x = e_k is in the last bin.
 
     A value below the first edge or above the last one is an error.
 

@@ -6,7 +6,7 @@ import math
 
 
 def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
-    """Deviation t of a mean of n Lipschitz functions, exceeded with probability at most `level`.
+    """Deviation t of the mean of f(g_1), ..., f(g_n), exceeded with probability at most `level`.
 
     Let f be Lipschitz with constant L = `lipschitz`, and let g_1, ..., g_n be independent standard
     Gaussian vectors, n = `samples`. The mean of f(g_1), ..., f(g_n) is a function of all g_i

@@ -126,7 +126,7 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
         float(scipy.special.ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(scipy.special.ndtri(0.75)),
     )
-    # The factor 1 + 4 eps rounds up. Each of the few operations before this factor has a rounding
+    # The factor 1 + 2^-50 rounds up. Each of the few operations before this factor has a rounding
     # error of at most half a unit in the last place.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 

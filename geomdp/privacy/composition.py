@@ -172,7 +172,7 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # The constant 8 makes the first summand of GEN-2a epsilon / 2. The second is not larger.
+    # With the constant 8, the first summand of GEN-2a equals epsilon / 2. The second is not larger.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 

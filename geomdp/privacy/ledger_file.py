@@ -1,4 +1,4 @@
-"""The SQLite file of a ledger: entries can be added, and readers notice any other change.
+"""The SQLite file of a ledger: entries are only added, and readers notice damage.
 
 Each entry has a SHA-256 digest of its content and of the digest of the entry before it. A second
 table holds the number of entries and the last digest. So every reader notices a damaged, altered,

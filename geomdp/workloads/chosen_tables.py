@@ -98,9 +98,9 @@ def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...
         raise ValueError(f"a table must be a list of at least 1 column, got {table!r}")
     for name in table:
         if name not in names:
-            raise ValueError(f"a table must cross columns among {', '.join(names)}; got {name!r}")
+            raise ValueError(f"a table must have columns among {', '.join(names)}; got {name!r}")
     if len(set(table)) < len(table):
-        raise ValueError(f"a table must cross each column once, got {list(table)}")
+        raise ValueError(f"a table must not name a column twice, got {list(table)}")
     return tuple(sorted(names.index(name) for name in table))
 
 

@@ -37,9 +37,9 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
     """The psd matrix X (p, p) with diagonal b > 0 that is nearest to a symmetric matrix G.
 
     The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
-    diagonal of the last iterate differs from b by rounding errors, which multiplication by a
-    diagonal matrix from both sides corrects. Cost: one eigendecomposition per Newton step and two
-    matrix products per conjugate gradient step, O(p^3) each.
+    diagonal of the last iterate differs from b by rounding errors. To correct them, the iterate is
+    multiplied by a diagonal matrix from both sides. Cost: one eigendecomposition per Newton step
+    and two matrix products per conjugate gradient step, O(p^3) each.
     """
     # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)

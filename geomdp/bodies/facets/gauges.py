@@ -51,7 +51,7 @@ class VertexGauge:
         """Gauges (b,) and normals (b, m) at points (b, m).
 
         Outside the span the gauge is inf, and the normal is the component of the point orthogonal
-        to the span. `scale` is the size of the numbers from which points were computed (see
+        to the span. `scale` is the size of the numbers from which the points were computed (see
         `off_span`).
         """
         coordinates = points @ self._basis
@@ -72,8 +72,8 @@ class VertexGauge:
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
             starts, ways = points[along] @ self._basis, directions[along] @ self._basis
-            # Shoot both ends in one batch, so that later rays can start from the facets of earlier
-            # rays.
+            # Shoot the rays to both ends in one batch, so that later rays can start from the facets
+            # of earlier rays.
             both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
             backward, high[along] = np.split(both.times, 2)
             low[along] = -backward

@@ -124,7 +124,7 @@ class Box(Body):
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi): the largest steps along u and -u before an entry leaves its interval.
+        """Ends (-s, t), where t and s are the largest steps along u and -u that stay in the box.
 
         Both ends are 0 if u has a component along an axis on which the box has width 0.
         """
@@ -201,7 +201,7 @@ class Box(Body):
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:
-    """Column (k,) of the one nonzero entry of each row of (k, m).
+    """Column (k,) of the one nonzero entry of each row of a matrix (k, m).
 
     None if a row has no nonzero entry or several, or if two rows share a column.
     """

@@ -3,13 +3,14 @@
 Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
 The set of all moments whose matrix is psd contains the sensitivity polytope. To maximise a linear
 function over this set takes one semidefinite program of the order of the matrix. Over the polytope
-of d attributes, it takes 2^d scores. Projections use these outer bodies. Lower bounds never use
-them, because a lower bound for a larger body need not hold for the polytope.
+of d attributes, it takes the values at the answers of all 2^d elements. Projections use these
+outer bodies. Lower bounds never use them, because a lower bound for a larger body need not hold for
+the polytope.
 
 References
 ----------
-Lasserre 2001 (moment matrices); Grothendieck 1953 and Alon and Naor 2006 (how loose the first
-level is); Nikolov 2022, section 5 (2-way marginals): JL-T23.
+Lasserre 2001 (moment matrices); Grothendieck 1953 and Alon and Naor 2006 (how loose the
+relaxation of products of two signs is); Nikolov 2022, section 5 (2-way marginals): JL-T23.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     else:
         simplices = _lower_faces(vertices)
     volumes = _volumes(vertices, simplices)
-    # 1e-9 is far above the rounding of a sum of determinants. It also bounds the error of the
-    # sampler's distribution, in total variation, that a lost simplex could cause.
+    # 1e-9 is far above the rounding of a sum of determinants. If a simplex of a smaller share were
+    # lost, the distribution of samples would change by at most 1e-9 in total variation.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
         raise ArithmeticError(
             f"the simplices must have the volume of the hull, {outside.volume}, got {volumes.sum()}"

@@ -148,7 +148,7 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether any r - 1 points of a cone belong to two cones in total, on opposite sides."""
+    """Whether every r - 1 points of a cone lie in exactly two cones, on opposite sides of them."""
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):

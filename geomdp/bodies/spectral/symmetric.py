@@ -27,9 +27,9 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 class SymmetricSpectral(MatrixBody):
     """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra lambda.
 
-    The body is invariant under M -> V M V^T for orthogonal V. Verbs take one eigenvalue
+    The body is invariant under M -> V M V^T for orthogonal V. Methods take one eigenvalue
     decomposition, O(d^3), per point or direction. Uniform points have Haar-distributed
-    eigenvectors; their eigenvalues are drawn by coupling from the past, O(d^3 log d) per draw
+    eigenvectors; the eigenvalues are drawn by coupling from the past, O(d^3 log d) per draw
     (JL-COV). Moments and volume are computed from Pfaffians of order d.
     """
 
@@ -115,7 +115,7 @@ class NuclearBall(SymmetricSpectral):
     """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
 
     M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the
-    eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+    eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each method.
 
     Parameters
     ----------

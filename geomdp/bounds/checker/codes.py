@@ -98,8 +98,8 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 def least_weight(generators: Bits) -> int:
     """Least weight (number of ones) of a nonzero word.
 
-    The words are visited in the order of a Gray code, so each differs from the last one by a
-    generator.
+    The words are visited in the order of a Gray code: each word is the sum modulo 2 of the word
+    before and one generator.
     """
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
     word, least = 0, int(generators.shape[1])

@@ -26,7 +26,11 @@ MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
 def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
-    """Compute number, distance and separation of the data sets of a listed packing."""
+    """Compute how many data sets are listed, and how far apart they and their answers are.
+
+    The distance is the largest number of records in which two data sets differ. The separation is
+    the least distance of the answers of two data sets.
+    """
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
@@ -62,7 +66,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 
 def _largest_distance(datasets: Codes) -> int:
-    """The most replacements of a record that any data set needs to become another one."""
+    """The largest number of records to replace to turn one of the data sets into another."""
     multisets = [Counter(row) for row in datasets.tolist()]
     if datasets.shape[1] == 1:
         return int(len({row[0] for row in datasets.tolist()}) > 1)

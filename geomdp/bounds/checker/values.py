@@ -154,5 +154,5 @@ class Part:
         values = self.values.get(key)
         if not isinstance(values, list) or not values:
             raise CertificateRejected(f"{key} is not a list of objects")
-        require(all(isinstance(value, dict) for value in values), f"{key} holds no objects")
+        require(all(isinstance(value, dict) for value in values), f"{key} holds non-objects")
         return [Part(value, self.work) for value in values]

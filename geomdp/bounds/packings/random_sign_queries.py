@@ -122,11 +122,11 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """The family of singletons that excludes most records.
+    """The family of singletons that excludes the most records.
 
     The number of singletons is a compromise: for more of them, the proved separation is smaller.
     """
-    # The rate is largest for delta = 1 and tilt 1/2. The separation is then 0.
+    # `rate` is largest for deviation 1 and tilt 1/2. The separation is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):
@@ -148,7 +148,7 @@ def _best_sets(
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
-    """The Reed-Solomon family of sets of `size` elements that excludes most records.
+    """The Reed-Solomon family of sets of `size` elements that excludes the most records.
 
     None if no family excludes a record.
     """

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
-#: Numbers of records per decade at which errors are predicted, both ends included.
+#: Errors are predicted at both ends of the range of n, and at numbers between them, this many per
+#: factor of ten.
 PER_DECADE = 4
 #: Largest number of records of a curve, because measuring an error draws that many records.
 MOST_RECORDS = 10**7
@@ -136,7 +137,7 @@ def curve(
 def _asked(
     question: Question, given: RecordFlags, measure: bool
 ) -> tuple[Task, npt.NDArray[Any] | None]:
-    """The workload that is asked, and the records to measure errors on, if any."""
+    """The workload that is asked for, and the records to measure errors on, if any."""
     from geomdp.cli.inputs import planned_task
 
     if measure and given.data is None and given.sample is None:

@@ -85,7 +85,7 @@ class Gaussian(AdditiveMechanism):
 
     @cached_property
     def noise(self) -> GaussianNoise:
-        """Distribution of Z, on sums of answer vectors."""
+        """Distribution of B g, on sums of answer vectors."""
         return GaussianNoise(self._span.basis, self._scale)
 
     def _proved_as_computed(self) -> bool:

@@ -83,7 +83,7 @@ def _listed(workload: Workload, largest: int) -> bool:
 
 
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
-    """The design with the least energy among the designs that determine all answers.
+    """Of the designs that determine all answers, the one with the least energy E ||noise||_2^2.
 
     If answers differ by many orders of magnitude, a design can lose the smallest of them to
     rounding. The next best design is then tried. ``ValueError`` if no design determines all
@@ -121,7 +121,7 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """Return `workload`, with sparse queries as queries on the finite set of their supports.
+    """Return `workload`; sparse queries become queries on the finite set of their supports.
 
     ``ValueError`` if `workload` is not a `Workload`.
     """

@@ -50,7 +50,7 @@ class _Block:
         self.floats = [float(x) if x.rad() < RADIUS else math.nan for x in balls]
 
     def balls(self, words: int) -> list[arb]:
-        """Balls around all variables, from `words` words of each uniform number."""
+        """Balls around all variables, from `words` words (62 bits each) of each uniform number."""
         with ctx.workprec(words * WORD_BITS):
             return laplaces(BLOCK, Draw(self._bits, words))
 
@@ -109,7 +109,7 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """Double the number of words until `evaluate` does not raise `Undecided`; return its result.
+    """Return `evaluate(words)`, with `words` doubled until `Undecided` is not raised.
 
     ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
     """

@@ -163,8 +163,8 @@ def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
 
     The first three bits of V give the octant of the angle 2 pi V. The other bits give the angle x
     from 0 to pi / 4 within the octant, to within 3 u. In odd octants x is measured from the end.
-    The series of sin x and cos x are cut after x^17 and x^18; the rests are below 2^-63. Horner's
-    rule takes at most 10 steps with an error of at most 2 u each.
+    The series of sin x and cos x are cut after x^17 and x^18; the remainders are below 2^-63.
+    Horner's rule takes at most 10 steps with an error of at most 2 u each.
     """
     octant = (words >> np.uint64(WORD_BITS - 3)).astype(np.int64)
     rest = np.uint64((1 << (WORD_BITS - 3)) - 1)

@@ -82,7 +82,7 @@ class GaussianMixture(ClosedForm):
     Parameters
     ----------
     centres : (c, d) array
-        Centres c_j. They can lie outside the cube.
+        Centres c_j. They can lie outside the cube [-1, 1]^d of the records.
     weights : (c,) array
         Weights w_j, of any sign.
     bandwidth : float
@@ -259,7 +259,7 @@ class SoftRange(ClosedForm):
     Parameters
     ----------
     low, high : (d,) array
-        Ends l_i < u_i of the sides. They can lie outside the cube.
+        Ends l_i < u_i of the sides. They can lie outside the cube [-1, 1]^d of the records.
     width : float
         Width h > 0 of the edges, in the units of the cube.
 

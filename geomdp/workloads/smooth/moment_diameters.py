@@ -62,7 +62,7 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
 
 @cache
 def l1_diameter(d: int, size: int) -> float:
-    """S(t, d) = t^(d-1) S(t, 1), rounded up; below 2 (t^d - 1) for t >= 3 (SM-A1)."""
+    """S(t, d) = t^(d-1) S(t, 1) for t = `size`, rounded up; below 2 (t^d - 1) if t >= 3 (SM-A1)."""
     return float(size ** (d - 1)) * weighted_l1_diameter(np.ones(size))
 
 
