@@ -58,8 +58,9 @@ def random_sign_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``, proved by singletons and by Reed-Solomon families of growing set size. In
-        the three ranges of parameters of the theorem, the bound is at least a constant times
+        ``Side.LOWER``, proved by data sets that are single elements, and by data sets that are
+        Reed-Solomon sets of growing size. In the three ranges of parameters of the theorem, the
+        bound is at least a constant times
         min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}.
 
     Raises
@@ -105,8 +106,8 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
     """Growing set sizes s from 2, as long as s^2 <= N and answers can be far enough apart.
 
     N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The
-    separation is at most sqrt(2 s) / s. It must be at least the required separation c alpha, so s
-    is at most 2 / (c alpha)^2.
+    separation is at most sqrt(2 s) / s. It must be at least the required separation c alpha, where
+    c depends on the metric. So s is at most 2 / (c alpha)^2.
     """
     most = min(
         2 / problem.required_separation**2,

@@ -1,7 +1,7 @@
 """Diameters of the set of Chebyshev moments of single records: formulas and proved upper bounds.
 
-Let Q_m(x) = prod_i T_{m_i}(x_i) for m in {0..t-1}^d. For weights w_m >= 0, the weighted l1 diameter
-of {Q(x)} is
+Let Q_m(x) = prod_i T_{m_i}(x_i) for m in {0..t-1}^d, with T_r(cos a) = cos(r a). For weights
+w_m >= 0, the weighted l1 diameter of {Q(x)} over x in [-1, 1]^d is
 
     max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 

@@ -1,10 +1,10 @@
 """Nearest point of a hull by column generation: the active set works on a small table of points.
 
-For a target b and the current point x, the gain of a point p is <b - x, p - x>. The table holds the
-members of the active set and the points with the largest gains. The active set is improved on the
-table until no gain of a point of the table exceeds a small share of the largest gain among all
-points. Then the gains of all points are computed again, which is called pricing. The search ends in
-one of these cases:
+For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
+combination of the members of the active set. The table holds these members and the points with the
+largest gains. The active set is improved on the table until no gain of a point of the table exceeds
+a small share of the largest gain among all points. Then the gains of all points are computed again,
+which is called pricing. The search ends in one of these cases:
 
 * The largest gain is within tolerance, and the target is proved to be outside: the gain is below
   the squared distance, so a hyperplane separates the target from the hull.
