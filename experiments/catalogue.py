@@ -39,6 +39,7 @@ SCRIPTS = (
     "experiments.smooth.smooth_error_vs_n",
     "experiments.smooth.smooth_table1",
     "experiments.smooth.smooth_projection",
+    "experiments.corrections.corrections",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.accuracy_covariance",

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.stats
 from matplotlib.figure import Figure
@@ -32,6 +31,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
+from experiments.shared.known_shares import KnownShares, falling_shares
 from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
 
 BITS, BETA = 5, 0.05
@@ -61,31 +61,11 @@ class Config:
     runs: int  # Independent runs in one cell
 
 
-@dataclass(frozen=True)
-class Shares:
-    """A distribution on the elements, as a hypothesis shows it."""
-
-    distribution: npt.NDArray[np.float64]
-
-
-class KnownShares(gd.mechanisms.AllParities):
-    """All parities of records of which only the shares of the elements are kept.
-
-    Shares fall as 1 / rank of the element.
-    """
-
-    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """Answers from the shares; `records` are only counted."""
-        del records, n
-        weights = 1 / np.arange(1, self.size + 1)
-        return self.estimates(Shares(weights / weights.sum()))
-
-
 def construction(config: Config) -> gd.IterativeConstruction[Any]:
     """The mechanism of one point."""
     return gd.IterativeConstruction(
         gd.mechanisms.MultiplicativeWeights(1 << BITS),
-        KnownShares(BITS),
+        KnownShares(falling_shares(1 << BITS)),
         n=config.n,
         privacy=PRIVACY[config.privacy],
         beta=BETA,

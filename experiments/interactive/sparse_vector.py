@@ -15,7 +15,6 @@ Run time on one core: quick 1 s, full 2 minutes.
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +35,7 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL
+from experiments.shared.large_values import chance_of_a_large_value
 from geomdp.bounds.upper import sparse_vector as accuracy
 from geomdp.mechanisms.interactive import scales as scales
 
@@ -162,7 +162,7 @@ def value_failure(family: Family, queries: int) -> float:
         else scales.numeric(APPROX, CUTOFF, monotone=False)
     )
     assert drawn.answer is not None
-    return 1 - (1 - math.exp(-stated_accuracy(config) / drawn.answer)) ** CUTOFF
+    return chance_of_a_large_value(stated_accuracy(config), drawn.answer, CUTOFF)
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:

@@ -30,7 +30,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
-from experiments.privacy.composition_rules import (
+from experiments.shared.composition_rules import (
     DELTA,
     STEP,
     Rule,

@@ -35,7 +35,7 @@ from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
-from experiments.smooth.smooth_problems import (
+from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,
     records_at,

@@ -12,7 +12,7 @@ import numpy as np
 import geomdp as gd
 from experiments.engine.cells import Row
 from experiments.engine.statistics import LEVEL, MeanSquare
-from experiments.smooth.smooth_problems import (
+from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,
     records_at,

@@ -46,9 +46,9 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import MeanSquare, Slope, pooled_along
+from experiments.shared.smooth_problems import kernel_family, random_places, records_at
 from experiments.smooth import smooth_exponents
 from experiments.smooth import smooth_releases as releases
-from experiments.smooth.smooth_problems import kernel_family, random_places, records_at
 from geomdp.workloads.smooth import Truncation, approximate
 from geomdp.workloads.smooth.moments import Recurrences
 

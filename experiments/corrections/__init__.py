@@ -1,0 +1,1 @@
+"""Which published statements fail, and what holds in their place?"""

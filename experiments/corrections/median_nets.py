@@ -1,0 +1,62 @@
+"""The update bound of the median rule, for nets of the printed and of a finer mesh (DISC-20)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.corrections.statement import Measured, Version
+from geomdp.mechanisms.interactive.updates import Median
+from geomdp.workloads import DenseQuery
+
+#: Both queries on two elements: the share of the one and of the other.
+QUERIES = (DenseQuery(np.array([1.0, 0.0])), DenseQuery(np.array([0.0, 1.0])))
+#: Largest number of data sets tried for each net.
+TRUTHS = 64
+
+
+def candidates(mesh: float) -> npt.NDArray[np.float64]:
+    """Distributions on two elements, so that every other one is within `mesh`, and some exactly."""
+    first = np.arange(mesh, 1, 2 * mesh)
+    return np.column_stack([first, 1 - first])
+
+
+def forced(version: Version, finest: float, *_: object) -> Measured:
+    """Most updates that an adversary forces at alpha = 1 / `finest`, and the bound log2 |net|.
+
+    `finest` is a power of two, so that all shares are exact. Printed: a net of mesh alpha.
+    Corrected: alpha / 2.
+    """
+    alpha = 1 / finest
+    rule = Median(candidates(alpha if version is Version.PRINTED else alpha / 2))
+    truths = np.arange(0, 1 + alpha / 4, alpha / 4)
+    tried = truths[:: max(1, len(truths) // TRUTHS)]
+    most = max(updates(rule, alpha, float(truth)) for truth in {*tried, 0.5})
+    return Measured(most, math.floor(rule.bound(alpha)))
+
+
+def updates(rule: Median, alpha: float, truth: float) -> int:
+    """Length of an update sequence for data with share `truth` of the first element.
+
+    Each update is legal: the hypothesis is off by alpha or more, and the answer is exact. Of the
+    two queries the adversary asks the one after which more candidates are left. The sequence ends
+    when no query is legal, or when an update would delete the last candidate.
+    """
+    left, count = rule.candidates, 0
+    while True:
+        kept = []
+        for query in QUERIES:
+            hypothesis = Median(left).start(alpha)
+            answer = float(query.values @ [truth, 1 - truth])
+            median = hypothesis.evaluate(query)
+            if abs(answer - median) >= alpha:
+                values = left @ query.values
+                kept.append(left[values < median if answer < median else values > median])
+        if not kept:
+            return count
+        count += 1
+        left = max(kept, key=len)
+        if not len(left):
+            return count

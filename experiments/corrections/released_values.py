@@ -1,0 +1,71 @@
+"""Noise on the values that NumericSparse releases, against the accuracies stated for it.
+
+DISC-11: Theorem 3.28 of Dwork and Roth. DISC-21: their Theorem 4.14, whose proof needs that with
+probability 1 - beta all released values are within alpha0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import geomdp as gd
+from experiments.corrections.statement import Measured, Version
+from experiments.shared.large_values import chance_of_a_large_value
+from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
+from geomdp.mechanisms.interactive import scales
+from geomdp.mechanisms.interactive.online import solve_accuracy
+
+#: NumericSparse: guarantee, values released, and failure probability promised.
+APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
+#: How far above the threshold its queries are, in units of the accuracy stated: all are reported.
+FAR = 100.0
+
+#: Online weights on two elements with three queries, so few that the union bounds have least
+#: slack; the accuracy alpha0 at which at most three updates are needed.
+PURE, ELEMENTS, ASKED, ALPHA = gd.PureDP(1.0), 2, 3, 0.96
+#: Printed factor of ln |X| / alpha^2 in Theorem 4.14, where its proof gives 9 * 4.
+PRINTED_FACTOR = 32
+
+
+def released(version: Version, queries: float, runs: int, rng: np.random.Generator) -> Measured:
+    """Probability that a released value is off by more than the alpha of Theorem 3.28, and beta."""
+    k = round(queries)
+    stated, build = (
+        (numeric_sparse_printed, gd.mechanisms.PrintedNumericSparse)
+        if version is Version.PRINTED
+        else (numeric_sparse, gd.NumericSparse)
+    )
+    alpha = stated(APPROX, cutoff=CUTOFF, queries=k, beta=BETA)
+    truths = np.full(CUTOFF, FAR * alpha)
+    mechanisms = [build(0.0, cutoff=CUTOFF, privacy=APPROX, rng=child) for child in rng.spawn(runs)]
+    failures = sum(
+        any(abs(float(answer.value) - FAR * alpha) > alpha for answer in M.ask_many(truths))
+        for M in mechanisms
+    )
+    scale = mechanisms[0].scales.answer
+    exact = chance_of_a_large_value(alpha, scale, CUTOFF)
+    return Measured(exact, BETA, drawn=failures / runs)
+
+
+def updated(version: Version, beta: float, *_: object) -> Measured:
+    """Probability that the value of an update is off by more than alpha0, and beta.
+
+    n is as small as the stated alpha0 allows: 32 or 36 times
+    ln |X| / alpha0^3 (ln k + ln(8 c / beta)) / eps, c = 4 ln |X| / alpha0^2.
+    """
+    rule = gd.mechanisms.MultiplicativeWeights(ELEMENTS)
+    updates = rule.bound(ALPHA)
+    logs = math.log(2 * ASKED) + math.log(4 * updates / beta)
+    factor = PRINTED_FACTOR / 4 if version is Version.PRINTED else 9
+    n = math.ceil(factor * updates * logs / (ALPHA * PURE.epsilon))
+    alpha = (
+        ALPHA
+        if version is Version.PRINTED
+        else solve_accuracy(rule, privacy=PURE, n=n, queries=ASKED, beta=beta)
+    )
+    count = math.floor(rule.bound(alpha))
+    scale = scales.numeric(PURE, count, monotone=False).answer
+    assert scale is not None
+    return Measured(chance_of_a_large_value(alpha, scale / n, count), beta)

@@ -1,0 +1,79 @@
+"""Theorem 3.1 for smooth queries: its noise is too small, its error does not fall as 1 / epsilon.
+
+DISC-15: the printed scale t^d / (n eps) under replace-one. DISC-17: the error at large epsilon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from experiments.corrections.statement import Measured, Version
+from experiments.shared.smooth_problems import (
+    kernel_family,
+    random_places,
+    records_at,
+    stacked,
+    true_answers,
+)
+from geomdp.bounds.upper import smooth_accuracy
+from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
+
+#: Points on each axis among which two neighbouring records are sought, beside both ends.
+POINTS = 400
+#: The error is measured with one variable, one derivative and this many records and queries.
+SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
+
+
+def loss(version: Version, degree: float, *_: object) -> Measured:
+    """Largest privacy loss over neighbours in one variable, and epsilon = 1.
+
+    For Laplace noise of scale b_m the loss over all outputs is the sum of |difference_m| / b_m, and
+    some output attains it. The constant moment is released exactly.
+    """
+    t = round(degree)
+    workload = SmoothQueries(1, t)
+    points = np.cos(np.linspace(0, np.pi, POINTS + 1))[:, None]
+    moments = workload.evaluate(points)
+    if version is Version.PRINTED:
+        scales = np.full(t - 1, float(t))
+    else:
+        noise = gd.mechanisms.UniformLaplace()
+        scales = noise.calibrate(workload, gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE).scales
+    return Measured(largest_distance(moments / scales), 1.0)
+
+
+def largest_distance(points: npt.NDArray[np.float64]) -> float:
+    """Largest l1 distance of two of the points (n, m)."""
+    return max(float(np.abs(points[i:] - points[i]).sum(axis=1).max()) for i in range(len(points)))
+
+
+def error(version: Version, epsilon: float, runs: int, rng: np.random.Generator) -> Measured:
+    """Root mean square of the worst error over a family of queries, and the rate of Theorem 3.1.
+
+    The degree t is that of the theorem, and the noise has the corrected scale in both versions.
+    """
+    summary = gd.SmoothSummary(
+        1,
+        n=RECORDS,
+        smoothness=SMOOTHNESS,
+        privacy=gd.PureDP(epsilon),
+        degree=gd.mechanisms.TheoremDegree(),
+        noise=gd.mechanisms.UniformLaplace(),
+    )
+    family = kernel_family(1, SMOOTHNESS, FAMILY)
+    matrix = stacked(approximate_many(family, summary.degree, 1, Truncation()))
+    places = random_places(1, runs, rng)
+    truths = true_answers(family, places, RECORDS)
+    worst = [
+        np.abs(
+            matrix @ summary.release(records_at(here, RECORDS), rng=rng).moments.ravel() - truth
+        ).max()
+        for here, truth in zip(places, truths, strict=True)
+    ]
+    if version is Version.PRINTED:
+        rate = smooth_accuracy(1, SMOOTHNESS, n=RECORDS, epsilon=1.0, constant=1.0) / epsilon
+    else:
+        rate = smooth_accuracy(1, SMOOTHNESS, n=RECORDS, epsilon=epsilon, constant=1.0)
+    return Measured(float(np.sqrt(np.mean(np.square(worst)))), rate)

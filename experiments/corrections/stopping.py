@@ -1,0 +1,107 @@
+"""Theorem 5 of the iterative construction, with the worst distinguisher that it allows (DISC-13).
+
+The theorem holds for every private distinguisher whose choice is within F(epsilon) of the best. The
+one here is private, keeps to its F, and chooses a query that is as bad as F permits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from experiments.corrections.statement import Measured, Version
+from experiments.shared.known_shares import KnownShares
+from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
+from geomdp.noise.scalar import ScalarNoise
+
+BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
+#: So many records that the noise is negligible: what fails is not due to it.
+RECORDS = 10**15
+#: Largest error of the uniform start, and the parities with this error and with a smaller one.
+START, STRONG, WEAK = 0.25, 1, 2
+#: How much less a gap above the target counts than one below it.
+TILT = 0.05
+DESIGNS = {Version.PRINTED: PRINTED, Version.CORRECTED: CORRECTED}
+
+
+class LazyDistinguisher(KnownShares):
+    """Chooses a query whose gap is about `slack` below the largest gap.
+
+    The score of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
+    -TILT (gap - target) for a gap above. It changes by at most 2 / n between neighbours, as the
+    query's gap and the largest one change by 1 / n each. So the exponential mechanism with scale
+    4 / (n eps) is eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
+    probability 1 - gamma the gap chosen is at most
+    F(eps) = (1 + TILT) slack + 4 ln(|C| / gamma) / (n eps) below the largest (IC-DIST).
+
+    Parameters
+    ----------
+    shares : (2^d,) array
+        Share of each element.
+    slack : float
+        How far below the largest gap it aims.
+    """
+
+    def __init__(self, shares: npt.NDArray[np.float64], slack: float) -> None:
+        super().__init__(shares)
+        self.slack = slack
+
+    def loss(self, epsilon: float, gamma: float, n: int) -> float:
+        """F(eps) as above."""
+        return (1 + TILT) * self.slack + 4 * math.log(self.size / gamma) / (n * epsilon)
+
+    def choose(
+        self,
+        truths: npt.NDArray[np.float64],
+        hypothesis: Any,
+        *,
+        epsilon: float,
+        n: int,
+        noise: ScalarNoise,
+    ) -> int:
+        """The exponential mechanism for the score above; returns the index of a query."""
+        gaps = np.abs(truths - self.estimates(hypothesis))
+        above = gaps - (gaps.max() - self.slack)
+        scores = np.minimum(above, 0) - TILT * np.maximum(above, 0)
+        return noise.noisy_argmax(scores, 4 / (n * epsilon))
+
+
+def two_parities(weaker: float) -> npt.NDArray[np.float64]:
+    """Shares of 2^BITS elements: uniform but for two parities, off by `START` and by `weaker`."""
+    elements = np.arange(1 << BITS)
+    signs = [1 - 2.0 * (np.bitwise_count(elements & S) % 2) for S in (STRONG, WEAK)]
+    # A coefficient a of a sign moves the mean of its parity (1 + sign) / 2 by a / 2.
+    return np.asarray((1 + 2 * START * signs[0] + 2 * weaker * signs[1]) / len(elements))
+
+
+def construction(version: Version, ratio: float) -> gd.IterativeConstruction[Any]:
+    """The construction whose alpha is the error of the uniform start divided by `ratio`."""
+    design = DESIGNS[version]
+    slack = design.loss * START / (ratio * (1 + TILT))
+    return gd.IterativeConstruction(
+        gd.mechanisms.MultiplicativeWeights(1 << BITS),
+        LazyDistinguisher(two_parities(START - slack), slack),
+        n=RECORDS,
+        privacy=PRIVACY,
+        beta=BETA,
+        design=design,
+    )
+
+
+def stopped(version: Version, ratio: float, runs: int, rng: np.random.Generator) -> Measured:
+    """Largest error on all parities, and the alpha promised.
+
+    Printed: the least over all runs, so that every run fails where it is above alpha. Corrected:
+    the largest over all runs.
+    """
+    built = construction(version, ratio)
+    truths = built.distinguisher.truths(None, RECORDS)
+    errors = [
+        float(np.abs(built.distinguisher.estimates(release.hypothesis) - truths).max())
+        for release in (built.release(range(RECORDS), rng=child) for child in rng.spawn(runs))
+    ]
+    return Measured(min(errors) if version is Version.PRINTED else max(errors), built.alpha)

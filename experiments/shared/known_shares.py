@@ -1,0 +1,43 @@
+"""All parities of records of which only the shares of the elements are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A distribution on the elements, as a hypothesis shows it."""
+
+    distribution: npt.NDArray[np.float64]
+
+
+def falling_shares(size: int) -> npt.NDArray[np.float64]:
+    """Shares of `size` elements that fall as 1 / rank."""
+    weights = 1 / np.arange(1, size + 1)
+    return np.asarray(weights / weights.sum())
+
+
+class KnownShares(gd.mechanisms.AllParities):
+    """All parities of records with given shares, so that n may be as large as a theorem needs.
+
+    Parameters
+    ----------
+    shares : (2^d,) array
+        Share of each element.
+    """
+
+    def __init__(self, shares: npt.NDArray[np.float64]) -> None:
+        super().__init__(len(shares).bit_length() - 1)
+        self.shares = shares
+
+    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+        """Answers from the shares; `records` are only counted."""
+        del records, n
+        return self.estimates(Shares(self.shares))
