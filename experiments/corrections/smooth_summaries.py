@@ -20,8 +20,8 @@ from experiments.shared.smooth_problems import (
 from geomdp.bounds.upper import smooth_accuracy
 from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
 
-#: Points on each axis among which two neighbouring records are sought, beside both ends.
-POINTS = 400
+#: Angles per frequency among which two neighbouring records are sought.
+ANGLES = 8
 #: The error is measured with one variable, one derivative and this many records and queries.
 SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
 
@@ -34,7 +34,7 @@ def loss(version: Version, degree: float, *_: object) -> Measured:
     """
     t = round(degree)
     workload = SmoothQueries(1, t)
-    points = np.cos(np.linspace(0, np.pi, POINTS + 1))[:, None]
+    points = np.cos(np.linspace(0, np.pi, ANGLES * t + 1))[:, None]
     moments = workload.evaluate(points)
     if version is Version.PRINTED:
         scales = np.full(t - 1, float(t))
