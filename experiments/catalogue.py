@@ -2,6 +2,7 @@
 
 SCRIPTS = (
     "experiments.error.jl_error_vs_n",
+    "experiments.error.jl_rates",
     "experiments.error.recursive_noise",
     "experiments.error.jl_needed",
     "experiments.error.gaussian_projection",

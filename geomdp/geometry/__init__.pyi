@@ -1,5 +1,10 @@
 from .jl import jl_map as jl_map
 from .jl import rademacher_jl_map as rademacher_jl_map
+from .jl import sparse_jl_map as sparse_jl_map
+from .jl_laws import GaussianMap as GaussianMap
+from .jl_laws import JLLaw as JLLaw
+from .jl_laws import RademacherMap as RademacherMap
+from .jl_laws import SparseMap as SparseMap
 from .outer_slabs.refinement import SlabRefinement as SlabRefinement
 from .outer_slabs.refinement import refine_slabs as refine_slabs
 from .projection import Projector as Projector

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
-from geomdp.geometry.jl import jl_map, rademacher_jl_map
+from geomdp.geometry import GaussianMap, JLLaw, RademacherMap, SparseMap
+from geomdp.geometry.jl import jl_map, rademacher_jl_map, sparse_jl_map
 from tests.stats import mean_agrees, mean_at_most
 
-MAPS = [jl_map, rademacher_jl_map]
+MAPS = [jl_map, rademacher_jl_map, sparse_jl_map]
+LAWS = [GaussianMap(), RademacherMap(), SparseMap(), SparseMap(0.1)]
 
 
 @pytest.mark.parametrize("make", MAPS)
@@ -76,3 +78,52 @@ def test_distortion_stays_below_its_bound() -> None:
         for _ in range(1000)
     ]
     mean_at_most(worst, 6.5 * width / math.sqrt(k))
+
+
+@pytest.mark.parametrize(("law", "make"), list(zip(LAWS[:3], MAPS, strict=True)))
+def test_a_law_draws_its_map(law, make) -> None:
+    assert isinstance(law, JLLaw)
+    assert np.array_equal(law.draw(3, 7, rng=1), make(3, 7, rng=1))
+
+
+@pytest.mark.parametrize("density", [0.0, -0.5, 1.5, math.nan])
+def test_a_density_that_is_no_share_raises(density: float) -> None:
+    with pytest.raises(ValueError, match="density"):
+        SparseMap(density)
+    with pytest.raises(ValueError, match="density"):
+        sparse_jl_map(3, 4, density=density)
+
+
+@pytest.mark.statistical
+def test_sparse_entries() -> None:
+    entries = sparse_jl_map(50, 400, rng=6, density=0.2)
+    assert set(np.unique(entries)) == {-1 / math.sqrt(10), 0.0, 1 / math.sqrt(10)}
+    mean_agrees((entries != 0).ravel().astype(float), 0.2, level=5e-7)
+    mean_agrees(entries.ravel(), 0.0, level=5e-7)
+    assert np.array_equal(np.abs(sparse_jl_map(4, 9, rng=0, density=1.0)), np.full((4, 9), 0.5))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_rows_are_isotropic_and_independent(law: JLLaw) -> None:
+    """JL-D8: E A_i A_i^T = I / k and E A_i A_j^T = 0; 2 x 5 matrices, all 45 second moments."""
+    rng = np.random.default_rng(7)
+    draws = np.array([law.draw(2, 5, rng).ravel() for _ in range(20_000)])
+    for i in range(10):
+        for j in range(i):
+            mean_agrees(draws[:, i] * draws[:, j], 0.0, level=1e-8)
+        if not isinstance(law, RademacherMap):  # the squares of signs do not vary
+            mean_agrees(draws[:, i] ** 2, 1 / 2, level=1e-8)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_the_law_of_the_distortion(law: JLLaw) -> None:
+    """Var ||A x||^2 = (2 ||x||^4 + (mu_4 - 3) ||x||_4^4) / k, mu_4 = k^2 E A_ij^4."""
+    kurtosis = {"GaussianMap": 3.0, "RademacherMap": 1.0}.get(type(law).__name__)
+    fourth = 1 / law.density if isinstance(law, SparseMap) else kurtosis
+    x, k = np.array([2.0, -1.0, 1.0, 0.5]), 6
+    rng = np.random.default_rng(8)
+    squares = np.array([np.sum((law.draw(k, 4, rng) @ x) ** 2) for _ in range(40_000)])
+    variance = (2 * (x @ x) ** 2 + (fourth - 3) * np.sum(x**4)) / k
+    mean_agrees((squares - x @ x) ** 2, variance)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geomdp.geometry import GaussianMap, JLLaw, RademacherMap, SparseMap
 from geomdp.mechanisms import (
     JL,
     Ball,
@@ -89,7 +90,11 @@ def shrunk(inner: Entry) -> Entry:
 
 
 def jl(inner: Entry) -> Entry:
-    return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7))
+    return jl_of(inner, GaussianMap())
+
+
+def jl_of(inner: Entry, law: JLLaw) -> Entry:
+    return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7, law=law))
 
 
 def coarse(inner: Entry) -> Entry:
@@ -124,6 +129,8 @@ POST_PROCESSED: dict[str, Entry] = {
     "Fitted Hierarchical": fitted(ADDITIVE["Hierarchical"]),
     "Shrunk Ball": shrunk(ADDITIVE["Ball"]),
     "JL Ball": jl(ADDITIVE["Ball"]),
+    "JL Ball, signs": jl_of(ADDITIVE["Ball"], RademacherMap()),
+    "JL Ball, sparse": jl_of(ADDITIVE["Ball"], SparseMap(0.9)),
     "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
     "Coarse Ball": coarse(ADDITIVE["Ball"]),
 }

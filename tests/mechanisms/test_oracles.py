@@ -11,6 +11,7 @@ import pytest
 
 from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
+from geomdp.geometry import GaussianMap, RademacherMap, SparseMap
 from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
@@ -224,6 +225,33 @@ def test_distortion_stays_below_its_mean_bound():
         losses.append(float((np.linalg.norm(pairs, axis=1) - lengths).max()))
     # Pairs of vertices are part of the supremum over K x K, so this is necessary, not sufficient.
     assert np.mean(losses) <= mechanism.mean_distortion
+
+
+@pytest.mark.parametrize("law", [GaussianMap(), RademacherMap(), SparseMap(0.2)], ids=str)
+def test_jl_noise_fits_the_mapped_body_of_every_law(law):
+    """JL-A1: whatever A is, the noise is calibrated to A (K - K), here by the l2 diameter."""
+    workload = RandomSigns(30, 50, 0)
+    answers = explicit_answers(workload)
+    mechanism = JL(Ball(workload, n=100, privacy=PureDP(1.0)), 6, rng=2, law=law)
+    np.testing.assert_array_equal(mechanism.matrix, law.draw(6, 30, np.random.default_rng(2)))
+    images = answers @ mechanism.matrix.T
+    diameter = max(np.linalg.norm(a - b) for a, b in itertools.combinations(images, 2))
+    np.testing.assert_allclose(mechanism.inner.noise.body.radius(), diameter, rtol=1e-12)
+    assert mechanism.with_workload(RandomSigns(20, 50, 0)).law == law
+
+
+@pytest.mark.parametrize("law", [RademacherMap(), SparseMap()], ids=str)
+def test_jl_maps_without_constants_predict_the_diameter(law):
+    """JL-T9 has explicit constants for Gaussian maps only; nothing errs more than the diameter."""
+    workload = RandomSigns(30, 50, 0)
+    inner = Ball(workload, n=10**9, privacy=PureDP(1.0))
+    predicted = JL(inner, 6, rng=2, law=law).predicted_rmse
+    assert predicted.value == pytest.approx(workload.l2_diameter() / math.sqrt(30), rel=1e-12)
+    assert predicted.kind is PredictionKind.UPPER_BOUND
+    with pytest.raises(ValueError, match="dimension must be a number"):
+        JL(inner, AutoDimension(), law=law)
+    with pytest.raises(ValueError, match="law must be a JLLaw"):
+        JL(inner, 6, law=3)
 
 
 class TestTargets:

@@ -15,6 +15,7 @@ from geomdp._validation import require_type
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.norm_balls.boxes import Box
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
 from geomdp.bodies.of_workloads.noise_bodies import (
     NamedBody,
     axis_boxes,
@@ -63,9 +64,10 @@ def sensitivity_polytope(workload: Workload) -> Body:
     The type of the body depends on the workload: a box for one-way marginals and parities; a
     product of simplices, one per column, for one-way tables; the unit ball for means of points of
     this ball; the spectraplex for second moments; the image of the inner workload's body for linear
-    maps. For any other workload on N elements with N m <= 2^24, K_Q is a `Simplex` if the distinct
-    answer vectors are affinely independent, and a `VPolytope` if they are dependent. For larger N m
-    it is a `WorkloadPolytope`, which uses the workload's own oracle.
+    maps, which is an ellipsoid if that body is a ball. For any other workload on N elements with
+    N m <= 2^24, K_Q is a `Simplex` if the distinct answer vectors are affinely independent, and a
+    `VPolytope` if they are dependent. For larger N m it is a `WorkloadPolytope`, which uses the
+    workload's own oracle.
 
     Parameters
     ----------
@@ -158,6 +160,9 @@ def _(workload: LinearMap) -> Body:
         return WorkloadPolytope(workload)
     if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
+    if isinstance(inner, Ball | Ellipsoid):
+        # Also where the map is not one-to-one: an ellipsoid has an exact sampler.
+        return inner.linear_image(workload.matrix)
     return LinearImage(workload.matrix, inner)
 
 

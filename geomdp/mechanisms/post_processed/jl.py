@@ -11,10 +11,10 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.bodies import LinearImage, sensitivity_polytope
 from geomdp.bodies.base import Body
-from geomdp.geometry.jl import jl_map
+from geomdp.geometry.jl_laws import GaussianMap, JLLaw
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
@@ -59,12 +59,15 @@ class AutoDimension:
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
 
 
+_GAUSSIAN = GaussianMap()
+
+
 class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
-    and K_Q is the sensitivity polytope. A (k, m) has independent N(0, 1/k) entries. Z is the noise
-    of a mechanism of the same kind as `inner` for the workload A Q.
+    and K_Q is the sensitivity polytope. A (k, m) is drawn from `law`. Z is the noise of a mechanism
+    of the same kind as `inner` for the workload A Q.
 
     Parameters
     ----------
@@ -77,6 +80,9 @@ class JL(PostProcessedNoise):
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the
         privacy of releases. Never draw A again after looking at a release.
+    law : JLLaw
+        Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
+        `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only.
 
     Attributes
     ----------
@@ -88,7 +94,8 @@ class JL(PostProcessedNoise):
     Raises
     ------
     ValueError
-        If `inner` is not an additive mechanism, or `dimension` is out of range.
+        If `inner` is not an additive mechanism, or `dimension` is out of range, or `AutoDimension`
+        is to choose among maps that are not Gaussian.
 
     Notes
     -----
@@ -104,9 +111,10 @@ class JL(PostProcessedNoise):
         E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
 
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
-    JL-T9 for Gaussian maps. `predicted_rmse` is the sum of the noise term for the drawn A and the
-    bound on the mean distortion over A. So the error averaged over A is at most the prediction
-    averaged over A. For a single A the error can be larger than the prediction.
+    JL-T9 for Gaussian maps. For other laws diam(K_Q) bounds delta(A) instead. `predicted_rmse` is
+    the sum of the noise term for the drawn A and the bound on the mean distortion over A. So the
+    error averaged over A is at most the prediction averaged over A. For a single A the error can
+    be larger than the prediction.
 
     References
     ----------
@@ -136,11 +144,20 @@ class JL(PostProcessedNoise):
         inner: AdditiveMechanism,
         dimension: int | AutoDimension,
         rng: RandomState = None,
+        *,
+        law: JLLaw = _GAUSSIAN,
     ) -> None:
         super().__init__(inner)
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
+        require_type(law, JLLaw, "law")
+        self.law = law
         if isinstance(dimension, AutoDimension):
+            if not isinstance(law, GaussianMap):
+                raise ValueError(
+                    f"dimension must be a number for {law!r}: predictions, by which AutoDimension "
+                    "chooses, bound the distortion of Gaussian maps only"
+                )
             trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
             best = min(trials, key=lambda trial: trial.predicted_rmse.value)
             self.matrix, self.inner = best.matrix, best.inner
@@ -150,7 +167,7 @@ class JL(PostProcessedNoise):
                     f"dimension must be below the effective dimension {effective} of the workload, "
                     f"got {dimension}; use Projected(inner), which is A = I"
                 )
-            self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
+            self.matrix = law.draw(dimension, self.workload.n_queries, self._rng)
             self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
 
     @cached_property
@@ -173,6 +190,8 @@ class JL(PostProcessedNoise):
     @cached_property
     def mean_distortion(self) -> float:
         """Upper bound on E_A delta(A), in the units of the answers; see the class."""
+        if not isinstance(self.law, GaussianMap):
+            return self._diameter
         return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
 
     @property
@@ -185,6 +204,8 @@ class JL(PostProcessedNoise):
         source = (
             "E over Z of ||A(M(X) - Q(X))|| for the drawn A (JL-L13, JL-L13b; "
             f"{self._support.source}) + E over A of the distortion (JL-T9)"
+            if isinstance(self.law, GaussianMap)
+            else f"diameter of K_Q, as the distortion of {self.law!r} has no explicit bound"
         )
         value = error / math.sqrt(self.workload.n_queries)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
@@ -192,7 +213,7 @@ class JL(PostProcessedNoise):
     def with_workload(self, workload: Workload) -> Self:
         """A mechanism of the same kind and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
-        return type(self)(template, self._dimension, self._rng.spawn(1)[0])
+        return type(self)(template, self._dimension, self._rng.spawn(1)[0], law=self.law)
 
     def set_up(self) -> None:
         """Set up `inner` and the geometry."""

@@ -1,0 +1,114 @@
+"""A body on which the JL mechanism is as good and as bad as its theorem says, with worst data.
+
+K_Q is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin ball.
+Its width is about 2^(1/2) for every k. Its images under linear maps are ellipsoids, whose K-norm
+noise has an exact sampler. This is the noise of Theorem 21, and E||Z|| is about
+2 m^(1/2) w(K) / (eps n) behind a map with m rows.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+
+#: Records stay inside the unit ball after rounding.
+INSIDE = 1 - 1e-12
+
+
+class Route(enum.StrEnum):
+    """How the queries are answered, in the order of the legend."""
+
+    GAUSSIAN = "Gaussian map"
+    RADEMACHER = "sign map"
+    SPARSE = "sparse map"
+    BALL = "Gaussian map, ball noise"
+    UNMAPPED = "no map, projected"
+    ADDITIVE = "no map, not projected"
+
+
+LAWS: dict[Route, gd.geometry.JLLaw] = {
+    Route.GAUSSIAN: gd.geometry.GaussianMap(),
+    Route.RADEMACHER: gd.geometry.RademacherMap(),
+    Route.SPARSE: gd.geometry.SparseMap(1 / 3),
+}
+
+
+def axes_of(k: int) -> npt.NDArray[np.float64]:
+    """Semi-axes of the needle (k,)."""
+    return np.where(np.arange(k) < 1, 1.0, k**-0.5)
+
+
+@cache
+def needle(k: int) -> gd.workloads.LinearMap:
+    """Means of k coordinates of points in the unit ball, the first in units of its own."""
+    return gd.workloads.LinearMap(gd.workloads.Means(k), np.diag(axes_of(k)))
+
+
+@cache
+def width(k: int) -> float:
+    """Gaussian width of the needle, in closed form."""
+    return gd.gaussian_width(gd.sensitivity_polytope(needle(k))).value
+
+
+def mechanism(
+    route: Route, k: int, n: int, epsilon: float, rows: int, rng: np.random.Generator
+) -> gd.mechanisms.Mechanism:
+    """The mechanism of a route; `rng` draws its public map."""
+    setting = {"n": n, "privacy": gd.PureDP(epsilon)}
+    if route is Route.BALL:
+        return gd.mechanisms.JL(gd.mechanisms.Ball(needle(k), **setting), rows, rng=rng)
+    inner = gd.mechanisms.KNorm(needle(k), **setting, exact=True)
+    match route:
+        case Route.UNMAPPED:
+            return gd.mechanisms.Projected(inner)
+        case Route.ADDITIVE:
+            return inner
+        case _:
+            return gd.mechanisms.JL(inner, rows, rng=rng, law=LAWS[route])
+
+
+def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
+    """Two points of the unit ball (2, k) whose answers the map hardly tells apart.
+
+    With a the image of the needle's end and B the map on the thin ball, the first is the point of
+    the thin ball whose image has the largest product with -a. The second lies on the needle, where
+    the image of the first points to. Without a map it is the centre. A sparse map can be 0 on the
+    needle; the two points are then its ends.
+    """
+    points = np.zeros((2, k))
+    if not isinstance(M, gd.mechanisms.JL):
+        points[0, 1] = 1
+        return points * INSIDE
+    mapped = M.matrix * axes_of(k)
+    end, thin = mapped[:, 0], mapped[:, 1:]
+    if not end.any():
+        points[:, 0] = [-1, 1]
+        return points * INSIDE
+    against = thin.T @ end
+    points[0, 1:] = -against / np.linalg.norm(against)
+    points[1, 0] = max(-1.0, (thin @ points[0, 1:]) @ end / (end @ end))
+    return points * INSIDE
+
+
+def squared_errors(
+    M: gd.mechanisms.Mechanism, k: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """||M(X) - Q(X)||^2 of one release for data at each of the two points (2,)."""
+    found = []
+    for point in worst_points(M, k):
+        records = np.repeat(point[None], M.n, axis=0)
+        error = M.release(records, rng=rng).answers - M.workload.answers(records)
+        found.append(float(error @ error))
+    return np.array(found)
+
+
+def noise_factor(M: gd.mechanisms.JL, k: int, epsilon: float) -> float:
+    """c2 of Theorem 21 for one map: (E||Z||^2)^(1/2) eps / (m^(1/2) w(K)), Z on sums."""
+    moment = M.inner.noise.second_moment().value
+    return math.sqrt(moment / len(M.matrix)) * epsilon / width(k)

@@ -1,0 +1,152 @@
+"""What the figure of the JL mechanism's rates claims."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import numpy as np
+import pandas as pd
+
+from experiments.engine.checks import is_below, slopes_by
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import Slope, pooled_by
+from experiments.error.jl_needle import Route
+
+#: Ratio of c2 to c1 that gives the rows used: eps n / 2.
+NOISE_TO_DISTORTION = 2.0
+#: Least share of the bound that is measured.
+LEAST_SHARE = 1 / 7
+#: How much more the errors at both ends of the rows must be than the least error.
+LEAST_RISE = 1.05
+#: Half-width of the widest interval that a slope may have.
+WIDEST = 0.8
+
+
+class Panel(enum.StrEnum):
+    """What varies."""
+
+    RECORDS = "n"
+    ROWS = "rows"
+    EPSILON = "epsilon"
+    DIMENSION = "k"
+
+
+def rates(table: pd.DataFrame) -> list[Claim]:
+    """Slopes of Gaussian maps in eps n and in k."""
+    gaussian = table[table.route == Route.GAUSSIAN]
+    product = gaussian[gaussian.panel.isin([Panel.RECORDS, Panel.EPSILON])]
+    product = product.assign(product=(product.epsilon * product.n).round(9))
+    (fall,) = slopes_by(product, ["route"], "product").values()
+    (flat,) = slopes_by(gaussian[gaussian.panel == Panel.DIMENSION], ["route"], "k").values()
+    return [
+        agrees("the error behind Gaussian maps falls as (eps n)^(-1/2)", fall, -1 / 2, -1 / 3),
+        agrees("the error behind Gaussian maps does not depend on k", flat, 0.0, 1 / 2),
+    ]
+
+
+def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
+    """The interval covers the expected slope, and no rival if it is narrow enough to tell."""
+    tells = slope.high - slope.low < abs(expected - rival)
+    return Claim(
+        name,
+        bool(
+            slope.covers(expected)
+            and not (tells and slope.covers(rival))
+            and slope.high - slope.low <= 2 * WIDEST
+        ),
+        f"{slope}",
+        f"{expected:g}, and not {rival:.3g} if the interval is narrower than their distance",
+        "JL-T21, JL-T2",
+        used=abs(slope.value - expected) / abs(expected - rival),
+    )
+
+
+def optimum(table: pd.DataFrame) -> Claim:
+    """The best number of rows is near that of the theorem, and both ends err clearly more."""
+    means = {rows: mean for (rows,), mean in pooled_by(table, ["rows"]).items()}
+    best = min(means, key=lambda rows: means[rows].value)
+    wanted = float((table.epsilon * table.n).iloc[0]) / NOISE_TO_DISTORTION
+    ends = [means[rows].root / means[best].root for rows in (min(means), max(means))]
+    return Claim(
+        "the error against the number of rows has its least value near eps n / 2",
+        bool(wanted / 4 <= best <= wanted * 4 and min(ends) > LEAST_RISE),
+        f"least at {best} rows; {ends[0]:.2f} times that at {min(means)}, {ends[1]:.2f} times at "
+        f"{max(means)}",
+        f"{wanted:g} rows up to a factor 4; above {LEAST_RISE} times at both ends",
+        "JL-T21",
+    )
+
+
+def bounded(table: pd.DataFrame) -> Claim:
+    """Measured errors lie between a seventh of the bound and the bound."""
+    means = pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
+    bounds = table.groupby(["panel", "rows", "n", "epsilon", "k"]).bound.first()
+    # Nothing errs more than the diameter 2.
+    shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
+    return Claim(
+        "Gaussian maps stay below the bound of Theorem 21 with explicit constants",
+        min(shares) >= 0.2 and max(shares) <= 1,
+        f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
+        "1/7 to 1",
+        "JL-L13, JL-T21, JL-T2",
+        used=max(shares),
+    )
+
+
+def noisy(table: pd.DataFrame) -> Claim:
+    """The noise is that of Lemma 16: c2 = 2 ((m + 1) / m)^(1/2) up to the map, at all m."""
+    ratio = table.noise_factor / np.sqrt((table.rows + 1) / table.rows)
+    return Claim(
+        "K-norm noise behind the map is 2 w (m + 1)^(1/2) / (eps n), whatever the number of rows",
+        bool(ratio.between(1.8, 2.4).all()),
+        f"{len(ratio)} cells, {ratio.min():.3f} to {ratio.max():.3f} in place of 2",
+        "1.8 to 2.4",
+        "JL-L16, JL-L12",
+        used=float((ratio - 2.1).abs().max() / 0.3),
+    )
+
+
+def alike(table: pd.DataFrame) -> Claim:
+    """Sign maps and sparse maps err as Gaussian maps, up to chance and a factor 1.5."""
+    place = ["panel", "rows", "n", "epsilon", "k"]
+    means = pooled_by(table, ["route", *place])
+    ratios = {
+        key: mean.root / means[Route.GAUSSIAN, *key[1:]].root
+        for key, mean in means.items()
+        if key[0] != Route.GAUSSIAN
+    }
+    worst = max(ratios, key=lambda key: abs(math.log(ratios[key])))
+    mean = math.exp(np.mean([math.log(ratio) for ratio in ratios.values()]))
+    return Claim(
+        "sign maps and sparse maps err as Gaussian ones",
+        bool(0.8 <= mean <= 1.25),
+        f"{mean:.3f} times on average, furthest {ratios[worst]:.2f} ({worst[0]})",
+        "0.8 to 1.25",
+        "JL-D8",
+        used=abs(math.log(mean)) / math.log(1.25),
+    )
+
+
+def better(table: pd.DataFrame) -> Claim:
+    """Behind a map, K-norm noise errs less than without one, at the largest k."""
+    means = pooled_by(table[table.k == table.k.max()], ["route", "k"])
+    return is_below(
+        "K-norm noise behind a Gaussian map errs less than projected without one, at the largest k",
+        "JL-T21",
+        {key[1:]: mean for key, mean in means.items() if key[0] == Route.GAUSSIAN},
+        {key[1:]: mean for key, mean in means.items() if key[0] == Route.UNMAPPED},
+    )
+
+
+def additive(table: pd.DataFrame) -> Claim:
+    """Noise that is not projected grows with the dimension as k^(1/2)."""
+    (slope,) = slopes_by(table, ["route"], "k").values()
+    return Claim(
+        "noise that is not projected grows as k^(1/2)",
+        bool(slope.covers(0.5) and slope.high - slope.low <= WIDEST),
+        f"{slope}",
+        "1/2",
+        "JL-L14",
+        used=abs(slope.value - 0.5) / WIDEST,
+    )

@@ -1,0 +1,78 @@
+"""Distributions of Johnson-Lindenstrauss maps, as objects that a mechanism can be given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp.geometry.jl import checked_density, jl_map, rademacher_jl_map, sparse_jl_map
+
+
+@runtime_checkable
+class JLLaw(Protocol):
+    """The distribution of a random matrix A (k, m) whose rows are independent and subgaussian.
+
+    E A_i A_i^T = I / k for every row, so that E||A x||_2^2 = ||x||_2^2 (JL-D8).
+    """
+
+    def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
+        """One matrix (k, m)."""
+
+
+@dataclass(frozen=True)
+class GaussianMap:
+    """Independent N(0, 1/k) entries: see `jl_map`. The only law with explicit constants (JL-T9).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.geometry.GaussianMap().draw(2, 3, rng=0).shape
+    (2, 3)
+    """
+
+    def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
+        """One matrix (k, m)."""
+        return jl_map(k, m, rng)
+
+
+@dataclass(frozen=True)
+class RademacherMap:
+    """Independent signs over sqrt(k): see `rademacher_jl_map`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.geometry.RademacherMap().draw(4, 1, rng=0).ravel().tolist()
+    [0.5, 0.5, 0.5, -0.5]
+    """
+
+    def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
+        """One matrix (k, m)."""
+        return rademacher_jl_map(k, m, rng)
+
+
+@dataclass(frozen=True)
+class SparseMap:
+    """Independent signs over sqrt(q k), each kept with probability q: see `sparse_jl_map`.
+
+    Parameters
+    ----------
+    density : float
+        q, above 0 and at most 1; ``ValueError`` otherwise.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.geometry.SparseMap(density=0.1).draw(50, 200, rng=0).shape
+    (50, 200)
+    """
+
+    density: float = 1 / 3
+
+    def __post_init__(self) -> None:
+        checked_density(self.density)
+
+    def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
+        """One matrix (k, m)."""
+        return sparse_jl_map(k, m, rng, density=self.density)
