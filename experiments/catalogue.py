@@ -8,6 +8,7 @@ SCRIPTS = (
     "experiments.error.gaussian_projection",
     "experiments.error.coarse_net",
     "experiments.error.covariance_error",
+    "experiments.error.covariance_bounds",
     "experiments.error.every_mechanism",
     "experiments.error.advised",
     "experiments.error.sample_complexity",

@@ -86,7 +86,7 @@ def bounded(table: pd.DataFrame) -> Claim:
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
     return Claim(
         "Gaussian maps stay below the bound of Theorem 21 with explicit constants",
-        min(shares) >= 0.2 and max(shares) <= 1,
+        bool(min(shares) >= LEAST_SHARE and max(shares) <= 1),
         f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
         "1/7 to 1",
         "JL-L13, JL-T21, JL-T2",

@@ -26,7 +26,8 @@ BLUM_ROTH = (
         r" and $\delta\le\frac12$.",
         ("geomdp.privacy.shortcut_step_epsilon", "geomdp.privacy.largest_step_epsilon"),
         ("Theorem 2.10",),
-        correction="Printed for all epsilon and delta below 1, where it can fail (DISC-5).",
+        correction="Printed for all epsilon and delta below 1. By exact composition it is false at"
+        " epsilon = 1 for delta above 0.997, and not proved from 0.709 on (DISC-5).",
         tests=(
             "tests/privacy/test_composition.py::test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution",
             "tests/privacy/test_composition.py::test_the_shortcut_is_refused_where_it_is_wrong",

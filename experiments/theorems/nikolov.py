@@ -55,10 +55,17 @@ NIKOLOV = (
         _P,
         "JL matrix",
         r"$A\in\mathbb R^{m\times k}$ with independent rows, $\mathbb E A_iA_i^T=\frac1mI_k$ and"
-        r" $\|A_i\|_{\psi_2}\le\kappa/\sqrt m$: Gaussian entries of variance $\frac1m$, or random"
-        r" signs over $\sqrt m$. It is drawn without the data and may be public.",
-        ("geomdp.jl_map", "geomdp.geometry.rademacher_jl_map"),
+        r" $\|A_i\|_{\psi_2}\le\kappa/\sqrt m$: Gaussian entries of variance $\frac1m$, random"
+        r" signs over $\sqrt m$, or signs over $\sqrt{qm}$ of which a share $q$ is kept. It is"
+        r" drawn without the data and may be public.",
+        (
+            "geomdp.jl_map",
+            "geomdp.geometry.rademacher_jl_map",
+            "geomdp.geometry.sparse_jl_map",
+            "geomdp.geometry.JLLaw",
+        ),
         ("Definition 8",),
+        tests=("tests/geometry/test_jl.py::test_rows_are_isotropic_and_independent",),
     ),
     Theorem(
         "JL-T9",
@@ -116,6 +123,9 @@ NIKOLOV = (
         ),
         ("Algorithm 1",),
         scripts=("jl_error_vs_n", "every_mechanism"),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_jl_noise_fits_the_mapped_body_of_every_law",
+        ),
     ),
     Theorem(
         "JL-L13",
@@ -160,6 +170,7 @@ NIKOLOV = (
             "geomdp.mechanisms.JL",
             "geomdp.mechanisms.AutoDimension",
             "geomdp.bounds.upper.jl_mechanism_rows",
+            "geomdp.bounds.upper.jl_mechanism_error",
         ),
         ("Theorem 21",),
     ),

@@ -14,8 +14,9 @@ SMOOTH = (
         r"\right)$ on all but $m=0$: $\varepsilon$-DP under replace-one.",
         ("geomdp.SmoothSummary", "geomdp.mechanisms.UniformLaplace"),
         ("Algorithm 1",),
-        correction="The printed scale is half of this and too small for replace-one once t is 3"
-        " or more: up to 1.217 epsilon is lost (DISC-15).",
+        correction="The printed scale t^d / (n epsilon) is about half of this and too small for"
+        " replace-one once t is 3 or more: up to 1.217 epsilon is lost (DISC-15). The code uses"
+        " the largest l1 distance of moments, t^(d-1) S(t, 1), in place of 2 (t^d - 1).",
     ),
     Theorem(
         "SM-A2",

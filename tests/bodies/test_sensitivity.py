@@ -11,6 +11,7 @@ import pytest
 import geomdp.workloads as wl
 from geomdp.bodies import (
     Box,
+    Ellipsoid,
     LinearImage,
     NuclearBall,
     Product,
@@ -246,3 +247,23 @@ def test_one_way_tables_are_a_product_of_simplices_that_is_never_listed():
     # 12^40 records: no list of answers, and still an exact sampler for all changes.
     names = [each.name for each in exact_noise_bodies(wl.MarginalTables([12] * 40, 1), REPLACE)]
     assert "neighbour body" in names
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_every_linear_map_of_means_is_an_ellipsoid_with_exact_noise(adjacency: Adjacency) -> None:
+    """Also where the map is not one-to-one: K = A B, B the unit ball, so h(u) = ||A^T u||."""
+    inner = wl.LinearMap(wl.Means(6), np.diag([3.0, 1, 1, 1, 0.5, 0.1]))
+    matrix = gaussian(3, 6, seed=4)
+    workload = wl.LinearMap(inner, matrix)
+    root = matrix @ inner.matrix
+    body = neighbour_body(workload, adjacency)
+    directions = gaussian(20, 3, seed=5)
+    factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    expected = factor * np.linalg.norm(directions @ root, axis=1)
+    np.testing.assert_allclose(body.support(directions), expected, rtol=1e-12)
+    assert isinstance(sensitivity_polytope(workload), Ellipsoid)
+    exact = {named.name: named.body for named in exact_noise_bodies(workload, adjacency)}
+    assert exact["neighbour body"].gauge(factor * root.T[:1]) <= 1 + 1e-12
+    # E||U||^2 of an ellipsoid: the squared lengths of its root over m + 2.
+    moment = np.trace(exact["neighbour body"].second_moment())
+    np.testing.assert_allclose(moment, factor**2 * np.sum(root**2) / 5, rtol=1e-12)
