@@ -22,6 +22,7 @@ SCRIPTS = (
     "experiments.geometry.five_bodies",
     "experiments.geometry.gaussian_widths",
     "experiments.geometry.jl_distortion",
+    "experiments.geometry.image_widths",
     "experiments.geometry.hit_and_run",
     "experiments.geometry.exact_samplers",
     "experiments.geometry.relaxation_widths",

@@ -83,10 +83,8 @@ NIKOLOV = (
         _P,
         "Width under contractions",
         r"If $f:S\to\mathbb R^m$ is 1-Lipschitz then $w(f(S))\le w(S)$.",
-        ("geomdp.gaussian_width",),
+        ("geomdp.gaussian_width", "geomdp.bounds.upper.near_contraction_width"),
         ("Lemma 10",),
-        scripts=("jl_distortion",),
-        tests=("tests/mechanisms/test_oracles.py::test_width_of_a_gaussian_image",),
     ),
     Theorem(
         "JL-L11",
@@ -94,10 +92,9 @@ NIKOLOV = (
         "Width under near contractions",
         r"If $\|f(x)-f(y)\|\le\|x-y\|+\delta$ on $S$ then $w(f(S))\le2w(S)+2\delta\sqrt m$; the"
         r" best separation gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
-        ("geomdp.gaussian_width", "geomdp.jl_map"),
+        ("geomdp.bounds.upper.near_contraction_width", "geomdp.gaussian_width"),
         ("Lemma 11",),
-        scripts=("jl_distortion",),
-        tests=("tests/mechanisms/test_oracles.py::test_distortion_stays_below_its_mean_bound",),
+        tests=("tests/bounds/test_upper.py::test_widths_under_near_contractions",),
     ),
     Theorem(
         "JL-L12",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.bisection import smallest_accuracy
-from geomdp.bounds.upper import interactive, smooth
+from geomdp.bounds.upper import interactive, near_contraction_width, smooth
 from geomdp.bounds.upper import offline as upper
 from geomdp.mechanisms import (
     Ball,
@@ -221,3 +221,19 @@ def test_two_way_marginals_through_the_covariance_body():
     for n in (50, 5000):
         direct = Cone(Marginals(8, 2), n=n, privacy=PureDP(1.0)).predicted_rmse.value
         assert direct <= upper.two_way_marginals_error(8, n=10**5, epsilon=1.0) * 10**5 / n
+
+
+@pytest.mark.parametrize(
+    ("width", "excess", "rows"), [(2.0, 0.5, 16), (0.1, 3.0, 5), (7.0, 0.0, 2)]
+)
+def test_widths_under_near_contractions(width, excess, rows):
+    """JL-L11: the least of (1 + d / b) w + (b + d) sqrt m over b, at most 2 w + 2 d sqrt m."""
+    bound = near_contraction_width(width, excess, rows=rows)
+    separations = np.geomspace(1e-4, 1e4, 20_001)
+    sums = (1 + excess / separations) * width + (separations + excess) * math.sqrt(rows)
+    assert bound <= sums.min() <= bound * (1 + 1e-3) + 1e-3
+    printed = 2 * width + 2 * excess * math.sqrt(rows)
+    assert printed / 2 <= bound * (1 + 1e-12) <= printed * (1 + 2e-12)
+    for bad in (-1.0, math.nan, math.inf, True):
+        with pytest.raises(ValueError, match="excess"):
+            near_contraction_width(width, bad, rows=rows)

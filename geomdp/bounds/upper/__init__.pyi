@@ -28,3 +28,4 @@ from .sparse_vector import numeric_sparse as numeric_sparse
 from .sparse_vector import numeric_sparse_printed as numeric_sparse_printed
 from .sparse_vector import sparse as sparse
 from .sparse_vector import sparse_kept as sparse_kept
+from .widths import near_contraction_width as near_contraction_width

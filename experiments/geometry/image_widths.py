@@ -1,0 +1,227 @@
+r"""Gaussian width of the image of a set under maps that shrink, and that stretch a little.
+
+Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
+(arXiv 2208.07410), Lemmas 10 and 11; formula sheet JL-L10, JL-L11.
+
+Claims: a map that increases no distance increases no width, with equality for rotations; where
+||f(x) - f(y)|| <= ||x - y|| + delta, the width is at most
+(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the
+paper. Both are of the right order: a cube that is blown up has 0.285 of the first bound or more, at
+any size of the cube.
+
+(a) Sets of 64 points of a sphere in R^16, mapped by a rotation, by folding (absolute values), to
+the nearest point of a smaller ball, and by dropping half of the coordinates: none increases a distance. (b) The
+cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths are in closed form.
+
+Run time on one core: quick 1 s, full 10 s.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_points, draw_theory
+from experiments.engine.statistics import LEVEL, quantile
+from geomdp.bounds.upper import near_contraction_width
+
+#: Dimension, and points of a random set.
+M, POINTS = 16, 64
+#: Least width of a blown-up cube over the sharp bound, 1 / (1 + sqrt(2 pi)) (Cauchy's inequality).
+CUBE_SHARE = 1 / (1 + math.sqrt(2 * math.pi))
+
+
+class Image(enum.StrEnum):
+    """Maps, in the order of the figure."""
+
+    ROTATED = "rotation"
+    FOLDED = "folding"
+    SHRUNK = "to a ball"
+    DROPPED = "halving"
+    BLOWN_UP = "cube"
+
+
+Points = npt.NDArray[np.float64]
+
+
+def rotated(points: Points, rng: np.random.Generator) -> Points:
+    """A random rotation."""
+    return np.asarray(points @ np.linalg.qr(rng.standard_normal((M, M)))[0])
+
+
+def folded(points: Points, rng: np.random.Generator) -> Points:
+    """Absolute values of all coordinates."""
+    del rng
+    return np.abs(points)
+
+
+def shrunk(points: Points, rng: np.random.Generator) -> Points:
+    """The nearest points of the ball of radius 3/4 around the first point."""
+    del rng
+    steps = points - points[0]
+    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
+    return np.asarray(points[0] + steps * np.minimum(1, 0.75 / np.maximum(lengths, 0.75)))
+
+
+def dropped(points: Points, rng: np.random.Generator) -> Points:
+    """The first half of the coordinates."""
+    del rng
+    return points[:, : M // 2]
+
+
+MAPS: Mapping[Image, Callable[[Points, np.random.Generator], Points]] = {
+    Image.ROTATED: rotated,
+    Image.FOLDED: folded,
+    Image.SHRUNK: shrunk,
+    Image.DROPPED: dropped,
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure."""
+
+    image: Image  # Map
+    side: float  # Side a of the cube; 1 for random sets
+    draws: int  # Gaussian directions, the same for a set and its image
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Width of the image and of the set, with the standard error of their difference."""
+    if config.image is Image.BLOWN_UP:
+        before, after = (
+            gd.gaussian_width(gd.bodies.Box(np.zeros(M), np.full(M, side))).value
+            for side in (config.side, 1.0)
+        )
+        excess = math.sqrt(M) * (1 - config.side)
+        return [{"before": before, "after": after, "stderr": 0.0, "excess": excess}]
+    points = rng.standard_normal((POINTS, M))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    images = MAPS[config.image](points, rng)
+    stretched = distances(images) - distances(points)
+    before, after = (
+        gd.gaussian_width(gd.bodies.VPolytope(each), rng=child, samples=config.draws)
+        for each, child in zip((points, images), rng.spawn(2), strict=True)
+    )
+    return [
+        {
+            "before": before.value,
+            "after": after.value,
+            "stderr": math.hypot(before.stderr, after.stderr),
+            "excess": float(max(0.0, stretched.max())),
+        }
+    ]
+
+
+def distances(points: Points) -> Points:
+    """All pairwise distances (n, n)."""
+    return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Lemma 10 with its case of equality, and Lemma 11 from both sides."""
+    sets, cubes = table[table.image != Image.BLOWN_UP], table[table.image == Image.BLOWN_UP]
+    rotations = sets[sets.image == Image.ROTATED]
+    reach = quantile(LEVEL / (2 * len(sets)), int(sets.draws.min()))
+    grown = (sets.after - sets.before) / sets.stderr
+    off = ((rotations.after - rotations.before) / rotations.stderr).abs()
+    ratio = sets.after / sets.before
+    sharp = cubes.after / bounds(cubes)
+    printed = 2 * cubes.before + 2 * cubes.excess * math.sqrt(M)
+    return [
+        Claim(
+            "maps that increase no distance increase no width",
+            bool((grown <= reach).all() and (sets.excess <= 1e-12).all()),
+            f"{len(sets)} sets, {ratio.min():.3f} to {ratio.max():.3f} of the width",
+            "at most 1, up to chance",
+            "JL-L10",
+            used=float(max(0.0, grown.max()) / reach),
+        ),
+        Claim(
+            "rotations keep the width",
+            bool((off <= reach).all()),
+            f"{len(rotations)} rotations, off by at most {off.max():.1f} standard errors",
+            f"within {reach:.1f}",
+            "JL-L10",
+            used=float(off.max() / reach),
+        ),
+        Claim(
+            "a blown-up cube is within the sharp bound, and the bound within a factor 3.51",
+            bool((sharp <= 1 + 1e-12).all() and (sharp >= CUBE_SHARE * (1 - 1e-12)).all()),
+            f"{len(cubes)} cubes, {sharp.min():.4f} to {sharp.max():.4f} of it",
+            f"{CUBE_SHARE:.4f} to 1",
+            "JL-L11",
+            used=float(sharp.max()),
+        ),
+        Claim(
+            "the sharp bound is at least half of the printed one and at most all of it",
+            bool((bounds(cubes) <= printed * (1 + 1e-12)).all())
+            and bool((bounds(cubes) >= printed / 2 * (1 - 1e-12)).all()),
+            f"{(bounds(cubes) / printed).min():.3f} to {(bounds(cubes) / printed).max():.3f} of it",
+            "1/2 to 1",
+            "JL-L11",
+            used=float((bounds(cubes) / printed).max()),
+        ),
+    ]
+
+
+def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """The sharp bound for every cube."""
+    return np.array(
+        [near_contraction_width(row.before, row.excess, rows=M) for row in cubes.itertuples()]
+    )
+
+
+SET = Look("C0", "o", filled=False)
+CUBE = Look("C0", "o")
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Ratios of widths for random sets; widths of cubes below both bounds."""
+    figure = Figure(figsize=(7.2, 3.6))
+    left, right = figure.subplots(1, 2)
+    for place, image in enumerate(MAPS):
+        mine = table[table.image == image]
+        label = "random sets" if place == 0 else "_"
+        draw_points(left, np.full(len(mine), place), mine.after / mine.before, SET, label, "none")
+    left.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label="Lemma 10")
+    left.set_xticks(range(len(MAPS)), [*MAPS])
+    left.set_ylim(0, 1.15)
+    left.set_ylabel("width of the image / width")
+    left.set_title("(a) no distance increases")
+    left.legend(loc="lower left")
+    cubes = table[table.image == Image.BLOWN_UP].sort_values("side")
+    draw_theory(right, cubes.side, 2 * cubes.before + 2 * cubes.excess * math.sqrt(M), "C3",
+                "Lemma 11, as printed", (1, 2))  # fmt: skip
+    draw_theory(right, cubes.side, bounds(cubes), "C0", "Lemma 11, best separation")
+    draw_points(right, cubes.side, cubes.after, CUBE, "width of the image, $[0,1]^{16}$")
+    right.set_ylim(0)
+    right.set_xlabel("side $a$ of the cube that is blown up")
+    right.set_ylabel("Gaussian width")
+    right.set_title(r"(b) distances grow by $\delta=4(1-a)$")
+    right.legend(loc="upper right", fontsize=8)
+    return figure
+
+
+def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:
+    """Random sets under all maps, and cubes."""
+    return (
+        *(Config(image, 1.0, draws) for image in MAPS),
+        *(Config(Image.BLOWN_UP, side, draws) for side in sides),
+    )
+
+
+QUICK = Sweep(grid((0.001, 0.1, 0.5, 1.0), draws=20_000), trials=3, seed=0)
+FULL = Sweep(
+    grid((0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0), draws=200_000), trials=12, seed=0
+)
