@@ -10,8 +10,9 @@ paper. Both are of the right order: a cube that is blown up has 0.285 of the fir
 any size of the cube.
 
 (a) Sets of 64 points of a sphere in R^16, mapped by a rotation, by folding (absolute values), to
-the nearest point of a smaller ball, and by dropping half of the coordinates: none increases a distance. (b) The
-cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths are in closed form.
+the nearest point of a smaller ball, and by dropping half of the coordinates: none increases a
+distance. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths are in
+closed form.
 
 Run time on one core: quick 1 s, full 10 s.
 """
