@@ -16,7 +16,7 @@ width is about 2^(1/2), and the images are ellipsoids, so all noise has an exact
 are in Euclidean norm, not divided by k^(1/2). Constants: c2 is computed from the noise (about 2),
 c1 w = 2 w + 0.61 diam(K) holds for Gaussian maps.
 
-Run time on one core: quick 8 s, full 4 minutes.
+Run time on one core: quick 10 s, full 2 minutes.
 """
 
 from __future__ import annotations
@@ -36,15 +36,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
-from experiments.error.jl_needle import (
-    LAWS,
-    Route,
-    mechanism,
-    noise_factor,
-    squared_errors,
-    width,
-)
-from experiments.error.jl_rate_claims import (
+from experiments.error.needle.claims import (
     NOISE_TO_DISTORTION,
     Panel,
     additive,
@@ -54,6 +46,14 @@ from experiments.error.jl_rate_claims import (
     noisy,
     optimum,
     rates,
+)
+from experiments.error.needle.needle import (
+    LAWS,
+    Route,
+    mechanism,
+    noise_factor,
+    squared_errors,
+    width,
 )
 from geomdp.bounds.upper import jl_mechanism_error, jl_mechanism_rows
 
@@ -248,12 +248,12 @@ FULL = Sweep(
     grid(
         Size(
             k=256,
-            records=(32, 64, 125, 250, 500),
-            rows=(2, 4, 8, 16, 32, 64, 128, 250),
-            epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
-            dimensions=(64, 128, 256, 512),
+            records=(32, 64, 125, 250),
+            rows=(2, 6, 16, 32, 80, 250),
+            epsilons=(0.5, 2.0, 8.0),
+            dimensions=(64, 128, 256),
             middle=64,
-            maps=64,
+            maps=40,
         )
     ),
     trials=1,

@@ -36,19 +36,19 @@ import pandas as pd
 import scipy.stats
 from matplotlib.figure import Figure
 
-from experiments.corrections import (
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import shared_legend
+from experiments.engine.statistics import LEVEL
+from experiments.privacy.corrected import (
     deductions,
     median_nets,
     released_values,
     smooth_summaries,
     stopping,
 )
-from experiments.corrections.panels import FAILS, LOOKS, PANELS, PROMISE, draw_panel
-from experiments.corrections.statement import Measured, Statement, Version
-from experiments.engine.cells import Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.drawing import shared_legend
-from experiments.engine.statistics import LEVEL
+from experiments.privacy.corrected.panels import FAILS, LOOKS, PANELS, PROMISE, draw_panel
+from experiments.privacy.corrected.statement import Measured, Statement, Version
 
 MEASURES: Mapping[Statement, Callable[[Version, float, int, np.random.Generator], Measured]] = {
     Statement.ITERATIVE: stopping.stopped,

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 import geomdp as gd
-from experiments.corrections.statement import Measured, Version
+from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.large_values import chance_of_a_large_value
 from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
 from geomdp.mechanisms.interactive import scales

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
-from experiments.corrections.statement import Measured, Version
+from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.known_shares import KnownShares
 from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
 from geomdp.noise.scalar import ScalarNoise

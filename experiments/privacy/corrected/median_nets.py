@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from experiments.corrections.statement import Measured, Version
+from experiments.privacy.corrected.statement import Measured, Version
 from geomdp.mechanisms.interactive.updates import Median
 from geomdp.workloads import DenseQuery
 

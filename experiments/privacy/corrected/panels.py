@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from experiments.corrections.statement import Statement, Version
 from experiments.engine.drawing import Look, draw_points
+from experiments.privacy.corrected.statement import Statement, Version
 
 
 @dataclass(frozen=True)

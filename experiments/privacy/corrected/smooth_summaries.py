@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
-from experiments.corrections.statement import Measured, Version
+from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.smooth_problems import (
     kernel_family,
     random_places,

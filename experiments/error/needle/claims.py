@@ -11,7 +11,7 @@ import pandas as pd
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import Slope, pooled_by
-from experiments.error.jl_needle import Route
+from experiments.error.needle.needle import Route
 
 #: Ratio of c2 to c1 that gives the rows used: eps n / 2.
 NOISE_TO_DISTORTION = 2.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import geomdp as gd
-from experiments.corrections.statement import Measured, Version
+from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.composition_rules import exact_epsilon, shortcut_step
 from geomdp.bounds.upper import coefficient_bound
 

@@ -1,1 +1,0 @@
-"""Which published statements fail, and what holds in their place?"""

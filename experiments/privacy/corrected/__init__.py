@@ -1,0 +1,1 @@
+"""Published statements and their corrections: what the figure of corrections measures."""
