@@ -115,8 +115,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 TITLES = {
     Theorem.SEVEN: "(a) Theorem 7, 1-DP",
-    Theorem.EIGHT: r"(b) Theorem 8, $(1,10^{-6})$-DP",
-    Theorem.ONLINE: r"(c) Theorem 3.3, $(1,10^{-6})$-DP",
+    Theorem.EIGHT: "(b) Theorem 8, (1, 1e-6)-DP",
+    Theorem.ONLINE: "(c) Theorem 3.3, the same",
 }
 LOOK = Look("C0", "o")
 STATED, PROMISED = "stated by the theorem", "promised by the mechanism"
@@ -129,7 +129,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, theorem in zip(panels, TITLES, strict=True):
         rows = table[table.theorem == theorem].sort_values("n")
         draw_theory(axes, rows.n, rows.stated, "C3", STATED)
-        draw_points(axes, rows.n, rows.promised, LOOK, PROMISED)
+        draw_points(axes, rows.n, rows.promised, LOOK, PROMISED, "none")
         log_axes(axes)
         axes.set_title(TITLES[theorem], fontsize=9)
         axes.set_xlabel("records $n$")
