@@ -16,7 +16,7 @@ width is about 2^(1/2), and the images are ellipsoids, so all noise has an exact
 are in Euclidean norm, not divided by k^(1/2). Constants: c2 is computed from the noise (about 2),
 c1 w = 2 w + 0.61 diam(K) holds for Gaussian maps.
 
-Run time on one core: quick 10 s, full 2 minutes.
+Run time on one core: quick 10 s, full 5 minutes.
 """
 
 from __future__ import annotations
