@@ -184,7 +184,8 @@ class Design:
         while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
             if loss > (1 + OVERSPENT) * Fraction(epsilon):
                 raise ArithmeticError(
-                    f"the measurements cost epsilon {float(loss)!r} and must cost at most {epsilon!r}"
+                    f"the measurements cost epsilon {float(loss)!r} and must cost at most "
+                    f"{epsilon!r}"
                 )
             affordable *= 1 - 2.0**-50
             noises = [part.noise(affordable) for part in measured]
