@@ -1,0 +1,217 @@
+"""Mutants: which mistakes in the code turn a claim of a figure red, and which a test.
+
+No paper: would the claims of these figures, and the tests of this library, notice a wrong constant,
+exponent or noise (GEN-1)?
+
+Every mutant is one edit of one function: a factor of two, a natural for a binary logarithm, half of
+the noise, a bound that is far too large. It is planted in memory, in two processes of their own.
+One runs a figure at its quick preset, without any stored result, and lists the claims that fail;
+the other runs the tests of the part up to the first that fails. The same figures are run without a
+mutant.
+
+Claims: no mutant survives both; no claim fails without a mutant. A new mutant is one row in a file
+of `experiments/mutants`. ``python -m experiments.mutants WORD`` runs those whose name or figure has
+the word in it, and keeps the results for the next run of all.
+
+The result of a mutant is taken anew whenever its figure, its tests or the library changes. Run time
+on one core: quick 20 s, full an hour.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache as kept
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.provenance import content_hash, sources
+from experiments.engine.script import Needs
+from experiments.mutants.catalogue import FIGURES, MUTANTS, Mutant
+from experiments.planting.edits import Edit
+from experiments.planting.runs import failing_test, red_claims
+from geomdp import (
+    advice,
+    audit,
+    bodies,
+    bounds,
+    cache,
+    data,
+    geometry,
+    mechanisms,
+    noise,
+    privacy,
+    tabulation,
+    workloads,
+)
+
+NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+#: Results are stale when code of one of these packages changes.
+PLANTED_IN = (
+    advice,
+    audit,
+    bodies,
+    bounds,
+    cache,
+    data,
+    geometry,
+    mechanisms,
+    noise,
+    privacy,
+    tabulation,
+    workloads,
+)
+ROOT = Path(__file__).parents[2]
+#: What stands in the table where nothing turned red.
+NONE = "none"
+#: Joins the claims of one mutant.
+AND = "; "
+
+
+@dataclass(frozen=True)
+class Config:
+    """One mutant, or a figure without one."""
+
+    mutant: str  # Its name; "none" for the figure as it is
+    figure: str  # Short name of the script
+    #: The edit as in `Edit`; empty for the figure as it is.
+    where: str
+    old: str
+    new: str
+    tests: str  # Tests of the part, separated by spaces
+    code: str  # Hash of the figure and of the tests
+
+
+def config(mutant: Mutant) -> Config:
+    """The cell of a mutant."""
+    tests = " ".join(mutant.tests)
+    code = code_of(mutant.figure, mutant.tests)
+    return Config(mutant.name, mutant.figure, mutant.where, mutant.old, mutant.new, tests, code)
+
+
+def control(figure: str) -> Config:
+    """The cell of a figure as it is."""
+    return Config(NONE, figure, "", "", "", "", code_of(figure, ()))
+
+
+def code_of(figure: str, tests: tuple[str, ...]) -> str:
+    """Hash of the code of a figure and of the files of tests; neither is imported."""
+    files = {ROOT / test.partition("::")[0] for test in tests}
+    return content_hash([*files_of(FIGURES[figure]), *files])[:16]
+
+
+@kept
+def files_of(module: str) -> tuple[Path, ...]:
+    """The files of a script and of the modules of experiments that it imports."""
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise ModuleNotFoundError(f"there is no {module}")
+    return tuple(sources(importlib.util.module_from_spec(spec)).values())
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Run the figure, then the tests, each in a process of its own."""
+    del rng
+    edit = Edit(config.where, config.old, config.new) if config.where else None
+    claims = red_claims(edit, FIGURES[config.figure])
+    test = failing_test(edit, config.tests.split()) if config.tests else None
+    return [
+        {
+            "file": config.where.partition(":")[0].replace(".", "/") + ".py" if edit else NONE,
+            "edit": f"{config.old} -> {config.new}" if edit else NONE,
+            "claim_ids": AND.join(claim.id or "figure" for claim in claims) or NONE,
+            "claim": AND.join(claim.name for claim in claims) or NONE,
+            "test": test or NONE,
+        }
+    ]
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """None survives, and nothing is red without a mutant."""
+    mutants, controls = table[table.mutant != NONE], table[table.mutant == NONE]
+    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
+    survivors = list(mutants.mutant[~by_claim & ~by_test])
+    alarms = list(controls.figure[controls.claim != NONE])
+    unseen = sorted({*mutants.figure} - {*mutants.figure[by_claim]})
+    return [
+        Claim(
+            "no mutant survives",
+            not survivors,
+            f"{len(mutants)} mutants: {(by_claim & ~by_test).sum()} turn a claim red, "
+            f"{(by_test & ~by_claim).sum()} a test, {(by_claim & by_test).sum()} both"
+            + (f"; not {', '.join(survivors)}" if survivors else ""),
+            "all are noticed",
+            "GEN-1",
+        ),
+        Claim(
+            "every figure turns red for a mutant",
+            not unseen,
+            f"{mutants.figure.nunique() - len(unseen)} of {mutants.figure.nunique()} figures, "
+            f"{mutants.figure[by_claim & ~by_test].nunique()} of them where no test does"
+            + (f"; not {', '.join(unseen)}" if unseen else ""),
+            "all",
+            "GEN-1",
+        ),
+        Claim(
+            "without a mutant no claim is red",
+            not alarms,
+            f"{len(alarms)} of {len(controls)} figures" + (f": {AND.join(alarms)}" * bool(alarms)),
+            "none",
+            "GEN-1",
+        ),
+    ]
+
+
+#: What noticed a mutant, with its colour.
+OUTCOMES = {"a claim alone": "C0", "claim and test": "C2", "a test alone": "C1", "nothing": "C3"}
+
+
+def outcomes(mutants: pd.DataFrame) -> pd.Series:
+    """What noticed each mutant."""
+    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
+    names = np.select(
+        [by_claim & ~by_test, by_claim & by_test, by_test], list(OUTCOMES)[:3], "nothing"
+    )
+    return pd.Series(names, mutants.index)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """One bar for each figure: its mutants, by what noticed them."""
+    mutants = table[table.mutant != NONE]
+    counts = pd.crosstab(mutants.figure, outcomes(mutants)).reindex(
+        index=[name for name in FIGURES if name in set(mutants.figure)],
+        columns=list(OUTCOMES),
+        fill_value=0,
+    )
+    figure = Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
+    axes = figure.subplots()
+    left = np.zeros(len(counts))
+    for outcome, colour in OUTCOMES.items():
+        axes.barh(counts.index, counts[outcome], left=left, color=colour, label=outcome)
+        left += counts[outcome].to_numpy()
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", labelsize=7)
+    axes.grid(axis="y", visible=False)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("mutants")
+    axes.set_title(f"{(counts['nothing'] == 0).sum()} of {len(counts)} figures: none survives")
+    figure.legend(title="noticed by", loc="outside lower center", ncols=len(OUTCOMES))
+    return figure
+
+
+def _sweep(names: Collection[str]) -> Sweep[Config]:
+    chosen = [MUTANTS[name] for name in MUTANTS if name in names]
+    figures = dict.fromkeys(mutant.figure for mutant in chosen)
+    return Sweep((*map(config, chosen), *map(control, figures)), trials=1, seed=0)
+
+
+#: What is run in a few seconds.
+SAMPLE = ("median: a third of the logarithm of the net",)
+QUICK = _sweep(SAMPLE)
+FULL = _sweep(MUTANTS)
