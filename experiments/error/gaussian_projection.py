@@ -136,7 +136,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         closed(projected),
         slopes_lie_within(
             "few records: projected error falls as 1 / sqrt(n)", "JL-GAUSS",
-            slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.65, -0.35,
+            slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.6, -0.45,
         ),
         slopes_lie_within(
             "and grows as (ln N)^(1/4)", "JL-GAUSS",

@@ -43,6 +43,7 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
+from experiments.error.ball_noise import ball_error, balls_in_closed_form
 from experiments.error.jl_mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
@@ -106,6 +107,10 @@ PROJECTED_RANGE = (100, 3000)
 NOISY = 100
 
 
+#: Of the 180 cells of all 2-way tables of ten binary columns: queries, dimension, l2 diameter.
+MARGINALS = (180, 55, math.sqrt(90))
+
+
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Slopes, predictions and bounds, each at level 1e-6."""
     noise_only = table[table.family.isin(ADDITIVE)]
@@ -126,6 +131,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         agrees_with_prediction(
             "additive noise errs as predicted", "JL-L14, JL-L15", noise_only, POINT
+        ),
+        balls_in_closed_form(
+            [
+                (row.n * row.predicted, ball_error(*MARGINALS, EPSILON))
+                for row in noise_only[noise_only.family == Family.BALL].itertuples()
+                if row.queries == Queries.MARGINALS
+            ]
         ),
         is_below(
             "K-norm noise errs less than Laplace noise",
