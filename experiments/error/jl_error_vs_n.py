@@ -45,6 +45,7 @@ from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axe
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.error.ball_noise import ball_error, balls_in_closed_form
 from experiments.error.jl_mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
+from experiments.error.jl_noise import MARGINALS, measurements_have_their_noise, noise_columns
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 
@@ -93,6 +94,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         {
             **MeanSquare.of(squares).columns(),
             **predicted_columns(M.predicted_rmse),
+            **noise_columns(M, rng.spawn(1)[0]),
             "sampler": str(M.guarantee.sampler),
             "query_count": Q.n_queries,
             "universe_size": Q.universe.size,
@@ -105,10 +107,6 @@ POINT = ("queries", "data", "family", "n")
 PROJECTED_RANGE = (100, 3000)
 #: Up to here K-norm noise is so large on all workloads that the projection must help.
 NOISY = 100
-
-
-#: Of the 180 cells of all 2-way tables of ten binary columns: queries, dimension, l2 diameter.
-MARGINALS = (180, 55, math.sqrt(90))
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -171,6 +169,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             POINT,
         ),
         stays_below_prediction("JL stays below its bound", "JL-L13", random_map, POINT),
+        measurements_have_their_noise(random_map),
     ]
 
 
