@@ -90,7 +90,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean square of worst errors, or of seconds."""
     if config.measure in METHODS:
         row = releases.worst_errors(error_point(config), rng)
-        return [{k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}]
+        return [
+            {k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}
+            | {"degree": row["chosen_degree"]}
+        ]
     return [MeanSquare.of(seconds_of(config, rng) ** 2).columns()]
 
 
@@ -141,10 +144,24 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Each measured exponent against the table's."""
     slopes = fitted(table)
     return [
+        degrees(table[table.measure.isin(METHODS)]),
         at_least_as_steep(slopes),
         *(not_above(slopes, measure) for measure in TIMES),
         mean_only(table),
     ]
+
+
+def degrees(table: pd.DataFrame) -> Claim:
+    """Degrees per variable are the whole numbers nearest to n^(1/(2 d + K)), and at least 2."""
+    powers = table.n ** (1 / (2 * D + table.smoothness))
+    wrong = int((table.degree != np.maximum(powers.round(), 2)).sum())
+    return Claim(
+        "t is n^(1/(2d+K)) to the next whole number",
+        wrong == 0,
+        f"{wrong} of {len(table)} differ; {table.degree.min():.0f} to {table.degree.max():.0f}",
+        "none differs",
+        "SM-T3.1, SM-TAB",
+    )
 
 
 def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
