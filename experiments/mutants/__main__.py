@@ -28,7 +28,7 @@ def show(outcome: Outcome[mutants.Config]) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Run the chosen mutants, and the figures they belong to without one."""
+    """Run the chosen mutants."""
     script = load(mutants.__name__)
     chosen = tuple(
         each
@@ -39,7 +39,7 @@ def main(words: list[str]) -> None:
         raise SystemExit(f"no mutant or figure has {' or '.join(words)} in its name")
     with Store(Folders().store(script.name, Preset.FULL), script.code) as store:
         found = run_sweep(mutants.compute, Sweep(chosen, 1, mutants.FULL.seed), store, observe=show)
-    print(*(f"{each.cell.configuration.figure}: {each.rows}" for each in found.outcomes), sep="\n")
+    print(f"{len(found.outcomes)} mutants, {len(found.failures)} could not be run")
 
 
 if __name__ == "__main__":
