@@ -48,4 +48,5 @@ SCRIPTS = (
     "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
+    "experiments.mutants.mutants",
 )

@@ -1,4 +1,4 @@
-"""All mutants, read from the TOML files of this folder: one file for each folder of figures."""
+"""All mutants, read from the TOML files of this folder: one file for each folder of scripts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.catalogue import SCRIPTS
 from experiments.planting.edits import Edit
-
-#: Module of each figure by its short name.
-FIGURES = {script.rpartition(".")[2]: script for script in SCRIPTS}
 
 
 @dataclass(frozen=True)
@@ -18,12 +14,18 @@ class Mutant:
     """One mistake in the code, the figure that must show it, and the tests of the part."""
 
     name: str  # What is wrong, unique in the catalogue
-    figure: str  # Short name of a script
+    folder: str  # Folder of `experiments` that the figure's script lies in
+    figure: str  # Short name of the script
     #: The function, as ``module:function`` or ``module:Class.method``.
     where: str
     old: str  # Occurs once in the text of the function
     new: str  # Takes its place
     tests: tuple[str, ...]  # Test files, or single tests as ``file::test``
+
+    @property
+    def script(self) -> str:
+        """Module of the script."""
+        return f"experiments.{self.folder}.{self.figure}"
 
     @property
     def edit(self) -> Edit:
@@ -33,7 +35,7 @@ class Mutant:
 
 def _read(path: Path) -> list[Mutant]:
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
-    return [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in rows]
+    return [Mutant(folder=path.stem, **{**row, "tests": tuple(row["tests"])}) for row in rows]
 
 
 MUTANTS: dict[str, Mutant] = {

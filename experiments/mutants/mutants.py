@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
-from experiments.mutants.catalogue import FIGURES, MUTANTS, Mutant
+from experiments.mutants.catalogue import MUTANTS, Mutant
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
 from geomdp import (
@@ -77,7 +77,9 @@ class Config:
     """One mutant."""
 
     mutant: str  # Its name
-    figure: str  # Short name of the script
+    #: Folder of `experiments` and short name of the script.
+    folder: str
+    figure: str
     #: The edit as in `Edit`.
     where: str
     old: str
@@ -88,32 +90,41 @@ class Config:
 
 def config(mutant: Mutant) -> Config:
     """The cell of a mutant."""
-    tests = " ".join(mutant.tests)
-    code = code_of(mutant.figure, mutant.tests)
-    return Config(mutant.name, mutant.figure, mutant.where, mutant.old, mutant.new, tests, code)
+    return Config(
+        mutant=mutant.name,
+        folder=mutant.folder,
+        figure=mutant.figure,
+        where=mutant.where,
+        old=mutant.old,
+        new=mutant.new,
+        tests=" ".join(mutant.tests),
+        code=code_of(mutant),
+    )
 
 
-def code_of(figure: str, tests: tuple[str, ...]) -> str:
+def code_of(mutant: Mutant) -> str:
     """Hash of the text of a script, of what its folder holds beside scripts, and of tests."""
-    files = {ROOT / test.partition("::")[0] for test in tests}
+    files = {ROOT / test.partition("::")[0] for test in mutant.tests}
     digest = hashlib.sha256()
-    for path in (*files_of(FIGURES[figure]), *sorted(files)):
+    for path in (*files_of(mutant), *sorted(files)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def files_of(module: str) -> list[Path]:
-    """The file of a script, and those of its folder that are no scripts."""
-    script = ROOT.joinpath(*module.split(".")).with_suffix(".py")
-    scripts = set(FIGURES)
-    return [script, *sorted(p for p in script.parent.glob("*.py") if p.stem not in scripts)]
+def files_of(mutant: Mutant) -> list[Path]:
+    """The file of a script, and those of its folder that are no scripts of other mutants."""
+    folder, others = ROOT / "experiments" / mutant.folder, {m.figure for m in MUTANTS.values()}
+    return [
+        folder / f"{mutant.figure}.py",
+        *sorted(path for path in folder.glob("*.py") if path.stem not in others),
+    ]
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Run the figure, then the tests, each in a process of its own."""
     del rng
     edit = Edit(config.where, config.old, config.new)
-    claims = red_claims(edit, FIGURES[config.figure])
+    claims = red_claims(edit, f"experiments.{config.folder}.{config.figure}")
     test = failing_test(edit, config.tests.split())
     return [
         {
@@ -169,7 +180,7 @@ def outcomes(mutants: pd.DataFrame) -> pd.Series:
 def plot(mutants: pd.DataFrame) -> Figure:
     """One bar for each figure: its mutants, by what noticed them."""
     counts = pd.crosstab(mutants.figure, outcomes(mutants)).reindex(
-        index=[name for name in FIGURES if name in set(mutants.figure)],
+        index=mutants.figure.unique(),
         columns=list(OUTCOMES),
         fill_value=0,
     )
