@@ -7,10 +7,10 @@ Every mutant is one edit of one function: a factor of two, a natural for a binar
 the noise, a bound that is far too large. It is planted in memory, in two processes of their own.
 One runs a figure at its quick preset, without any stored result, and lists the claims that fail;
 the other runs the tests of the part up to the first that fails. That no claim fails without a
-mutant is seen by ``reproduce --quick``.
+mutant is seen by the quick run of all figures.
 
 Claims: no mutant survives both, and every figure turns red for one. A new mutant is one row in a
-file of `experiments/mutants`. ``python -m experiments.mutants WORD`` runs those whose name or
+file of `experiments/mutants`. python -m experiments.mutants WORD runs those whose name or
 figure has the word in it, and keeps the results for the next run of all.
 
 The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
