@@ -144,24 +144,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Each measured exponent against the table's."""
     slopes = fitted(table)
     return [
-        degrees(table[table.measure.isin(METHODS)]),
+        releases.degrees(table[table.measure.isin(METHODS)], D),
         at_least_as_steep(slopes),
         *(not_above(slopes, measure) for measure in TIMES),
         mean_only(table),
     ]
-
-
-def degrees(table: pd.DataFrame) -> Claim:
-    """Degrees per variable are the whole numbers nearest to n^(1/(2 d + K)), and at least 2."""
-    powers = table.n ** (1 / (2 * D + table.smoothness))
-    wrong = int((table.degree != np.maximum(powers.round(), 2)).sum())
-    return Claim(
-        "t is n^(1/(2d+K)) to the next whole number",
-        wrong == 0,
-        f"{wrong} of {len(table)} differ; {table.degree.min():.0f} to {table.degree.max():.0f}",
-        "none differs",
-        "SM-T3.1, SM-TAB",
-    )
 
 
 def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
