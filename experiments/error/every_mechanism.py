@@ -29,7 +29,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
-from experiments.error.ball_noise import ball_error, balls_in_closed_form
+from experiments.error.ball_formula import ball_error, balls_in_closed_form
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 from geomdp.advice import Quantity, error_table
