@@ -104,10 +104,15 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
     )
 
 
+#: Hadamard blocks of width l at the fixed d along 1 / alpha: (part - 1)^(l - 1) with parts of 128
+#: and of 16 attributes.
+BLOCKS = {2: 127, 3: 15**2}
+
+
 def partly_used(table: pd.DataFrame, width: int) -> pd.DataFrame:
     """Points along 1 / alpha where the best packing uses several blocks, but not most of them."""
     mine = table[(table.along == Along.ERROR) & (table.width == width)]
-    return mine[(mine.set_size >= 4) & (mine.set_size <= mine.set_size.max() / 2)]
+    return mine[(mine.set_size >= 4) & (mine.set_size <= BLOCKS[width] / 2)]
 
 
 def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
