@@ -155,7 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
     """Two-sided: the updates of the extremal stream over those that are allowed."""
     rows = table[table.rule == rule]
-    share = rows.largest / np.floor(rows.bound)
+    share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
     return Claim(
         f"{rule}: an extremal stream needs a fixed share of the bound",
@@ -171,7 +171,7 @@ def within_bounds(table: pd.DataFrame) -> list[Claim]:
     found = []
     for rule, source in SOURCES.items():
         rows = table[table.rule == rule]
-        share = rows.largest / np.floor(rows.bound)
+        share = rows.largest / np.maximum(np.floor(rows.bound), 1)
         worst = rows.loc[share.idxmax()]
         found.append(
             Claim(
