@@ -16,7 +16,7 @@ BLUM_ROTH = (
         ("geomdp.bounds.upper.online_accuracy",),
         ("Definition 2.3", "Definition 2.4"),
         claims=(
-            "online_error::BR-OIC",
+            "online_error::BR-ACC",
             "sparse_project::BR-PROJ",
         ),
         tests=("tests/mechanisms/test_sparse_project.py::test_accuracy_theorem",),
