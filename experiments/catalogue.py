@@ -53,4 +53,5 @@ SCRIPTS = (
     "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
+    "experiments.mutants.mutants",
 )

@@ -26,6 +26,7 @@ LEFT_OUT = {
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.exact",
     "experiments.benchmarks.release",
+    "experiments.mutants.mutants",
 }
 QUICK = [
     name if name in LEFT_OUT else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS

@@ -16,6 +16,7 @@ full 2 minutes.
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.error.ball_formula import ball_error, balls_in_closed_form
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 from geomdp.advice import Quantity, error_table
@@ -133,10 +135,27 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "at most 1",
             "JL-L13b",
         ),
+        balls(table),
         nothing_excluded(table),
         slopes(table),
         winners(table),
     ]
+
+
+def balls(table: pd.DataFrame) -> Claim:
+    """The predictions of ball noise do not come from the library alone."""
+    rows = table[(table.quantity == Quantity.PREDICTED) & (table.curve == "Ball")]
+    found = []
+    for row in rows.itertuples():
+        size, pairs = 2**row.columns, row.columns * (row.columns - 1) // 2
+        # Queries, dimensions, and the largest distance of the answers of two records.
+        shape = {
+            Problem.TABLES: (4 * pairs, row.columns + pairs, math.sqrt(2 * pairs)),
+            Problem.PREFIXES: (size, size - 1, math.sqrt(size - 1)),
+            Problem.HISTOGRAM: (size, size - 1, math.sqrt(2)),
+        }[Problem(row.problem)]
+        found.append((row.n * row.rmse, ball_error(*shape, EPSILON)))
+    return balls_in_closed_form(found)
 
 
 def nothing_excluded(table: pd.DataFrame) -> Claim:

@@ -43,7 +43,9 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
+from experiments.error.ball_formula import ball_error, balls_in_closed_form
 from experiments.error.jl_mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
+from experiments.error.jl_noise import MARGINALS, measurements_have_their_noise, noise_columns
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 
@@ -92,6 +94,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         {
             **MeanSquare.of(squares).columns(),
             **predicted_columns(M.predicted_rmse),
+            **noise_columns(M, rng.spawn(1)[0]),
             "sampler": str(M.guarantee.sampler),
             "query_count": Q.n_queries,
             "universe_size": Q.universe.size,
@@ -127,6 +130,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         agrees_with_prediction(
             "additive noise errs as predicted", "JL-L14, JL-L15", noise_only, POINT
         ),
+        balls_in_closed_form(
+            [
+                (row.n * row.predicted, ball_error(*MARGINALS, EPSILON))
+                for row in noise_only[noise_only.family == Family.BALL].itertuples()
+                if row.queries == Queries.MARGINALS
+            ]
+        ),
         is_below(
             "K-norm noise errs less than Laplace noise",
             "JL-L14",
@@ -159,6 +169,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             POINT,
         ),
         stays_below_prediction("JL stays below its bound", "JL-L13", random_map, POINT),
+        measurements_have_their_noise(random_map),
     ]
 
 

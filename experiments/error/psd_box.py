@@ -101,6 +101,29 @@ def releases(config: Config, rng: np.random.Generator) -> Row:
     }
 
 
+def cone_error(d: int) -> float:
+    """(8 (m + 1) (m + 2) E |U - c|^2 / m)^(1/2) / n, m = d (d + 1) / 2, at epsilon = 1 (X-CONE).
+
+    Entries off the diagonal count twice in |U|^2, and each has the weight sqrt(2) as an answer.
+    """
+    m, mean = d * (d + 1) / 2, (d + 1) / (d + 3)
+    on = (d + 1) / (d + 5) - mean**2
+    off = (d + 1) / (d + 3) ** 2
+    return math.sqrt(8 * (m + 1) * (m + 2) * (d * on + d * (d - 1) * off) / m) / N
+
+
+def closed_forms(predicted: pd.Series) -> Claim:
+    """Predictions of cone noise against a formula that does not come from the library."""
+    off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
+    return Claim(
+        "errors of cone noise are 8 (m + 1) (m + 2) E |U - c|^2 / m, in squares and over n",
+        max(off) <= 1e-9,
+        f"{len(off)} orders, off by {max(off):.1e} at most",
+        "equal",
+        "X-CONE, X-PSDBOX",
+    )
+
+
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Entries, errors, and which noise errs less."""
     errors = table[table.subject.isin(MECHANISMS)]
@@ -117,6 +140,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         agrees_with_prediction(
             "both kinds of noise err as predicted", "X-CONE, GEN-3", errors, ("subject", "order")
         ),
+        closed_forms(predicted),
         Claim(
             "from d = 2 on cone noise errs less than Laplace noise, and the gain grows",
             bool((gains > 1).all() and gains.is_monotonic_increasing),

@@ -8,8 +8,10 @@ Claim: the largest change of a distance within a set S under a map to R^m, E sup
 diam(S) / w(S) for Gaussian maps; Rademacher maps (random signs) do as well. The width after a
 Gaussian map is mu_m / sqrt(m) times the width before, mu_m the mean norm of a Gaussian vector.
 
-Sets: answers to random sign queries, corners of a cube (1-way marginals), and vertices of a simplex
-(a histogram). Suprema run over all pairs. Run time on one core: quick 4 s, full 1 minute.
+Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
+histogram), and a ball of diameter 1. A ball needs about half of the bound: it changes by the
+largest of | s - 1 | over the singular values s of A, near 2 w(S) / sqrt(m). Suprema run over all
+pairs. Run time on one core: quick 4 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -47,8 +49,11 @@ class Points(enum.StrEnum):
     SIGNS = "random signs"
     CUBE = "cube corners"
     SIMPLEX = "simplex vertices"
+    BALL = "ball"
 
 
+#: Dimension of the ball.
+BALL_DIMENSION = 64
 WORKLOADS = {
     Points.SIGNS: (Kind.SIGNS, 200, 256),
     Points.CUBE: (Kind.PARITIES_1, 8),
@@ -82,6 +87,8 @@ def vertices(points: Points) -> FloatArray:
 @cache
 def width(points: Points) -> float:
     """Gaussian width of S: exact for cube and simplex, simulated to a standard error below 0.1%."""
+    if points is Points.BALL:
+        return gd.gaussian_width(gd.bodies.Ball(BALL_DIMENSION, 0.5)).value
     return gd.gaussian_width(gd.bodies.VPolytope(vertices(points)), rng=0, samples=20_000).value
 
 
@@ -92,20 +99,40 @@ def distances(rows: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
 
 
+def change_and_image(
+    config: Config, A: FloatArray, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Largest change of a distance, and an unbiased estimate of the width of the image."""
+    if config.points is Points.BALL:
+        values = np.linalg.svd(A, compute_uv=False)
+        # Fewer rows than columns: some vectors vanish.
+        smallest = values[-1] if len(A) >= A.shape[1] else 0.0
+        change = max(values[0] - 1, 1 - smallest)
+        return float(change), float(np.linalg.norm(A.T @ rng.standard_normal(config.rows)) / 2)
+    S = vertices(config.points)
+    image = S @ A.T
+    change = np.abs(distances(image) - distances_of(config.points)).max()
+    return float(change), float(np.ptp(image @ rng.standard_normal(config.rows)) / 2)
+
+
+@cache
+def distances_of(points: Points) -> FloatArray:
+    """All distances within S."""
+    return distances(vertices(points))
+
+
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean largest change of a distance, and mean width of the image, over the maps."""
-    S = vertices(config.points)
-    before, draw = distances(S), DRAW[config.kind]
+    ball, draw = config.points is Points.BALL, DRAW[config.kind]
+    columns = BALL_DIMENSION if ball else vertices(config.points).shape[1]
     changes, images = np.empty(config.maps), np.empty(config.maps)
     for i in range(config.maps):
-        image = S @ draw(config.rows, S.shape[1], rng).T
-        changes[i] = np.abs(distances(image) - before).max()
-        # One Gaussian direction: an unbiased estimate of the width of the image.
-        images[i] = np.ptp(image @ rng.standard_normal(config.rows)) / 2
+        A = draw(config.rows, columns, rng)
+        changes[i], images[i] = change_and_image(config, A, rng)
     return [
         {
             "width": width(config.points),
-            "diameter": float(before.max()),
+            "diameter": 1.0 if ball else float(distances_of(config.points).max()),
             "count": config.maps,
             "change": float(changes.mean()),
             "change_variance": float(changes.var(ddof=1)),
@@ -136,7 +163,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     level = LEVEL / len(table)
     low = table.change - reach(table, "change", level)
     shares = table.change / bound(table)
-    constants = np.sqrt(table.rows) * table.change / table.width
+    finite, balls = table.points != Points.BALL, table.points == Points.BALL
+    constants = (np.sqrt(table.rows) * table.change / table.width)[finite]
+    needed = shares[balls & (table.rows >= BALL_DIMENSION)]
     gaussian = table[table.kind == Map.GAUSSIAN]
     mean_norms = [gd.geometry.mean_gaussian_norm(int(m)) / math.sqrt(m) for m in gaussian.rows]
     expected = gaussian.width * np.array(mean_norms)
@@ -147,6 +176,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             bool((low <= bound(table)).all()),
             f"{len(table)} points, at most {shares.max():.3f} of the bound",
             "at most 1",
+            "JL-T9",
+        ),
+        Claim(
+            "a ball needs four tenths of the bound",
+            bool(needed.between(0.35, 0.5).all()),
+            f"{needed.min():.3f} to {needed.max():.3f} of it for m >= {BALL_DIMENSION}",
+            "0.35 to 0.5: 2 w(S) / sqrt(m) of 4 w(S) / sqrt(m) and a share of the diameter",
             "JL-T9",
         ),
         Claim(
@@ -170,6 +206,7 @@ LOOKS = {
     Points.SIGNS: Look("C0", "o"),
     Points.CUBE: Look("C1", "s"),
     Points.SIMPLEX: Look("C2", "v"),
+    Points.BALL: Look("C3", "D"),
 }
 OPEN = "Rademacher: open markers"
 BOUND = r"$(4w+(0.71+\frac{1}{4\sqrt{m}})\,\mathrm{diam})/\sqrt{m}$"

@@ -33,8 +33,8 @@ def _index(pages: Sequence[tuple[str, Paper, Sequence[Theorem]]]) -> str:
     return (
         f"{_title('Theorems')}"
         f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each names\n"
-        "the functions that hold it and the figures or tests that check it; where the statement\n"
-        "differs from the printed one, it says why. Their ids, such as\n"
+        "the functions that hold it, and the claims of figures and the tests that fail if it is\n"
+        "wrong; where the statement differs from the printed one, it says why. Their ids, such as\n"
         ":ref:`JL-T2 <theorem-JL-T2>`, stand in the docstrings of the library.\n\n"
         f"{rows}\n"
         f".. toctree::\n   :hidden:\n\n{contents}"
@@ -44,8 +44,11 @@ def _index(pages: Sequence[tuple[str, Paper, Sequence[Theorem]]]) -> str:
 def _entry(theorem: Theorem, scripts: Sequence[str]) -> str:
     heading = f"{theorem.id}: {theorem.name}"
     fields = [f":Code: {', '.join(map(_link, theorem.code))}"]
-    if scripts:
-        fields.append(f":Figures: {', '.join(f':ref:`figure-{name}`' for name in scripts)}")
+    if theorem.claims:
+        pairs = (claim.split("::") for claim in theorem.claims)
+        fields.append(f":Claims: {', '.join(f':ref:`figure-{name}` ({id})' for name, id in pairs)}")
+    if mentioned := [name for name in scripts if name not in theorem.scripts]:
+        fields.append(f":Mentioned in: {', '.join(f':ref:`figure-{name}`' for name in mentioned)}")
     if theorem.tests:
         fields.append(f":Tests: {', '.join(f'``{test}``' for test in theorem.tests)}")
     if theorem.correction:

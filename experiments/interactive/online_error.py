@@ -7,6 +7,9 @@ Claim: with probability 1 - beta all k adaptive answers are within 3 alpha0, whe
 from the update bound of the rule and falls as n^(-1/2), up to logarithms. For sparse multiplicative
 weights it depends on the sparsity m through ln m only and not on the universe, for dense ones it
 grows with ln |X|. The queries here are chosen by an adversary that looks at the hypothesis.
+Queries at a set distance from the hypothesis show what the threshold 2 alpha0 does: none at 0.95
+alpha0 is updated, all at 3.05 alpha0 are, and those at 1.9 alpha0 are left with an error of nearly
+two thirds of what is promised. The values that are released have Laplace noise of the stated scale.
 
 Run time on one core: quick 2 s, full 6 s.
 """
@@ -29,15 +32,14 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
+from experiments.interactive.online_gaps import BETA, PRIVACY, QUERIES, at_gap
 from geomdp.workloads import DenseQuery, SparseQuery
-
-PRIVACY = gd.ApproxDP(1.0, 1e-6)
-QUERIES, BETA = 60, 0.05
 
 
 class Panel(enum.StrEnum):
     """What varies."""
 
+    GAPS = "gaps"
     RECORDS = "records"
     SPARSITY = "sparsity"
     UNIVERSE = "universe"
@@ -59,6 +61,7 @@ class Config:
     n: int  # Number of records
     sparsity: int  # Sparsity m of the queries
     universe: int  # Number of elements; the sparse rule is not told
+    gap: float  # Distance of queries from the hypothesis in units of alpha0; 0 for the adversary
     runs: int  # Independent runs in one cell
 
 
@@ -97,6 +100,8 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean square of the largest error over the runs of one trial, beside 3 alpha0."""
+    if config.panel is Panel.GAPS:
+        return [at_gap(config.n, config.gap, config.runs, rng)]
     results = [run(config, child) for child in rng.spawn(config.runs)]
     errors = np.array([worst for worst, _, _ in results])
     online = results[0][2]
@@ -114,8 +119,65 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 POINT = ["panel", "rule", "n", "sparsity", "universe"]
 
 
+#: Distances of queries from the hypothesis: below the threshold, just below it, and above.
+NEAR, LEFT, FAR = 0.95, 1.9, 3.05
+
+
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The guarantee by binomial tests; its dependence on n, m and the universe."""
+    """The guarantee by binomial tests; its dependence on n, m and the universe; the threshold."""
+    gaps = table[table.panel == Panel.GAPS]
+    return [*promises(table[table.panel != Panel.GAPS]), *threshold(gaps), has_its_noise(gaps)]
+
+
+def threshold(table: pd.DataFrame) -> list[Claim]:
+    """Which queries are updated, and the error of those that are just not."""
+    by_gap = table.groupby("gap").agg(
+        runs=("runs", "sum"),
+        untouched=("untouched", "sum"),
+        all_updated=("all_updated", "sum"),
+        left=("left", "max"),
+    )
+    near, far, left = by_gap.loc[NEAR], by_gap.loc[FAR], by_gap.loc[LEFT].left
+    tails = [
+        scipy.stats.binom.cdf(right, runs, 1 - BETA)
+        for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
+    ]
+    return [
+        Claim(
+            f"no query at {NEAR} alpha0 is updated, all at {FAR} alpha0 are",
+            bool(min(tails) > LEVEL / 2),
+            f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
+            "runs",
+            f"probability at least {1 - BETA} at each",
+            "BR-OIC",
+        ),
+        Claim(
+            "an adversary leaves errors of nearly two thirds of 3 alpha0",
+            bool(0.6 <= left <= 1),
+            f"{left:.3f} of it, by queries at {LEFT} alpha0 that are not updated",
+            "0.6 to 1",
+            "BR-OIC, BR-ACC",
+            used=float(left),
+        ),
+    ]
+
+
+def has_its_noise(table: pd.DataFrame) -> Claim:
+    """Moduli of Laplace noise are exponential, so that their sum has a Gamma law."""
+    count, total = int(table["values"].sum()), float(table.noise.sum())
+    law = scipy.stats.gamma(count)
+    chance = 2 * min(law.cdf(total), law.sf(total))
+    return Claim(
+        "released values have Laplace noise of 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
+        bool(chance > LEVEL),
+        f"{count} values, mean modulus {total / count:.3f} of it, p-value {chance:.2g} (Gamma)",
+        "1",
+        "BR-OIC, SV-NUM",
+    )
+
+
+def promises(table: pd.DataFrame) -> list[Claim]:
+    """What is promised, by binomial tests and as it is solved."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"), releases=("releases", "sum"), guaranteed=("guaranteed", "first")
     )
@@ -133,15 +195,15 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             f"all {QUERIES} answers are within 3 alpha0",
             bool((tails > LEVEL / len(points)).all()),
-            f"{points.within.sum()} of {points.releases.sum()} runs, {len(points)} points",
+            f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
             f"probability at least {1 - BETA} at each",
             "BR-OIC",
         ),
         Claim(
             "no run makes more than floor(B) updates, some make updates",
             bool((table.updates <= table.updates_allowed).all() and (table.updates > 0).any()),
-            f"at most {table.updates.max()}",
-            f"at most {table.updates_allowed.min()}",
+            f"at most {table.updates.max():.0f}",
+            f"at most {table.updates_allowed.min():.0f}",
             "BR-OIC",
         ),
         Claim(
@@ -180,6 +242,7 @@ def plot(table: pd.DataFrame) -> Figure:
     """Largest error of a run against n, m and the universe, below what is promised."""
     figure = Figure(figsize=(7.2, 3.8))
     panels = figure.subplots(1, 3, sharey=True)
+    table = table[table.panel != Panel.GAPS]
     columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
     for axes, (panel, column) in zip(panels, columns.items(), strict=True):
         rows = table[table.panel == panel]
@@ -208,11 +271,12 @@ def curve(axes: Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:
 def grid(
     ns: tuple[int, ...], sparsities: tuple[int, ...], universes: tuple[int, ...], runs: int
 ) -> tuple[Config, ...]:
-    """The three panels."""
+    """The three panels, and queries at a set distance from the hypothesis."""
     return (
-        *(Config(Panel.RECORDS, rule, n, 4, 1024, runs) for rule in Rule for n in ns),
-        *(Config(Panel.SPARSITY, Rule.SPARSE, 10**7, m, 4096, runs) for m in sparsities),
-        *(Config(Panel.UNIVERSE, rule, 10**7, 4, M, runs) for rule in Rule for M in universes),
+        *(Config(Panel.RECORDS, rule, n, 4, 1024, 0.0, runs) for rule in Rule for n in ns),
+        *(Config(Panel.SPARSITY, Rule.SPARSE, 10**7, m, 4096, 0.0, runs) for m in sparsities),
+        *(Config(Panel.UNIVERSE, rule, 10**7, 4, M, 0.0, runs) for rule in Rule for M in universes),
+        *(Config(Panel.GAPS, Rule.SPARSE, 10**7, 1, 0, gap, runs) for gap in (NEAR, LEFT, FAR)),
     )
 
 

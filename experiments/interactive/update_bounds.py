@@ -5,10 +5,14 @@ Dwork-Roth 2014, Theorems 4.10, 5.8 and 5.11; formula sheet BR-SMW, BR-MW, BR-FK
 
 Claim: however queries are chosen, a rule run at accuracy alpha is updated at most B(alpha) times
 by queries on which its hypothesis is off by alpha or more, with answers within alpha of the truth.
-The adversary here sees data and hypothesis, looks for the query with the largest gap among random
-ones and those adapted to the hypothesis, and gives the worst answer that is allowed.
+The adversary here sees data and hypothesis, looks for the query with the smallest gap that counts
+among random ones and those adapted to the hypothesis, and gives the worst answer that is allowed.
+Streams built for one rule each show how much of the bounds is needed: the median rule makes every
+update that it is allowed, the perceptron more than eight tenths. Multiplicative weights make about
+half: their relative entropy falls by alpha^2 / 2 - alpha^2 / 32 at least (Hoeffding's lemma), not
+by alpha^2 / 4 only, so that no stream forces more than 8/15 of the bound.
 
-Run time on one core: quick 1 s, full 1 minute.
+Run time on one core: quick 2 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -27,6 +31,13 @@ from matplotlib.figure import Figure
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.interactive import extremal_streams
+from experiments.interactive.adversarial_streams import (
+    SPARSITY,
+    DenseStream,
+    SparseStream,
+    count_updates,
+)
 from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,
@@ -35,16 +46,11 @@ from geomdp.mechanisms.interactive.updates import (
     net,
     net_size,
 )
-from geomdp.workloads import DenseQuery, SparseQuery
 
 #: Universe of the dense rules.
 SIZE = 32
-#: Sparsity of the sparse rule's queries, and elements that carry data.
-SPARSITY, ATOMS = 4, 32
 #: Universe of the median rule, whose candidates are enumerated.
 SMALL = 4
-#: Candidate queries the adversary compares each time, and failures after which it gives up.
-CANDIDATES, PATIENCE = 8, 30
 
 
 class Rule(enum.StrEnum):
@@ -56,11 +62,19 @@ class Rule(enum.StrEnum):
     MEDIAN = "median"
 
 
+class Stream(enum.StrEnum):
+    """Who chooses the queries."""
+
+    ADVERSARY = "adversary"
+    EXTREMAL = "extremal"
+
+
 @dataclass(frozen=True)
 class Config:
     """One point of the figure."""
 
     rule: Rule  # Update rule
+    stream: Stream  # Who chooses the queries
     alpha: float  # Accuracy
     streams: int  # Independent data sets and streams in one cell
 
@@ -79,115 +93,85 @@ def build(rule: Rule, alpha: float) -> Any:
             return Median(net(SMALL, net_size(2**SMALL, alpha / 2)))
 
 
-class DenseStream:
-    """Queries on a finite universe, given by their values on all elements.
-
-    Parameters
-    ----------
-    size : int
-        Universe size.
-    rng : Generator
-        Draws data far from uniform, and queries.
-    """
-
-    def __init__(self, size: int, rng: np.random.Generator) -> None:
-        self.data = rng.dirichlet(np.full(size, 0.1))
-        self._rng = rng
-        self._last = np.zeros(size)
-
-    def candidates(self, hypothesis: Any) -> list[DenseQuery]:
-        """Random 0/1 queries and, where the hypothesis shows itself, threshold queries on it."""
-        queries = [self._rng.integers(2, size=len(self.data)) for _ in range(CANDIDATES)]
-        current = getattr(hypothesis, "distribution", getattr(hypothesis, "vector", None))
-        if current is not None:
-            heavier = self.data > current
-            for share in (0.0, 0.2):
-                flips = self._rng.random(len(self.data)) < share
-                queries += [heavier ^ flips, ~heavier ^ flips]
-        return [DenseQuery(np.asarray(values, dtype=float)) for values in queries]
-
-    def truth(self, query: DenseQuery) -> float:
-        """Mean of the query under the data."""
-        return float(query.values @ self.data)
+EXTREMAL = {
+    Rule.DENSE: extremal_streams.multiplicative_weights,
+    Rule.SPARSE: extremal_streams.sparse_weights,
+    Rule.PERCEPTRON: extremal_streams.perceptron,
+    Rule.MEDIAN: extremal_streams.median,
+}
 
 
-class SparseStream:
-    """Sparse queries on an open universe.
-
-    Parameters
-    ----------
-    rng : Generator
-        Draws data on a few atoms, and queries on atoms and on elements without data.
-    """
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        weights = np.sort(rng.dirichlet(np.full(ATOMS, 0.1)))[::-1]
-        self.data = {f"atom {i}": float(weight) for i, weight in enumerate(weights)}
-        self._rng = rng
-        self._fresh = 0
-
-    def candidates(self, hypothesis: Any) -> list[SparseQuery]:
-        """Elements on which data and hypothesis differ most, either way, and random ones."""
-        names = list(self.data)
-        gaps = np.array([self.data[x] - hypothesis.weight(x) for x in names])
-        order = np.argsort(gaps)
-        supports = [[names[i] for i in order[-SPARSITY:]], [names[i] for i in order[:SPARSITY]]]
-        for _ in range(CANDIDATES):
-            supports.append([names[i] for i in self._rng.choice(ATOMS, SPARSITY - 1, False)])
-            self._fresh += 1
-            supports[-1].append(f"no data {self._fresh}")
-        return [SparseQuery.counting(support) for support in supports]
-
-    def truth(self, query: SparseQuery) -> float:
-        """Mean of the query under the data."""
-        return math.fsum(self.data.get(x, 0.0) for x in query.support)
+def random_stream(rule: Rule, rng: np.random.Generator) -> DenseStream | SparseStream:
+    """Data and queries for a rule."""
+    if rule is Rule.SPARSE:
+        return SparseStream(rng)
+    return DenseStream(SMALL if rule is Rule.MEDIAN else SIZE, rng)
 
 
-def count_updates(config: Config, rng: np.random.Generator) -> int:
-    """Updates that the adversary forces on one data set."""
-    hypothesis = build(config.rule, config.alpha).start(config.alpha)
-    sizes = {Rule.MEDIAN: SMALL}
-    stream: Any = (
-        SparseStream(rng)
-        if config.rule is Rule.SPARSE
-        else DenseStream(sizes.get(config.rule, SIZE), rng)
-    )
-    updates, idle = 0, 0
-    while idle < PATIENCE:
-        queries = stream.candidates(hypothesis)
-        gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
-        # Of all gaps that count as an update, the smallest makes the rule learn least.
-        allowed = np.flatnonzero(np.abs(gaps) >= config.alpha)
-        if len(allowed) == 0:
-            idle += 1
-            continue
-        idle = 0
-        chosen = allowed[np.argmin(np.abs(gaps[allowed]))]
-        answer = stream.truth(queries[chosen]) - math.copysign(0.999 * config.alpha, gaps[chosen])
-        hypothesis.update(queries[chosen], answer)
-        updates += 1
-    return updates
+def extremal_rule(config: Config) -> Any:
+    """The rule; the net of the median rule is the one that its stream halves."""
+    if config.rule is Rule.MEDIAN:
+        return extremal_streams.halving_net(config.alpha)
+    return build(config.rule, config.alpha)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean and largest number of updates over the streams of one trial, beside the bound."""
-    counts = [count_updates(config, child) for child in rng.spawn(config.streams)]
-    bound = build(config.rule, config.alpha).bound(config.alpha)
+    if config.stream is Stream.EXTREMAL:
+        rule = extremal_rule(config)
+        counts = [EXTREMAL[config.rule](rule.start(config.alpha), config.alpha)]
+    else:
+        rule = build(config.rule, config.alpha)
+        counts = [
+            count_updates(rule.start(config.alpha), random_stream(config.rule, child), config.alpha)
+            for child in rng.spawn(config.streams)
+        ]
+    bound = rule.bound(config.alpha)
     return [{"updates": np.mean(counts), "largest": max(counts), "bound": bound}]
 
 
+SOURCES = {
+    Rule.DENSE: "BR-MW",
+    Rule.SPARSE: "BR-SMW",
+    Rule.PERCEPTRON: "BR-FK",
+    Rule.MEDIAN: "BR-MED",
+}
+#: Shares of the bound between which extremal streams end. The upper ones are proved: the potential
+#: of weights falls by alpha^2 / 2 - alpha^2 / 32 at least, and 1/4 is 8/15 of that.
+SHARES = {
+    Rule.DENSE: (0.45, 8 / 15),
+    Rule.SPARSE: (0.4, 8 / 15),
+    Rule.PERCEPTRON: (0.8, 1.0),
+    Rule.MEDIAN: (1.0, 1.0),
+}
+
+
 def claims(table: pd.DataFrame) -> list[Claim]:
+    """No stream exceeds its bound, and extremal streams come as near to it as they can."""
+    extremal = table[table.stream == Stream.EXTREMAL]
+    return [*within_bounds(table), *(is_needed(extremal, rule) for rule in Rule)]
+
+
+def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
+    """Two-sided: the updates of the extremal stream over those that are allowed."""
+    rows = table[table.rule == rule]
+    share = rows.largest / np.maximum(np.floor(rows.bound), 1)
+    low, high = SHARES[rule]
+    return Claim(
+        f"{rule}: an extremal stream needs a fixed share of the bound",
+        bool(((share >= low) & (share <= high)).all()),
+        f"{share.min():.3f} to {share.max():.3f} at {len(rows)} accuracies",
+        f"{low:.3f} to {high:.3f}" if low < high else f"{low:g}",
+        SOURCES[rule],
+    )
+
+
+def within_bounds(table: pd.DataFrame) -> list[Claim]:
     """No stream exceeds its bound, and every rule is really updated."""
     found = []
-    sources = {
-        Rule.DENSE: "BR-MW",
-        Rule.SPARSE: "BR-SMW",
-        Rule.PERCEPTRON: "BR-FK",
-        Rule.MEDIAN: "BR-MED",
-    }
-    for rule, source in sources.items():
+    for rule, source in SOURCES.items():
         rows = table[table.rule == rule]
-        share = rows.largest / np.floor(rows.bound)
+        share = rows.largest / np.maximum(np.floor(rows.bound), 1)
         worst = rows.loc[share.idxmax()]
         found.append(
             Claim(
@@ -196,6 +180,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 f"at most {share.max():.3f} of it (alpha = {worst.alpha:g}: {worst.largest:.0f})",
                 f"at most 1 (alpha = {worst.alpha:g}: {math.floor(worst.bound)})",
                 source,
+                used=float(share.max()),
             )
         )
     return found
@@ -207,6 +192,9 @@ LOOKS = {
     Rule.PERCEPTRON: Look("C2", "v", filled=False),
     Rule.MEDIAN: Look("C1", "s"),
 }
+#: Updates of extremal streams; those of the median rule have a net, and a bound, of their own.
+STAR, MOST = Look("black", "*"), "extremal stream"
+NET = r"$\log_2|\mathcal{N}|$, net on 2 elements"
 BOUNDS = {
     Rule.DENSE: rf"$4\ln M/\alpha^2$, $M={SIZE}$",
     Rule.SPARSE: rf"$4(\ln s+1)/\alpha^2$, $m={SPARSITY}$",
@@ -219,11 +207,20 @@ def plot(table: pd.DataFrame) -> Figure:
     """Largest number of updates against accuracy for each rule, below its bound."""
     figure = Figure(figsize=(7.2, 5.6))
     panels = figure.subplots(2, 2, sharex=True).ravel()
-    ticks = np.unique(table.alpha)[::2]
+    random = table[table.stream == Stream.ADVERSARY]
+    ticks = np.unique(random.alpha)[::2]
     for axes, (rule, look), letter in zip(panels, LOOKS.items(), "abcd", strict=True):
-        rows = table[table.rule == rule].groupby("alpha")
+        mine = table[table.rule == rule]
+        rows = mine[mine.stream == Stream.ADVERSARY].groupby("alpha")
         alpha: npt.NDArray[np.float64] = np.array(list(rows.groups), dtype=float)
-        draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
+        if rule is Rule.MEDIAN:
+            draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
+        extremal = mine[mine.stream == Stream.EXTREMAL].sort_values("alpha")
+        draw_points(axes, extremal.alpha, extremal.largest, STAR, MOST, line="none")
+        bound = extremal if rule is Rule.MEDIAN else mine.sort_values("alpha")
+        label = NET if rule is Rule.MEDIAN else BOUNDS[rule]
+        colour = STAR.colour if rule is Rule.MEDIAN else look.colour
+        draw_theory(axes, bound.alpha, np.floor(bound.bound), colour, label)
         mean, most = rows.updates.mean(), rows.largest.max()
         draw_points(axes, alpha, most, look, rule, band=(mean, most))
         log_axes(axes)
@@ -236,22 +233,41 @@ def plot(table: pd.DataFrame) -> Figure:
     shared_legend(
         figure,
         panels,
-        {"largest of all streams (band: to the mean)": [*LOOKS], "bound": [*BOUNDS.values()]},
+        {
+            "largest of all streams (band: to the mean)": [*LOOKS, MOST],
+            "bound": [*BOUNDS.values(), NET],
+        },
     )
     return figure
 
 
-def grid(alphas: tuple[float, ...], smallest_net: float, streams: int) -> tuple[Config, ...]:
-    """All rules at all accuracies, the median rule from the one where its net is small enough."""
-    return tuple(
-        Config(rule, alpha, streams)
-        for rule in Rule
-        for alpha in alphas
-        if rule is not Rule.MEDIAN or alpha >= smallest_net
+def grid(
+    alphas: tuple[float, ...], smallest_net: float, streams: int, halvings: tuple[int, ...]
+) -> tuple[Config, ...]:
+    """All rules at all accuracies, the median rule where its net is small enough.
+
+    Its extremal stream halves nets of 2^h - 1 candidates.
+    """
+    pairs = [(rule, alpha) for rule in Rule for alpha in alphas if rule is not Rule.MEDIAN]
+    medians = [(Rule.MEDIAN, alpha) for alpha in alphas if alpha >= smallest_net]
+    # A little below 1 / s, so that the last gap, 1 / s, counts.
+    halved = [(Rule.MEDIAN, 0.999 / (2**h - 2)) for h in halvings]
+    return (
+        *(Config(rule, Stream.ADVERSARY, alpha, streams) for rule, alpha in (*pairs, *medians)),
+        *(Config(rule, Stream.EXTREMAL, alpha, 1) for rule, alpha in (*pairs, *halved)),
     )
 
 
-QUICK = Sweep(grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2), trials=1, seed=0)
+QUICK = Sweep(
+    grid((0.14, 0.2, 0.4), smallest_net=0.4, streams=2, halvings=(2, 3, 4)), trials=1, seed=0
+)
 FULL = Sweep(
-    grid((0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4), smallest_net=0.2, streams=5), trials=2, seed=0
+    grid(
+        (0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4),
+        smallest_net=0.2,
+        streams=5,
+        halvings=(2, 3, 4, 5),
+    ),
+    trials=2,
+    seed=0,
 )

@@ -115,7 +115,13 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Lemma 27, each link against its packing, and Theorem 4."""
-    return [chain_holds(table), links_hold(table), theorem_holds(table), stays_within(table)]
+    return [
+        chain_holds(table),
+        links_hold(table),
+        theorem_holds(table),
+        limit_is_the_sum(table),
+        stays_within(table),
+    ]
 
 
 def chain_holds(table: pd.DataFrame) -> Claim:
@@ -162,6 +168,32 @@ def theorem_holds(table: pd.DataFrame) -> Claim:
         bool(share <= 1),
         f"at most {share:.3f} of it over {len(nets(table))} nets",
         "at most 1",
+        "JL-T4",
+    )
+
+
+#: Least share of the limit that the scales of a net must add up to. Of the series over all scales,
+#: sum 2^(-j/2) from j = 1, the first three are 0.65.
+LEAST_SHARE = 0.6
+
+
+def limit_is_the_sum(table: pd.DataFrame) -> Claim:
+    """Two-sided: the root of the limit is the sum of what the packing allows each link.
+
+    The limit sums the series over all scales below D, so the finitely many of a net come near to it
+    from below.
+    """
+    steps = table.scale / table.alpha
+    parts = np.sqrt(8 * steps * (table.lower + 1)) + steps * np.sqrt(
+        8 * (1 + math.log(2) / table.epsilon)
+    )
+    groups = [table.queries, table.halvings]
+    shares = parts.groupby(groups).sum() / np.sqrt(table.limit.groupby(groups).first())
+    return Claim(
+        "what packings allow is the sum over the scales",
+        bool((shares <= 1 + 1e-9).all() and shares.max() >= LEAST_SHARE),
+        f"scales add up to {shares.min():.3f} to {shares.max():.3f} of its root",
+        f"at most 1, {LEAST_SHARE:g} or more for the finest nets",
         "JL-T4",
     )
 

@@ -87,6 +87,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         *(rate_in_error(partly_used(table, width), width) for width in (2, 3)),
         certificates_hold(table),
         below_explicit_upper_bounds(table),
+        upper_bounds_in_closed_form(table),
     ]
 
 
@@ -104,10 +105,15 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
     )
 
 
+#: Hadamard blocks of width l at the fixed d along 1 / alpha: (part - 1)^(l - 1) with parts of 128
+#: and of 16 attributes.
+BLOCKS = {2: 127, 3: 15**2}
+
+
 def partly_used(table: pd.DataFrame, width: int) -> pd.DataFrame:
     """Points along 1 / alpha where the best packing uses several blocks, but not most of them."""
     mine = table[(table.along == Along.ERROR) & (table.width == width)]
-    return mine[(mine.set_size >= 4) & (mine.set_size <= mine.set_size.max() / 2)]
+    return mine[(mine.set_size >= 4) & (mine.set_size <= BLOCKS[width] / 2)]
 
 
 def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
@@ -121,6 +127,29 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
         f"{table.set_size.max()} blocks",
         f"2, within {2 * SLOPE:g}",
         "JL-T25, third term",
+    )
+
+
+def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
+    """The upper bounds against formulas that are written out here.
+
+    2 (k (k + 1))^(1/2) for ball noise and k queries. For width 2 (2 d)^(1/2) (d + 1), or
+    (4 d + 3) / alpha', at alpha' = alpha ((d - 1) / d)^(1/2). All are over alpha' epsilon.
+    """
+    k = table.apply(lambda row: math.comb(int(row.attributes), int(row.width)), axis=1)
+    ball = 2 * np.sqrt(k * (k + 1.0)) / (table.alpha * EPSILON)
+    pairs = table[table.width == 2]
+    d, inner = pairs.attributes, pairs.alpha * np.sqrt((pairs.attributes - 1) / pairs.attributes)
+    wishart = np.minimum((d + 1) * np.sqrt(2 * d), (4 * d + 3) / inner) / (inner * EPSILON)
+    off = max(
+        float((table.ball / ball - 1).abs().max()), float((pairs.wishart / wishart - 1).abs().max())
+    )
+    return Claim(
+        "the explicit upper bounds are those of the formula sheet",
+        off <= 1e-9,
+        f"{len(table)} points, off by {off:.0e} at most",
+        "equal",
+        "JL-L15, JL-T23",
     )
 
 

@@ -16,12 +16,8 @@ quick 15 s, full 15 minutes.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,18 +26,13 @@ from matplotlib.figure import Figure
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
+from experiments.planting.runs import failing_test
 from experiments.privacy.faults.catalogue import FAULTS, PARTS
 from geomdp import audit, bounds, mechanisms, noise, privacy
 
 NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: The packages that faults are planted in. Results are stale when code of one of them changes.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
-ROOT = Path(__file__).parents[2]
-PLUGIN = "experiments.privacy.faults.plugin"
-#: Exit codes of pytest: all passed, and some failed.
-PASSED, FAILED = 0, 1
-#: Largest number of seconds that a run of tests may take.
-LIMIT = 600
 #: What is run in a few seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",
@@ -71,28 +62,14 @@ def tests_of(config: Config) -> list[str]:
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Run the tests, up to the first failure, in a process of their own."""
     del rng
-    options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
-    if config.fault is not None:
-        options += ["-p", PLUGIN, "--fault", config.fault]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *tests_of(config)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    if run.returncode not in (PASSED, FAILED):
-        raise RuntimeError(f"pytest ended with code {run.returncode}: {run.stdout[-2000:]}")
-    failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    first = failures[0].split(" ")[1].split("[")[0] if failures else ""
+    fault = None if config.fault is None else FAULTS[config.fault]
+    first = failing_test(fault.edit if fault else None, tests_of(config))
     return [
         {
-            "failed": run.returncode == FAILED,
-            "caught_by": first,
+            "failed": first is not None,
+            "caught_by": first or "",
             "tests": " ".join(tests_of(config)),
-            "breaks": FAULTS[config.fault].breaks if config.fault else "nothing",
+            "breaks": fault.breaks if fault else "nothing",
         }
     ]
 

@@ -40,7 +40,7 @@ def all_claims(entries: Sequence[Gathered]) -> str:
 
 
 def theorem_index(entries: Sequence[Gathered]) -> str:
-    """Every theorem with the figures that show it and the functions that implement it."""
+    """Every theorem with the figures whose claims it names and the functions that implement it."""
     shown: dict[str, list[Gathered]] = {theorem.id: [] for theorem in THEOREMS}
     for entry in entries:
         for theorem in entry.theorems:
@@ -51,7 +51,7 @@ def theorem_index(entries: Sequence[Gathered]) -> str:
         f"<h2>{escape(paper.value)}</h2>"
         + table(
             paper.value,
-            ("statement", "id", "figures", "functions"),
+            ("statement", "id", "claims of figures", "functions"),
             (_index_row(theorem, shown[theorem.id]) for theorem in theorems),
             "index",
         )
@@ -64,10 +64,13 @@ def _index_row(theorem: Theorem, shown: Sequence[Gathered]) -> tuple[str, str, s
     correction = (
         f'<p class="correction">{prose(theorem.correction)}</p>' if theorem.correction else ""
     )
-    figures = [figure_link(entry.script) for entry in shown]
-    if not figures:
+    figures = [figure_link(entry.script) for entry in shown if entry.name in theorem.scripts]
+    if not theorem.claims:
         tests = ", ".join(f"<code>{breakable(test)}</code>" for test in theorem.tests)
-        figures = [f"no figure; tested by {tests}"]
+        figures = [f"no claim; tested by {tests}"]
+    mentioned = [figure_link(e.script) for e in shown if e.name not in theorem.scripts]
+    if mentioned:
+        figures.append(f"mentioned by {', '.join(mentioned)}")
     functions = "<br>".join(f"<code>{breakable(name)}</code>" for name in theorem.code)
     return (
         f'<div id="theorem-{theorem.id}" class="statement">{numbers if theorem.numbers else ""}'

@@ -128,18 +128,21 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [never_further(table), worst_error_falls(table)]
 
 
+#: Largest mean share of the distance that is left.
+NEARER = 0.9
+
+
 def never_further(table: pd.DataFrame) -> Claim:
     """Projection on a convex body that holds the exact moments."""
     rows = table[table.method == Method.SEMIDEFINITE]
     ratio = float(rows.largest_ratio.max())
-    means = ", ".join(
-        f"{mean:.2f} at n = {n}" for n, mean in rows.groupby("n").mean_ratio.mean().items()
-    )
+    means = rows.groupby("n").mean_ratio.mean()
+    shown = ", ".join(f"{mean:.2f} at n = {n}" for n, mean in means.items())
     return Claim(
-        "the nearest true moments are never further from the exact ones than the noisy ones are",
-        ratio <= 1,
-        f"at most {ratio:.3f} of the distance, on average {means}",
-        "at most 1",
+        "the nearest true moments are never further from the exact ones, and a tenth nearer",
+        ratio <= 1 and bool(means.max() <= NEARER),
+        f"at most {ratio:.3f} of the distance of the noisy ones, on average {shown}",
+        f"at most 1, on average at most {NEARER:g}",
         "projection on a convex set",
     )
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 import geomdp as gd
 from experiments.engine.cells import Row
+from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare
 from experiments.shared.smooth_problems import (
     kernel_family,
@@ -90,3 +92,16 @@ def worst_errors(config: Config, rng: np.random.Generator) -> Row:
         "chosen_degree": M.degree,
         "largest_share": float((errors / stated).max()),
     }
+
+
+def degrees(table: pd.DataFrame, d: int) -> Claim:
+    """Degrees per variable are the whole numbers nearest to n^(1/(2 d + K)), and at least 2."""
+    powers = table.n ** (1 / (2 * d + table.smoothness))
+    wrong = int((table.degree != np.maximum(powers.round(), 2)).sum())
+    return Claim(
+        "t is n^(1/(2d+K)) to the next whole number",
+        wrong == 0,
+        f"{wrong} of {len(table)} differ; {table.degree.min():.0f} to {table.degree.max():.0f}",
+        "none differs",
+        "SM-T3.1, SM-TAB",
+    )

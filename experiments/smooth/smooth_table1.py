@@ -90,7 +90,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean square of worst errors, or of seconds."""
     if config.measure in METHODS:
         row = releases.worst_errors(error_point(config), rng)
-        return [{k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}]
+        return [
+            {k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}
+            | {"degree": row["chosen_degree"]}
+        ]
     return [MeanSquare.of(seconds_of(config, rng) ** 2).columns()]
 
 
@@ -141,6 +144,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Each measured exponent against the table's."""
     slopes = fitted(table)
     return [
+        releases.degrees(table[table.measure.isin(METHODS)], D),
         at_least_as_steep(slopes),
         *(not_above(slopes, measure) for measure in TIMES),
         mean_only(table),

@@ -4,7 +4,8 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 Lemma 4.6, Theorem 4.9; formula sheet BR-PROJ, BR-JL, X-GF.
 
 Claim: the error of an answer is that of its noise, sigma ||Q|| / n, together with what the
-projection changes, at most sqrt(2 / T) ||Q||, on average over keys and noise. With T = (eps n)^2
+projection changes, at most sqrt(2 / T) ||Q||, on average over keys and noise. The squares of both
+have exact means, which the measured errors meet. With T = (eps n)^2
 rows it falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
 vector is smaller than Laplace noise on its rows; the error of all queries stays below Theorem 4.9
 with far fewer rows than the paper's. Every release here draws a new key, so that errors are
@@ -30,7 +31,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from geomdp.bounds.upper.sparse_projection import paper_accuracy
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.sparse_summary import measured_distortion
@@ -79,15 +80,40 @@ def balanced_rows(n: int) -> int:
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
 
 
-def squared_errors(config: Config, rng: np.random.Generator) -> tuple[np.ndarray, int, float]:
-    """Mean squared errors of the releases, how many stay below Theorem 4.9, and sigma."""
+@dataclass(frozen=True)
+class Errors:
+    """What the releases of one cell err."""
+
+    squares: np.ndarray  # Mean squared error of each release
+    exact: np.ndarray  # The same on average over keys and noise, for the records of the release
+    within: int  # Releases all of whose answers stay below Theorem 4.9
+    sigma: float  # Standard deviation of the noise on a row
+
+
+def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config) -> float:
+    """Mean over the queries of what the projection changes, squared, on average over keys.
+
+    For counts u and 0/1 queries Q of m elements, and signs of which any four are independent:
+    (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
+    """
+    counts = np.bincount(records, minlength=ATOMS).astype(float)
+    changes = []
+    for query in queries:
+        met = counts[[element for element in query.support if element < ATOMS]]
+        changes.append(query.sparsity * counts @ counts + met.sum() ** 2 - 2 * met @ met)
+    return float(np.mean(changes)) / (config.rows * config.n**2)
+
+
+def releases(config: Config, rng: np.random.Generator) -> Errors:
+    """Releases with a key of their own each."""
     noise = {
         Noise.GAUSSIAN: gd.mechanisms.GaussianRows(),
         Noise.LAPLACE: gd.mechanisms.LaplaceRows(),
     }[config.noise]
     n, m = config.n, config.sparsity
     bound = paper_accuracy(PRIVACY, n=n, sparsity=m, queries=QUERIES, beta=BETA)
-    squares, within, sigma = np.empty(config.releases_per_trial), 0, 0.0
+    squares, exact = np.empty((2, config.releases_per_trial))
+    within, sigma = 0, 0.0
     for i in range(config.releases_per_trial):
         # Half of a query's elements carry records, as far as there are so many.
         records = rng.integers(ATOMS, size=n)
@@ -109,8 +135,9 @@ def squared_errors(config: Config, rng: np.random.Generator) -> tuple[np.ndarray
         tally = queries[0].tally(records)
         errors = np.array([summary.answer(q).value - q.total(tally) / n for q in queries])
         squares[i] = np.mean(errors**2)
+        exact[i] = exact_square(queries, records, config) + sigma**2 * m / n**2
         within += bool(np.abs(errors).max() <= bound)
-    return squares, within, sigma
+    return Errors(squares, exact, within, sigma)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -123,12 +150,15 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             )
             for _ in range(config.releases_per_trial)
         ]  # fmt: skip
-        squares, within = np.concatenate(errors) ** 2, 0
+        squares, within, off = np.concatenate(errors) ** 2, 0, {}
         predicted = math.sqrt(2 / config.rows)
     else:
-        squares, within, sigma = squared_errors(config, rng)
-        noise = sigma**2 * config.sparsity / config.n**2
+        found = releases(config, rng)
+        squares, within = found.squares, found.within
+        noise = found.sigma**2 * config.sparsity / config.n**2
         predicted = math.sqrt(noise + 2 * config.sparsity / config.rows)
+        gaps = (squares - found.exact) / found.exact.mean()
+        off = {"off": gaps.mean(), "off_stderr": gaps.std(ddof=1) / math.sqrt(len(gaps))}
     return [
         {
             **MeanSquare.of(squares).columns(),
@@ -136,6 +166,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             "predicted_stderr": 0.0,
             "prediction": "upper_bound",
             "within": within,
+            **off,
         }
     ]
 
@@ -161,10 +192,26 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                    slopes_by(panels[Panel.ROWS], ["noise"], "rows"), -0.5, 0.15),
         stays_below_prediction("errors stay below noise and distortion together", "BR-PROJ",
                                table, POINT),
+        exactly(table[table.panel != Panel.ROWS]),
         is_below("Gaussian noise errs less than Laplace noise", "BR-PROJ",
                  means[Noise.GAUSSIAN], means[Noise.LAPLACE]),
         theorem(records[records.noise == Noise.LAPLACE]),
     ]  # fmt: skip
+
+
+def exactly(table: pd.DataFrame) -> Claim:
+    """Two-sided: mean squared errors against their exact means."""
+    scores = (table.off / table.off_stderr).abs()
+    reach = quantile(LEVEL / (2 * len(table)), int(table.releases.min()))
+    return Claim(
+        "squared errors are on average sigma^2 m / n^2 and the variance of the projection",
+        bool((scores <= reach).all()),
+        f"{len(table)} points, off by {table.off.abs().max():.1%} or less, {scores.max():.1f} "
+        "standard errors",
+        f"within {reach:.1f} standard errors",
+        "BR-PROJ, BR-JL",
+        used=float(scores.max() / reach),
+    )
 
 
 def theorem(table: pd.DataFrame) -> Claim:

@@ -13,6 +13,8 @@ ADDITIONS = (
         r" directions:"
         r" its K-norm noise is as private, and needs a support function only.",
         ("geomdp.bodies.SlabBody", "geomdp.geometry.refine_slabs"),
+        claims=("accuracy::X-OUT",),
+        tests=("tests/geometry/test_slabs.py::test_slabs_hold_every_difference_of_neighbours",),
     ),
     Theorem(
         "X-RAY",
@@ -21,6 +23,8 @@ ADDITIONS = (
         r"A warm dual simplex finds where a ray leaves $\operatorname{conv}(\pm v_i)$ or $K-K$: one"
         r" pass over the vertices per pivot.",
         ("geomdp.bodies.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
+        claims=("geometry::X-RAY",),
+        tests=("tests/bodies/test_ray_shooting.py::test_gauges_and_facets",),
     ),
     Theorem(
         "X-SIM",
@@ -29,9 +33,13 @@ ADDITIONS = (
         r"$\mathrm{vol}(K-K)=\binom{2m}{m}\mathrm{vol}(K)$, with exact uniform points and gauge"
         r" $\max\left(\sum y_+,\sum y_-\right)$ in barycentric coordinates.",
         ("geomdp.bodies.SimplexDifference", "geomdp.bodies.Simplex"),
-        scripts=("sample_complexity",),
+        claims=(
+            "five_bodies::X-SIM",
+            "accuracy_frontier::X-SIM",
+        ),
         tests=(
             "tests/mechanisms/test_oracles.py::test_simplices_have_exact_noise_of_the_neighbour_body",
+            "tests/bodies/test_simplex.py::test_difference_agrees_with_a_triangulation_of_all_pairs",
         ),
     ),
     Theorem(
@@ -47,6 +55,14 @@ ADDITIONS = (
             "geomdp.mechanisms.TightCone",
             "geomdp.noise.PairedNoise",
         ),
+        claims=(
+            "every_mechanism::X-CONE",
+            "psd_box::X-CONE",
+        ),
+        tests=(
+            "tests/mechanisms/test_cone.py::test_density_ratio_on_the_simplex_cone_is_tight",
+            "tests/mechanisms/test_cone.py::test_covariance_of_draws",
+        ),
     ),
     Theorem(
         "X-LKJ",
@@ -56,6 +72,11 @@ ADDITIONS = (
         r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$, $p=d+1$, $m=\binom p2$: exact, pure,"
         r" polynomial in $d$.",
         ("geomdp.bodies.Elliptope", "geomdp.bodies.TableMoments", "geomdp.mechanisms.Cone"),
+        claims=(
+            "accuracy::X-LKJ",
+            "psd_box::X-LKJ",
+        ),
+        tests=("tests/mechanisms/test_cone.py::test_elliptope_variance",),
     ),
     Theorem(
         "X-PSDBOX",
@@ -64,7 +85,11 @@ ADDITIONS = (
         r"$\{M\succeq0,M_{ii}\le1\}$ has exact uniform points $D^{1/2}RD^{1/2}$, $R$ uniform in the"
         r" elliptope, $D_{ii}=u_i^{2/(d+1)}$.",
         ("geomdp.bodies.PsdBox", "geomdp.workloads.BoxSecondMoment"),
-        tests=("tests/mechanisms/test_oracles.py::test_second_moments",),
+        claims=("psd_box::X-PSDBOX",),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_second_moments",
+            "tests/bodies/test_psd_box.py::test_sampler_agrees_with_rejection_from_a_box",
+        ),
     ),
     Theorem(
         "X-GF",
@@ -73,6 +98,11 @@ ADDITIONS = (
         r"A polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives 64 rows of $r$-wise"
         r" independent signs per evaluation.",
         ("geomdp.mechanisms.sparse.hashing.signs.HashedSigns",),
+        claims=("sparse::X-GF",),
+        tests=(
+            "tests/mechanisms/hashing/test_signs.py::test_words_are_r_wise_independent_in_the_full_field",
+            "tests/mechanisms/hashing/test_field.py::test_products_agree_with_galois",
+        ),
     ),
     Theorem(
         "X-NUFFT",
@@ -82,6 +112,10 @@ ADDITIONS = (
         r" t"
         r"\right)$ instead of $O(nt^d)$, with an error far below the noise.",
         ("geomdp.workloads.smooth.moment_transform", "geomdp.workloads.smooth.MomentTransform"),
+        claims=("smooth::X-NUFFT",),
+        tests=(
+            "tests/workloads/smooth/test_moments.py::test_each_record_is_within_the_stated_error",
+        ),
     ),
     Theorem(
         "X-MNP",
@@ -90,6 +124,8 @@ ADDITIONS = (
         r"$\min\frac12\|V\lambda-b\|^2$ by Wolfe's method with column generation; each result has"
         r" its gap $\langle y-b,y\rangle-\min_i\langle y-b,v_i\rangle$.",
         ("geomdp.project", "geomdp.geometry.Projector"),
+        claims=("geometry::X-MNP",),
+        tests=("tests/geometry/test_projection.py::test_gap_bounds_the_true_error",),
     ),
     Theorem(
         "X-SPX",
@@ -98,6 +134,11 @@ ADDITIONS = (
         r"$M=u^{1/D}\,W/\operatorname{tr}W$, $W$ Wishart with $d+1$ degrees of freedom,"
         r" $D=\frac{d(d+1)}{2}$.",
         ("geomdp.bodies.Spectraplex", "geomdp.sample_uniform"),
+        claims=(
+            "geometry::X-SPX",
+            "exact_samplers::SAM-4",
+        ),
+        tests=("tests/bodies/test_spectral.py::test_moments_and_volumes_at_order_two",),
     ),
     Theorem(
         "X-LOCK",
@@ -106,6 +147,13 @@ ADDITIONS = (
         r"Hit-and-run chains that step through the same coordinate together, with incremental"
         r" $Ax$.",
         ("geomdp.geometry.sampling.CoordinateHitAndRun", "geomdp.geometry.sampling.run_chains"),
+        claims=(
+            "geometry::X-LOCK",
+            "hit_and_run::JL-L14",
+        ),
+        tests=(
+            "tests/geometry/test_sampling_kernels.py::test_chains_in_lockstep_are_independent_of_each_other",
+        ),
     ),
     Theorem(
         "X-GRID",
@@ -115,6 +163,13 @@ ADDITIONS = (
         r" evaluated in balls until each rounding is certain: post-processing of the ideal"
         r" mechanism, so its guarantee holds in finite arithmetic.",
         ("geomdp.noise.exact.RoundedVector", "geomdp.noise.exact.public_grid"),
+        claims=(
+            "imperfect_noise::X-GRID",
+            "exact::X-GRID",
+        ),
+        tests=(
+            "tests/noise/exact/test_rounding.py::test_rounded_noise_is_the_rounding_of_the_value_at_400_bits",
+        ),
     ),
     Theorem(
         "LAB-1",
@@ -123,7 +178,7 @@ ADDITIONS = (
         r"No theorem: every cell of a sweep is on disk before the next is taken, for less than"
         r" 3 ms a cell; two processes keep an efficiency of at least 0.85 on cells of 50 ms.",
         ("experiments.engine.run.run_sweep", "experiments.engine.store.Store"),
-        scripts=("engine",),
+        tests=("tests/experiments/test_kills.py::test_twenty_kills_of_a_sweep",),
     ),
     Theorem(
         "LAB-2",
@@ -132,6 +187,9 @@ ADDITIONS = (
         r"No theorem: whole commands end within 10 s, and counting with every value checked keeps"
         r" at least 0.8 of the speed of DuckDB's own grouping.",
         ("geomdp.release", "geomdp.data.count_records"),
-        scripts=("release",),
+        claims=("release::LAB-2",),
+        tests=(
+            "tests/data/test_counting.py::test_every_source_gives_the_counts_of_the_exact_reader",
+        ),
     ),
 )

@@ -15,7 +15,11 @@ BLUM_ROTH = (
         r" at most $\alpha$.",
         ("geomdp.bounds.upper.online_accuracy",),
         ("Definition 2.3", "Definition 2.4"),
-        scripts=("online_error", "sparse_project", "conjunctions"),
+        claims=(
+            "online_error::BR-ACC",
+            "sparse_project::BR-PROJ",
+        ),
+        tests=("tests/mechanisms/test_sparse_project.py::test_accuracy_theorem",),
     ),
     Theorem(
         "BR-T2.10",
@@ -28,6 +32,7 @@ BLUM_ROTH = (
         ("Theorem 2.10",),
         correction="Printed for all epsilon and delta below 1. By exact composition it is false at"
         " epsilon = 1 for delta above 0.997, and not proved from 0.709 on (DISC-5).",
+        claims=("composition::BR-T2.10",),
         tests=(
             "tests/privacy/test_composition.py::test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution",
             "tests/privacy/test_composition.py::test_the_shortcut_is_refused_where_it_is_wrong",
@@ -45,7 +50,15 @@ BLUM_ROTH = (
             "geomdp.mechanisms.interactive.updates.Hypothesis",
         ),
         ("Definition 3.1", "Definition 3.2"),
-        scripts=("update_bounds",),
+        claims=(
+            "update_bounds::BR-MW",
+            "update_bounds::BR-SMW",
+            "update_bounds::BR-FK",
+            "update_bounds::BR-MED",
+        ),
+        tests=(
+            "tests/mechanisms/test_updates.py::test_multiplicative_weights_potential_and_bound",
+        ),
     ),
     Theorem(
         "BR-T3.3",
@@ -56,7 +69,7 @@ BLUM_ROTH = (
         ("geomdp.bounds.upper.online_accuracy", "geomdp.OnlineConstruction"),
         ("Theorem 3.3",),
         correction="Run as the construction with explicit constants below: 76.4 in place of 3000.",
-        scripts=("online_error",),
+        tests=("tests/bounds/test_upper.py::test_online_theorem_and_the_construction_here",),
     ),
     Theorem(
         "BR-OIC",
@@ -69,6 +82,11 @@ BLUM_ROTH = (
         r"\right)}{\varepsilon n}$, $c=\lfloor B(\alpha_0)\rfloor$.",
         ("geomdp.OnlineConstruction", "geomdp._numerics.bisection.smallest_accuracy"),
         correction="Algorithm 11 of Dwork and Roth with 36 in place of 32 (DISC-21).",
+        claims=("online_error::BR-OIC",),
+        tests=(
+            "tests/mechanisms/test_online_iterative.py::test_solved_accuracy_is_the_smallest",
+            "tests/mechanisms/test_online_iterative.py::test_online_accuracy_update_bound_and_replay",
+        ),
     ),
     Theorem(
         "BR-MW",
@@ -77,6 +95,10 @@ BLUM_ROTH = (
         r"Weights times $e^{-\eta r(x)}$, $\eta=\alpha/2$, with $r=f$ or $1-f$ by the sign of the"
         r" error: $B(\alpha)=4\ln M/\alpha^2$ on $M$ elements.",
         ("geomdp.mechanisms.MultiplicativeWeights",),
+        claims=("update_bounds::BR-MW",),
+        tests=(
+            "tests/mechanisms/test_updates.py::test_multiplicative_weights_potential_and_bound",
+        ),
     ),
     Theorem(
         "BR-FK",
@@ -85,6 +107,8 @@ BLUM_ROTH = (
         r"$x\leftarrow x\mp\frac{\alpha}{M}f$ from $x=0$: $B(\alpha)=\|\hat D\|_2^2M/\alpha^2\le"
         r" M/\alpha^2$. Only the public bound $\|\hat D\|_2\le1$ is used.",
         ("geomdp.mechanisms.Perceptron",),
+        claims=("update_bounds::BR-FK",),
+        tests=("tests/mechanisms/test_updates.py::test_perceptron_potential_and_bound",),
     ),
     Theorem(
         "BR-MED",
@@ -98,6 +122,11 @@ BLUM_ROTH = (
             "geomdp.mechanisms.interactive.updates.net_size",
         ),
         correction="The net must be strictly finer than alpha (DISC-20).",
+        claims=("update_bounds::BR-MED",),
+        tests=(
+            "tests/mechanisms/test_updates.py::test_median_halves_and_stays_within_its_bound",
+            "tests/mechanisms/test_updates.py::test_median_says_when_its_net_is_too_coarse",
+        ),
     ),
     Theorem(
         "BR-SMW",
@@ -111,6 +140,11 @@ BLUM_ROTH = (
         ("Definition 3.4", "Algorithm 1", "Theorem 3.5", "Claim 3.6", "Lemma 3.7"),
         correction="The potential uses the table after the last update and can be negative"
         " (DISC-9).",
+        claims=("update_bounds::BR-SMW",),
+        tests=(
+            "tests/mechanisms/test_updates.py::test_sparse_weights_slots_and_bound",
+            "tests/mechanisms/test_updates.py::test_sparse_weights_potential_drops_with_the_final_table",
+        ),
     ),
     Theorem(
         "BR-T3.8",
@@ -122,7 +156,8 @@ BLUM_ROTH = (
         ("geomdp.OnlineConstruction", "geomdp.bounds.upper.online_accuracy"),
         ("Theorem 3.8", "Theorem 1.1"),
         correction="ln m hides ln(1 / alpha): the slots are about m / alpha^2 (DISC-8).",
-        scripts=("online_error",),
+        claims=("online_error::BR-T3.8",),
+        tests=("tests/bounds/test_upper.py::test_online_theorem_and_the_construction_here",),
     ),
     Theorem(
         "BR-CONJ",
@@ -135,6 +170,8 @@ BLUM_ROTH = (
         r"\sqrt{\ln(1/\delta)}}{\varepsilon\sqrt n}\right)$.",
         ("geomdp.workloads.conjunctions", "geomdp.workloads.conjunction"),
         ("Definition 3.9", "Corollary 3.11", "Definition 4.10", "Corollary 4.12"),
+        claims=("conjunctions::BR-CONJ",),
+        tests=("tests/workloads/test_single_query.py::test_all_conjunctions",),
     ),
     Theorem(
         "BR-JL",
@@ -149,7 +186,8 @@ BLUM_ROTH = (
             "geomdp.bounds.upper.independence",
         ),
         ("Theorem 4.1", "Corollary 4.2"),
-        tests=(f"{_PROJECT}::test_johnson_lindenstrauss_lemma",),
+        claims=("sparse_project::BR-JL",),
+        tests=("tests/mechanisms/test_sparse_project.py::test_johnson_lindenstrauss_lemma",),
     ),
     Theorem(
         "BR-PROJ",
@@ -163,6 +201,11 @@ BLUM_ROTH = (
         ("geomdp.SparseProject", "geomdp.mechanisms.SparseSummary"),
         ("Definition 4.3", "Algorithm 2", "Theorem 4.5"),
         correction="n is declared public (DISC-6); the box's T is too large by 2 root m (DISC-2).",
+        claims=("sparse_project::BR-PROJ",),
+        tests=(
+            "tests/mechanisms/test_sparse_project.py::test_answers_are_unbiased_with_the_stated_noise",
+            "tests/mechanisms/test_sparse_project.py::test_noise_follows_the_adjacency",
+        ),
     ),
     Theorem(
         "BR-L4.6",
@@ -174,8 +217,7 @@ BLUM_ROTH = (
         ("geomdp.bounds.upper.coefficient_bound",),
         ("Lemma 4.6", "Corollary 4.7"),
         correction="The logarithm of Corollary 4.7 has base 2 (DISC-4).",
-        scripts=("sparse_project",),
-        tests=(f"{_PROJECT}::test_projected_queries_are_flat",),
+        tests=("tests/mechanisms/test_sparse_project.py::test_projected_queries_are_flat",),
     ),
     Theorem(
         "BR-L4.8",
@@ -185,7 +227,8 @@ BLUM_ROTH = (
         r" e^{-\alpha^2/(6Tb^2)}$ if $\alpha\le Tb$, else $e^{-\alpha/(6b)}$.",
         ("geomdp.bounds.upper.laplace_sum_tail",),
         ("Lemma 4.8",),
-        tests=(f"{_PROJECT}::test_laplace_sums_have_the_stated_tail",),
+        claims=("laplace_tails::BR-L4.8",),
+        tests=("tests/mechanisms/test_sparse_project.py::test_laplace_sums_have_the_stated_tail",),
     ),
     Theorem(
         "BR-T4.9",
@@ -196,6 +239,10 @@ BLUM_ROTH = (
         r"\frac{2k}{\beta}+\log_2T\right)}\right)$.",
         ("geomdp.bounds.upper.paper_accuracy",),
         ("Theorem 4.9", "Theorem 1.2"),
-        scripts=("sparse_project", "conjunctions"),
+        claims=("sparse_project::BR-PROJ",),
+        tests=(
+            "tests/mechanisms/test_sparse_project.py::test_accuracy_theorem",
+            "tests/mechanisms/test_sparse_project.py::test_accuracy_constant",
+        ),
     ),
 )

@@ -15,7 +15,13 @@ ITERATIVE = (
         r" $\lfloor B(\alpha)\rfloor$ steps: the IDC of Blum and Roth.",
         ("geomdp.mechanisms.interactive.updates.UpdateRule",),
         ("Definition 1", "Definition 2"),
-        scripts=("update_bounds",),
+        claims=(
+            "update_bounds::BR-MW",
+            "update_bounds::BR-MED",
+        ),
+        tests=(
+            "tests/mechanisms/test_updates.py::test_multiplicative_weights_potential_and_bound",
+        ),
     ),
     Theorem(
         "IC-DIST",
@@ -31,8 +37,8 @@ ITERATIVE = (
         ),
         ("Definition 3", "Theorem 6"),
         tests=(
-            f"{_TESTS}::test_exponential_mechanism_law",
-            f"{_TESTS}::test_all_parities_equal_enumeration",
+            "tests/mechanisms/test_online_iterative.py::test_exponential_mechanism_law",
+            "tests/mechanisms/test_online_iterative.py::test_all_parities_equal_enumeration",
         ),
     ),
     Theorem(
@@ -44,7 +50,11 @@ ITERATIVE = (
         r" $\frac34\alpha$, else update the hypothesis at accuracy $\frac\alpha2$.",
         ("geomdp.IterativeConstruction", "geomdp.mechanisms.IterativeRelease"),
         ("Algorithm 1",),
-        tests=(f"{_TESTS}::test_stop_instance", f"{_TESTS}::test_iterative_accuracy_theorem"),
+        claims=("iterative_construction::IC-ALG",),
+        tests=(
+            "tests/mechanisms/test_online_iterative.py::test_stop_instance",
+            "tests/mechanisms/test_online_iterative.py::test_iterative_accuracy_theorem",
+        ),
     ),
     Theorem(
         "IC-T4",
@@ -56,7 +66,8 @@ ITERATIVE = (
         r"{4\sqrt{B\ln(1/\delta)}}$.",
         ("geomdp.mechanisms.interactive.iterative.step_epsilon", "geomdp.IterativeConstruction"),
         ("Theorem 4",),
-        tests=(f"{_TESTS}::test_step_epsilon",),
+        claims=("iterative_construction::IC-T4",),
+        tests=("tests/mechanisms/test_online_iterative.py::test_step_epsilon",),
     ),
     Theorem(
         "IC-T5",
@@ -76,10 +87,11 @@ ITERATIVE = (
         ("Theorem 5", "Theorem 7", "Theorem 8"),
         correction="Printed with 4 and 2 in Theorem 5, 8 and 16 in Theorem 8; the step that stops"
         " early then only gives 3 alpha / 2 (DISC-13).",
+        claims=("iterative_construction::IC-T5",),
         tests=(
-            f"{_TESTS}::test_stop_instance",
-            f"{_TESTS}::test_iterative_accuracy_theorem",
-            f"{_TESTS}::test_corrected_accuracy_closed_form",
+            "tests/mechanisms/test_online_iterative.py::test_stop_instance",
+            "tests/mechanisms/test_online_iterative.py::test_iterative_accuracy_theorem",
+            "tests/mechanisms/test_online_iterative.py::test_corrected_accuracy_closed_form",
         ),
     ),
 )

@@ -18,6 +18,14 @@ NIKOLOV = (
             "geomdp.difference_body",
             "geomdp.sample_complexity_bracket",
         ),
+        claims=(
+            "bracket_table::JL-DEF",
+            "five_bodies::JL-DEF",
+        ),
+        tests=(
+            "tests/bodies/test_sensitivity.py::test_sensitivity_polytopes_are_hulls_of_all_answers",
+            "tests/bodies/test_sensitivity.py::test_neighbour_bodies_are_hulls_of_all_differences",
+        ),
     ),
     Theorem(
         "JL-T1",
@@ -28,6 +36,13 @@ NIKOLOV = (
         r"\frac{\sqrt{k\ln N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}.$",
         ("geomdp.bounds.upper.bounded_queries", "geomdp.bounds.upper.ball_bounded"),
         ("Theorem 1",),
+        claims=(
+            "jl_error_vs_n::JL-T1",
+            "sample_complexity::JL-T1",
+        ),
+        tests=(
+            "tests/bounds/test_upper.py::test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries",
+        ),
     ),
     Theorem(
         "JL-T2",
@@ -37,6 +52,10 @@ NIKOLOV = (
         r"\frac{w(K_Q)^2}{k\alpha^2\varepsilon}\right\}.$",
         ("geomdp.bounds.upper.from_width", "geomdp.gaussian_width"),
         ("Theorem 2",),
+        claims=("bracket_table::JL-T2",),
+        tests=(
+            "tests/bounds/test_upper.py::test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries",
+        ),
     ),
     Theorem(
         "JL-MARG",
@@ -49,6 +68,11 @@ NIKOLOV = (
         r" term is the least only for $\ell=1$.",
         ("geomdp.bounds.upper.monotone_marginals", "geomdp.workloads.Marginals"),
         ("Equation (2)",),
+        claims=(
+            "gaussian_widths::JL-MARG",
+            "lower_marginals::JL-MARG",
+        ),
+        tests=("tests/bounds/test_upper.py::test_one_way_marginals",),
     ),
     Theorem(
         "JL-D8",
@@ -65,7 +89,12 @@ NIKOLOV = (
             "geomdp.geometry.JLLaw",
         ),
         ("Definition 8",),
-        tests=("tests/geometry/test_jl.py::test_rows_are_isotropic_and_independent",),
+        claims=("jl_distortion::JL-T9",),
+        tests=(
+            "tests/geometry/test_jl.py::test_rows_are_isotropic_and_independent",
+            "tests/geometry/test_jl.py::test_gaussian_entries_have_variance_one_over_k",
+            "tests/geometry/test_jl.py::test_sign_entries_have_one_modulus",
+        ),
     ),
     Theorem(
         "JL-T9",
@@ -77,6 +106,8 @@ NIKOLOV = (
         r"\le6.5\,w(S)/\sqrt m$.",
         ("geomdp.jl_map", "geomdp.geometry.rademacher_jl_map"),
         ("Theorem 9",),
+        claims=("jl_distortion::JL-T9",),
+        tests=("tests/geometry/test_jl.py::test_distortion_stays_below_its_bound",),
     ),
     Theorem(
         "JL-L10",
@@ -85,6 +116,10 @@ NIKOLOV = (
         r"If $f:S\to\mathbb R^m$ is 1-Lipschitz then $w(f(S))\le w(S)$.",
         ("geomdp.gaussian_width", "geomdp.bounds.upper.near_contraction_width"),
         ("Lemma 10",),
+        tests=(
+            "tests/geometry/test_width.py::test_contractions_do_not_widen",
+            "tests/geometry/test_width.py::test_isometries_keep_the_width",
+        ),
     ),
     Theorem(
         "JL-L11",
@@ -94,7 +129,11 @@ NIKOLOV = (
         r" best separation gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
         ("geomdp.bounds.upper.near_contraction_width", "geomdp.gaussian_width"),
         ("Lemma 11",),
-        tests=("tests/bounds/test_upper.py::test_widths_under_near_contractions",),
+        tests=(
+            "tests/bounds/test_upper.py::test_widths_under_near_contractions",
+            "tests/geometry/test_width.py"
+            "::test_near_contractions_widen_by_at_most_the_stated_amount",
+        ),
     ),
     Theorem(
         "JL-L12",
@@ -104,6 +143,8 @@ NIKOLOV = (
         r"\frac{\mu_m}{\sqrt m}w(S)\le w(S)$ with $\mu_m=\mathbb E\|g_m\|_2$.",
         ("geomdp.jl_map", "geomdp.geometry.mean_gaussian_norm"),
         ("Lemma 12",),
+        claims=("jl_distortion::JL-L12",),
+        tests=("tests/geometry/test_jl.py::test_expected_width_of_the_image_is_exact",),
     ),
     Theorem(
         "JL-A1",
@@ -119,9 +160,11 @@ NIKOLOV = (
             "geomdp.geometry.Projector",
         ),
         ("Algorithm 1",),
-        scripts=("jl_error_vs_n", "every_mechanism"),
+        claims=("jl_error_vs_n::JL-L13",),
         tests=(
             "tests/mechanisms/test_oracles.py::test_jl_noise_fits_the_mapped_body_of_every_law",
+            "tests/mechanisms/test_oracles.py::test_jl_prediction_is_the_stated_sum",
+            "tests/geometry/test_projection.py::test_error_of_the_jl_mechanism_is_bounded_by_its_noise",
         ),
     ),
     Theorem(
@@ -132,7 +175,10 @@ NIKOLOV = (
         r"\mathbb E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
         ("geomdp.mechanisms.JL", "geomdp.bounds.upper.jl_mechanism_error"),
         ("Lemma 13",),
-        scripts=("jl_error_vs_n",),
+        claims=("jl_error_vs_n::JL-L13",),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_projection_inequalities_hold_without_exception",
+        ),
     ),
     Theorem(
         "JL-L13b",
@@ -144,6 +190,14 @@ NIKOLOV = (
             "geomdp.mechanisms.Projected",
             "geomdp.mechanisms.post_processed.support_bound.expected_support_bound",
         ),
+        claims=(
+            "jl_error_vs_n::JL-L13b",
+            "gaussian_projection::JL-L13b",
+            "jl_needed::JL-L13b",
+        ),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_projection_inequalities_hold_without_exception",
+        ),
     ),
     Theorem(
         "JL-GAUSS",
@@ -153,7 +207,11 @@ NIKOLOV = (
         r"\sqrt{\sigma w(K_Q)/k}\le\left(\frac{2\sqrt{\ln N/\rho}}{n}\right)^{1/2}$ under"
         r" $\rho$-zCDP, without a random map.",
         ("geomdp.mechanisms.Gaussian", "geomdp.bounds.upper.gaussian_projection"),
-        tests=("tests/mechanisms/test_oracles.py::test_gaussian_projection_bound",),
+        claims=("gaussian_projection::JL-GAUSS",),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_gaussian_projection_bound",
+            "tests/bounds/test_upper.py::test_gaussian_projection_oracle",
+        ),
     ),
     Theorem(
         "JL-T21",
@@ -170,6 +228,8 @@ NIKOLOV = (
             "geomdp.bounds.upper.jl_mechanism_error",
         ),
         ("Theorem 21",),
+        claims=("jl_needed::JL-T21",),
+        tests=("tests/bounds/test_upper.py::test_jl_rows_balance_the_two_terms",),
     ),
     Theorem(
         "JL-COV",
@@ -184,6 +244,8 @@ NIKOLOV = (
             "geomdp.workloads.SecondMoment",
         ),
         correction="The width tends to the square root of 2d, not 2 root d (DISC-1).",
+        claims=("gaussian_widths::JL-COV",),
+        tests=("tests/bodies/test_spectral.py::test_widths_of_the_sheet",),
     ),
     Theorem(
         "JL-L22",
@@ -194,7 +256,8 @@ NIKOLOV = (
         r"\right\}$.",
         ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moments"),
         ("Lemma 22",),
-        scripts=("covariance_error",),
+        claims=("covariance_error::JL-WIS",),
+        tests=("tests/bounds/test_upper.py::test_sample_sizes_invert_their_errors",),
     ),
     Theorem(
         "JL-WIS",
@@ -205,6 +268,14 @@ NIKOLOV = (
         r" $\varepsilon$-DP; after projection $\mathbb E\|\hat M-M\|_F\le\min\left\{"
         r"\frac{(d+1)\sqrt{2d}}{n\varepsilon},\sqrt{\frac{4d+3}{n\varepsilon}}\right\}$.",
         ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moment_error"),
+        claims=(
+            "covariance_error::JL-WIS",
+            "accuracy_covariance::JL-WIS",
+        ),
+        tests=(
+            "tests/mechanisms/test_second_moment.py::test_wishart_energy",
+            "tests/mechanisms/test_second_moment.py::test_bounds_hold_for_every_data_set",
+        ),
     ),
     Theorem(
         "JL-T3",
@@ -215,6 +286,11 @@ NIKOLOV = (
         r" suffice for $\mathbb E\|\hat\Sigma-\Sigma\|_F\le\alpha$.",
         ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.covariance_error"),
         ("Theorem 3",),
+        claims=("covariance_error::JL-T3",),
+        tests=(
+            "tests/mechanisms/test_second_moment.py::test_explicit_bound_of_theorem_3",
+            "tests/mechanisms/test_second_moment.py::test_population_bound_holds",
+        ),
     ),
     Theorem(
         "JL-T23",
@@ -229,5 +305,10 @@ NIKOLOV = (
             "geomdp.bounds.upper.two_way_marginals_error",
         ),
         ("Theorem 23",),
+        claims=("lower_marginals::JL-T23",),
+        tests=(
+            "tests/mechanisms/test_pair_marginals.py::test_bound_is_the_explicit_one",
+            "tests/bounds/test_upper.py::test_two_way_marginals_through_the_covariance_body",
+        ),
     ),
 )

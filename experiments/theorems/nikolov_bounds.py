@@ -19,6 +19,14 @@ NIKOLOV_BOUNDS = (
             "geomdp.bounds.packing_search",
         ),
         ("Lemma 6",),
+        claims=(
+            "lower_worst_case::JL-L6",
+            "bracket_table::JL-L6",
+        ),
+        tests=(
+            "tests/bounds/test_packing.py::test_the_hamming_code_excludes_three_records",
+            "tests/bounds/test_packing.py::test_every_number_of_records_up_to_the_bound_is_excluded",
+        ),
     ),
     Theorem(
         "JL-L7",
@@ -33,6 +41,13 @@ NIKOLOV_BOUNDS = (
             "geomdp.bounds.exact_separated",
         ),
         ("Lemma 7",),
+        claims=(
+            "instance_optimality::JL-L7",
+            "bracket_table::JL-L7",
+        ),
+        tests=(
+            "tests/bounds/test_instance_optimality.py::test_the_packing_at_one_scale_is_lemma_7",
+        ),
     ),
     Theorem(
         "JL-T24",
@@ -48,6 +63,10 @@ NIKOLOV_BOUNDS = (
             "geomdp.bounds.ReedSolomonSets",
         ),
         ("Theorem 24",),
+        claims=("lower_worst_case::JL-T24",),
+        tests=(
+            "tests/bounds/test_constructions.py::test_listed_random_sign_sets_are_separated_as_the_union_bound_says",
+        ),
     ),
     Theorem(
         "JL-T25",
@@ -59,6 +78,11 @@ NIKOLOV_BOUNDS = (
         r" $\ell=1$ also with $\frac{d}{\alpha\varepsilon}$ in the minimum.",
         ("geomdp.bounds.marginal_bound", "geomdp.bounds.MarginalBlocks"),
         ("Theorem 25",),
+        claims=("lower_marginals::JL-T25",),
+        tests=(
+            "tests/bounds/test_constructions.py::test_listed_marginal_blocks_are_separated",
+            "tests/bounds/test_constructions.py::test_projected_identity_of_the_sheet",
+        ),
     ),
     Theorem(
         "JL-A2",
@@ -69,6 +93,11 @@ NIKOLOV_BOUNDS = (
         r" $\alpha$ for every data set.",
         ("geomdp.mechanisms.Coarse", "geomdp.workloads.Coarsened"),
         ("Algorithm 2",),
+        claims=("coarse_net::JL-A2",),
+        tests=(
+            "tests/mechanisms/test_coarse.py::test_net_is_separated_and_maximal",
+            "tests/mechanisms/test_coarse.py::test_error_stays_below_the_sum_of_both_terms",
+        ),
     ),
     Theorem(
         "JL-L26",
@@ -77,6 +106,10 @@ NIKOLOV_BOUNDS = (
         r"$\mathrm{sc}(M,Q,C\alpha)\le C\frac{w(\operatorname{conv}S)^2}{k\alpha^2\varepsilon}$.",
         ("geomdp.mechanisms.Coarse", "geomdp.bounds.instance_optimality"),
         ("Lemma 26",),
+        claims=("coarse_net::JL-L26",),
+        tests=(
+            "tests/mechanisms/test_coarse.py::test_gains_where_records_are_few_and_loses_where_they_are_many",
+        ),
     ),
     Theorem(
         "JL-L27",
@@ -87,6 +120,13 @@ NIKOLOV_BOUNDS = (
         r" $N_j$ the size of a maximal $\Delta2^{-j}$-separated subset.",
         ("geomdp.bounds.instance_optimality", "geomdp.bounds.InstanceOptimality"),
         ("Lemma 27",),
+        claims=(
+            "coarse_net::JL-L27",
+            "instance_optimality::JL-L27",
+        ),
+        tests=(
+            "tests/bounds/test_instance_optimality.py::test_chaining_bounds_the_width_and_packings_bound_the_chain",
+        ),
     ),
     Theorem(
         "JL-T4",
@@ -97,5 +137,10 @@ NIKOLOV_BOUNDS = (
         r" factor is at most $C/\alpha$.",
         ("geomdp.bounds.instance_optimality", "geomdp.mechanisms.Coarse"),
         ("Theorem 4",),
+        claims=("instance_optimality::JL-T4",),
+        tests=(
+            "tests/bounds/test_instance_optimality.py::test_chaining_bounds_the_width_and_packings_bound_the_chain",
+            "tests/bounds/test_instance_optimality.py::test_a_segment_by_hand",
+        ),
     ),
 )

@@ -13,6 +13,11 @@ NIKOLOV_NOISE = (
         r"e^{-\varepsilon\|z\|_K}$; $Z=RU$ with $R\sim\mathrm{Gamma}(d+1,1/\varepsilon)$ and $U$"
         r" uniform in $K$; $\mathbb E\|Z\|_K=d/\varepsilon$.",
         ("geomdp.noise.KNormNoise", "geomdp.mechanisms.KNorm"),
+        claims=("privacy_loss::JL-KN",),
+        tests=(
+            "tests/noise/test_additive_noise.py::test_gauge_of_knorm_noise_is_gamma",
+            "tests/noise/test_additive_noise.py::test_density_ratio_integrates_to_one",
+        ),
     ),
     Theorem(
         "JL-L14",
@@ -23,6 +28,14 @@ NIKOLOV_NOISE = (
         r"\mathbb E\|U\|_2^2$.",
         ("geomdp.mechanisms.KNorm", "geomdp.mechanisms.Laplace", "geomdp.noise.KNormNoise"),
         ("Lemma 14",),
+        claims=(
+            "privacy_loss::JL-L14",
+            "jl_error_vs_n::JL-L14",
+        ),
+        tests=(
+            "tests/noise/test_additive_noise.py::test_pure_noises_never_exceed_epsilon_on_their_body",
+            "tests/noise/test_additive_noise.py::test_second_moment_in_closed_form",
+        ),
     ),
     Theorem(
         "JL-L15",
@@ -34,6 +47,14 @@ NIKOLOV_NOISE = (
         r"{\varepsilon n}$: the first term of Theorem 1.",
         ("geomdp.mechanisms.Ball", "geomdp.bounds.upper.ball_bounded"),
         ("Lemma 15",),
+        claims=(
+            "jl_error_vs_n::JL-L15",
+            "covariance_error::JL-L15",
+        ),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_ball_mean_norm",
+            "tests/bounds/test_upper.py::test_ball_noise_reaches_its_closed_sample_size",
+        ),
     ),
     Theorem(
         "JL-ELL",
@@ -44,6 +65,10 @@ NIKOLOV_NOISE = (
         r" the best $S$ solves $\max_{p}\left(\operatorname{tr}(\sum_ip_iv_iv_i^T)^{1/2}\right)^2$"
         r" over weights of the vertices.",
         ("geomdp.mechanisms.Ellipsoid", "geomdp.bodies.Ellipsoid"),
+        claims=("accuracy::JL-ELL",),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_ellipsoid_is_optimal_on_axis_parallel_boxes",
+        ),
     ),
     Theorem(
         "JL-L16",
@@ -53,7 +78,10 @@ NIKOLOV_NOISE = (
         r" at most $C\frac{\sqrt{k\ln N}}{\varepsilon n}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.RecursiveNoise"),
         ("Lemma 16",),
-        scripts=("recursive_noise",),
+        claims=("every_mechanism::JL-L16",),
+        tests=(
+            "tests/mechanisms/test_recursive.py::test_never_worse_than_the_k_norm_of_the_best_exact_body",
+        ),
     ),
     Theorem(
         "JL-L17",
@@ -63,6 +91,7 @@ NIKOLOV_NOISE = (
         r"\mathrm{vr}_i(K)$ for $j\le i$ and symmetric convex $K$.",
         ("geomdp.bounds.volume_radii", "geomdp.geometry.volume_radius"),
         ("Lemma 17",),
+        claims=("volume_radii::JL-L17",),
         tests=("tests/bounds/test_volume.py::test_radii_are_ordered_and_enclosed",),
     ),
     Theorem(
@@ -73,6 +102,7 @@ NIKOLOV_NOISE = (
         r"\frac{1}{8e^2}\max_i\frac{i}{\varepsilon}\mathrm{vr}_i(FB_1^N)$. It says nothing for"
         r" replace-one at finite $n$.",
         ("geomdp.bounds.volume_bound", "geomdp.bounds.VolumeRadius"),
+        claims=("volume_bounds::JL-VR",),
         tests=("tests/bounds/test_volume.py::test_no_mechanism_is_below_the_bound",),
     ),
     Theorem(
@@ -85,6 +115,14 @@ NIKOLOV_NOISE = (
         r" $\mathbb E\|U_i\|^2\le C\,\mathrm{vr}_{\lfloor D_i/2\rfloor}(K)^2$, $D_i=\dim W_i$.",
         ("geomdp.noise.decomposition.decompose", "geomdp.noise.RecursiveNoise"),
         ("Lemma 18",),
+        claims=(
+            "recursive_noise::JL-L18",
+            "volume_bounds::JL-L18",
+        ),
+        tests=(
+            "tests/noise/test_recursive_noise.py::test_box_of_four_sides",
+            "tests/noise/test_recursive_noise.py::test_cube",
+        ),
     ),
     Theorem(
         "JL-SPLIT",
@@ -94,6 +132,11 @@ NIKOLOV_NOISE = (
         r"\frac{1}{\varepsilon^2}\left(\sum_jA_j^{1/3}\right)^3$ at $\varepsilon_i\propto"
         r" A_i^{1/3}$; stopping at the best level never loses to plain K-norm noise.",
         ("geomdp.noise.RecursiveNoise", "geomdp.noise.recursive.stopped"),
+        claims=("recursive_noise::JL-SPLIT",),
+        tests=(
+            "tests/noise/test_recursive_noise.py::test_the_split_is_the_best_one",
+            "tests/noise/test_recursive_noise.py::test_stop_levels_of_sixteen_sides",
+        ),
     ),
     Theorem(
         "JL-L19",
@@ -103,7 +146,7 @@ NIKOLOV_NOISE = (
         r" D_i/2\rfloor}(\bar K)\right)^{2/3}\right)^{3/2}$ with $D_i\le k2^{1-i}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.decomposition.decompose"),
         ("Lemma 19",),
-        scripts=("recursive_noise",),
+        tests=("tests/noise/test_recursive_noise.py::test_cube",),
     ),
     Theorem(
         "JL-URY",
@@ -112,6 +155,7 @@ NIKOLOV_NOISE = (
         r"$\mathrm{vr}(K)\le w(K)/\mu_k$, with equality for balls.",
         ("geomdp.bounds.volume.urysohn", "geomdp.geometry.volume_radius"),
         ("Equation (13)",),
+        claims=("volume_radii::JL-URY",),
         tests=(
             "tests/bounds/test_volume.py::test_urysohn_oracle",
             "tests/bounds/test_volume.py::test_urysohn_is_tight_for_balls",
@@ -124,6 +168,7 @@ NIKOLOV_NOISE = (
         r"$i\,\mathrm{vr}_i(K)\le\sqrt{i+1}\,w(K)$.",
         ("geomdp.bounds.volume_radii", "geomdp.bounds.volume.urysohn"),
         ("Lemma 20",),
+        claims=("volume_radii::JL-L20",),
         tests=("tests/bounds/test_volume.py::test_urysohn_oracle",),
     ),
     Theorem(
@@ -134,5 +179,7 @@ NIKOLOV_NOISE = (
         r" $[-1,1]$.",
         ("geomdp.gaussian_width",),
         ("Equation (14)",),
+        claims=("gaussian_widths::JL-14",),
+        tests=("tests/geometry/test_width.py::test_finite_maximum_bound_and_diameter_bound",),
     ),
 )

@@ -14,7 +14,7 @@ PRIMITIVES = (
         r" $\frac{b-a}{n}$. Add/remove: counts move by one unit; $\varepsilon$-DP there is"
         r" $2\varepsilon$-DP for replace-one.",
         ("geomdp.Adjacency", "geomdp.privacy.convert_adjacency"),
-        scripts=("privacy_loss",),
+        claims=("planted_faults::GEN-1",),
         tests=(
             "tests/privacy/test_conversions.py::test_add_remove_to_replace_one_doubles_epsilon",
         ),
@@ -37,6 +37,14 @@ PRIMITIVES = (
             "geomdp.privacy.zcdp_to_approx",
         ),
         ("Nikolov, Lemma 5", "Blum and Roth, Definition 2.6"),
+        claims=(
+            "privacy_loss::GEN-2",
+            "audit_power::GEN-2",
+        ),
+        tests=(
+            "tests/privacy/test_composition.py::test_pure_steps_add_up",
+            "tests/privacy/test_composition.py::test_groups_of_groups",
+        ),
     ),
     Theorem(
         "GEN-2a",
@@ -46,9 +54,10 @@ PRIMITIVES = (
         r" $\left(\sqrt{2T\ln(1/\delta')}\,\varepsilon_0+T\varepsilon_0(e^{\varepsilon_0}-1),"
         r"T\delta_0+\delta'\right)$-DP.",
         ("geomdp.privacy.advanced_composition", "geomdp.privacy.largest_step_epsilon"),
+        claims=("composition::GEN-2a",),
         tests=(
-            f"{_COMPOSITION}::test_advanced_composition_oracle",
-            f"{_COMPOSITION}::test_largest_step_is_the_last_float_that_fits",
+            "tests/privacy/test_composition.py::test_advanced_composition_oracle",
+            "tests/privacy/test_composition.py::test_largest_step_is_the_last_float_that_fits",
         ),
     ),
     Theorem(
@@ -58,8 +67,9 @@ PRIMITIVES = (
         r"$\varepsilon_0=\varepsilon/\sqrt{8T\ln(1/\delta')}$ gives $(\varepsilon,T\delta_0+"
         r"\delta')$, for $\varepsilon\le1$ and $\delta'\le\frac12$.",
         ("geomdp.privacy.shortcut_step_epsilon",),
+        claims=("composition::GEN-2b",),
         tests=(
-            f"{_COMPOSITION}::test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution",
+            "tests/privacy/test_composition.py::test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution",
         ),
     ),
     Theorem(
@@ -78,6 +88,11 @@ PRIMITIVES = (
             "geomdp.mechanisms.EnumeratedQueries",
         ),
         ("Blum and Roth, Definition 2.8", "Blum and Roth, Theorem 2.9"),
+        claims=("privacy_loss::GEN-3",),
+        tests=(
+            "tests/laws/test_single_numbers.py::test_the_exponential_mechanism_has_its_law",
+            "tests/noise/test_additive_noise.py::test_laplace_never_exceeds_epsilon_on_l1_sensitivity",
+        ),
     ),
     Theorem(
         "GEN-4",
@@ -93,7 +108,11 @@ PRIMITIVES = (
             "geomdp.volume",
             "geomdp.geometry.volume_radius",
         ),
-        scripts=("gaussian_widths",),
+        claims=("volume_radii::JL-URY",),
+        tests=(
+            "tests/geometry/test_width.py::test_closed_forms_agree_with_the_support_function",
+            "tests/bodies/test_contracts.py::test_gauge_and_support_function_are_polar",
+        ),
     ),
 )
 
@@ -105,6 +124,7 @@ SAMPLING = (
         r"Noise within total variation $\tau$ of $\varepsilon$-DP noise is"
         r" $\left(\varepsilon,(1+e^\varepsilon)\tau\right)$-DP.",
         ("geomdp.privacy.Approximate", "geomdp.privacy.Guarantee"),
+        claims=("imperfect_noise::SAM-1",),
         tests=("tests/privacy/test_guarantees.py::test_an_approximate_sampler_costs_delta",),
     ),
     Theorem(
@@ -114,6 +134,7 @@ SAMPLING = (
         r"A density ratio in $[e^{-\tau},e^\tau]$ gives $(\varepsilon+2\tau)$-DP; total variation"
         r" alone never gives pure privacy.",
         ("geomdp.privacy.Approximate", "geomdp.privacy.Guarantee"),
+        claims=("imperfect_noise::SAM-2",),
         tests=("tests/privacy/test_guarantees.py::test_an_approximate_sampler_costs_delta",),
     ),
     Theorem(
@@ -123,6 +144,11 @@ SAMPLING = (
         r"Noise of a finite Markov chain with no proved bound is heuristic: $\varepsilon$ is a"
         r" target, and nothing is claimed.",
         ("geomdp.privacy.Heuristic", "geomdp.geometry.sampling.HitAndRun"),
+        claims=("hit_and_run::SAM-3",),
+        tests=(
+            "tests/privacy/test_guarantees.py::test_a_heuristic_sampler_claims_nothing",
+            "tests/geometry/test_slabs.py::test_noise_of_refined_slabs_is_heuristic",
+        ),
     ),
     Theorem(
         "SAM-4",
@@ -135,8 +161,11 @@ SAMPLING = (
             "geomdp.bodies.LpBall",
             "geomdp.bodies.TriangulatedPolytope",
         ),
-        scripts=("accuracy",),
-        tests=("tests/geometry/test_sampling_kernels.py::test_uniform_points_stay_uniform",),
+        claims=("exact_samplers::SAM-4",),
+        tests=(
+            "tests/geometry/test_sampling_kernels.py::test_uniform_points_stay_uniform",
+            "tests/bodies/test_contracts.py::test_exact_samples_are_inside_with_the_stated_moments",
+        ),
     ),
     Theorem(
         "SAM-5",
@@ -145,7 +174,11 @@ SAMPLING = (
         r"Any symmetric $K'\supseteq\frac1n(K_Q-K_Q)$ keeps $\varepsilon$-DP; widths, covariances"
         r" and maps computed without the data cost nothing.",
         ("geomdp.bodies.check_contains_neighbours", "geomdp.bodies.neighbour_body"),
-        scripts=("accuracy",),
+        claims=("privacy_loss::JL-L14",),
+        tests=(
+            "tests/bodies/test_sensitivity.py::test_exact_noise_bodies_hold_all_differences",
+            "tests/bodies/test_containment.py::test_tight_bodies_pass_and_slightly_smaller_ones_fail",
+        ),
     ),
     Theorem(
         "SAM-6",
@@ -154,6 +187,7 @@ SAMPLING = (
         r"All statements are for real arithmetic; noise in float64 breaks them in principle, and"
         r" every record says so.",
         ("geomdp.privacy.Guarantee",),
+        claims=("imperfect_noise::SAM-6",),
         tests=("tests/privacy/test_guarantees.py::test_the_record_is_json",),
     ),
 )

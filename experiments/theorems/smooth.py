@@ -10,13 +10,20 @@ SMOOTH = (
         _P,
         "Summary",
         r"Release $S_m=\frac1n\sum_x\prod_i\cos(m_i\arccos x_i)$, $m\in\{0,\dots,t-1\}^d$,"
-        r" $t\approx n^{1/(2d+K)}$, with noise $\mathrm{Lap}\left(\frac{2(t^d-1)}{n\varepsilon}"
-        r"\right)$ on all but $m=0$: $\varepsilon$-DP under replace-one.",
+        r" $t\approx n^{1/(2d+K)}$, with noise $\mathrm{Lap}\left(\frac{S(t,d)}{n\varepsilon}"
+        r"\right)$ on all but $m=0$, $S(t,d)=\max_{x,y}\|S_m(x)-S_m(y)\|_1=t^{d-1}\left(t-"
+        r"\min_\theta\sum_{m<t}\cos m\theta\right)\le2(t^d-1)$: $\varepsilon$-DP under"
+        r" replace-one.",
         ("geomdp.SmoothSummary", "geomdp.mechanisms.UniformLaplace"),
         ("Algorithm 1",),
         correction="The printed scale t^d / (n epsilon) is about half of this and too small for"
         " replace-one once t is 3 or more: up to 1.217 epsilon is lost (DISC-15). The code uses"
         " the largest l1 distance of moments, t^(d-1) S(t, 1), in place of 2 (t^d - 1).",
+        claims=("smooth::SM-A1",),
+        tests=(
+            "tests/mechanisms/test_smooth_noise.py::test_audit_refutes_the_printed_scale_and_not_the_corrected_one",
+            "tests/workloads/smooth/test_smooth_queries.py::test_table_of_l1_diameters",
+        ),
     ),
     Theorem(
         "SM-A2",
@@ -31,6 +38,11 @@ SMOOTH = (
         ),
         ("Algorithm 2",),
         correction="The degree per variable is at most t - 1 (DISC-16).",
+        claims=("smooth_error_vs_n::SM-A2",),
+        tests=(
+            "tests/workloads/smooth/test_evaluation.py::test_polynomials_are_answered_exactly_without_noise",
+            "tests/workloads/smooth/test_evaluation.py::test_proved_bounds_hold_and_estimates_are_seen",
+        ),
     ),
     Theorem(
         "SM-JK",
@@ -41,6 +53,13 @@ SMOOTH = (
         r" $\left(\frac{\sin(t's/2)}{\sin(s/2)}\right)^{2r}$, $r=\left\lceil\frac{K+3}{2}"
         r"\right\rceil$.",
         ("geomdp.workloads.smooth.Jackson", "geomdp.workloads.smooth.jackson_multiplier"),
+        claims=(
+            "smooth_error_vs_n::SM-JK",
+            "smooth_table1::SM-JK",
+        ),
+        tests=(
+            "tests/workloads/smooth/test_jackson.py::test_multiplier_is_the_operator_by_direct_quadrature",
+        ),
     ),
     Theorem(
         "SM-T3.1",
@@ -53,6 +72,8 @@ SMOOTH = (
         ("geomdp.bounds.upper.smooth_accuracy", "geomdp.mechanisms.TheoremDegree"),
         ("Theorem 3.1",),
         correction="Printed with 1 / epsilon; for large epsilon the approximation stays (DISC-17).",
+        claims=("smooth_error_vs_n::SM-T3.1",),
+        tests=("tests/bounds/test_upper.py::test_smooth_rates",),
     ),
     Theorem(
         "SM-T3.2",
@@ -63,7 +84,10 @@ SMOOTH = (
         r" at most $M(d,K,B)$.",
         ("geomdp.workloads.smooth.approximate", "geomdp.workloads.smooth.Jackson"),
         ("Theorem 3.2",),
-        scripts=("smooth_error_vs_n",),
+        tests=(
+            "tests/workloads/smooth/test_evaluation.py::test_jackson_coefficients_are_bounded",
+            "tests/workloads/smooth/test_evaluation.py::test_jackson_error_is_of_order_t_to_the_minus_k",
+        ),
     ),
     Theorem(
         "SM-TAB",
@@ -74,6 +98,8 @@ SMOOTH = (
         r" $n^{-(1-2\epsilon_0)}$, $n^{1+\epsilon_0}$, $n^{\epsilon_0(1+3/d)}$.",
         ("geomdp.bounds.upper.smooth_accuracy", "geomdp.SmoothSummary"),
         ("Table 1",),
+        claims=("smooth_table1::SM-TAB",),
+        tests=("tests/bounds/test_upper.py::test_smooth_rates",),
     ),
     Theorem(
         "SM-X1",
@@ -83,5 +109,10 @@ SMOOTH = (
         r" $\varepsilon$-DP and give error about $(n\varepsilon)^{-\min(1,K/(1.5d))}$ up to"
         r" logarithms (hypothesis).",
         ("geomdp.mechanisms.WeightedLaplace", "geomdp.mechanisms.LeastPredictedError"),
+        claims=("smooth_error_vs_n::SM-X1",),
+        tests=(
+            "tests/mechanisms/test_smooth_noise.py::test_weighted_scales_follow_the_formula_sheet_and_are_below_its_constant",
+            "tests/mechanisms/test_smooth_noise.py::test_weighted_noise_is_the_best_for_its_class",
+        ),
     ),
 )

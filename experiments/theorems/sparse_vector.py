@@ -17,6 +17,11 @@ SPARSE_VECTOR = (
         ("geomdp.AboveThreshold", "geomdp.bounds.upper.above_threshold"),
         ("Algorithm 1", "Theorem 3.24"),
         correction="Monotone queries may use half the query noise (DISC-12).",
+        claims=("sparse_vector::SV-AT",),
+        tests=(
+            "tests/mechanisms/test_sparse_vector.py::test_above_threshold_single_query_probability",
+            "tests/mechanisms/test_sparse_vector.py::test_above_threshold_scales",
+        ),
     ),
     Theorem(
         "SV-SP",
@@ -28,6 +33,11 @@ SPARSE_VECTOR = (
         r"\right)}{\varepsilon}$.",
         ("geomdp.Sparse", "geomdp.bounds.upper.sparse"),
         ("Theorem 3.26",),
+        claims=("sparse_vector::SV-SP",),
+        tests=(
+            "tests/mechanisms/test_sparse_vector.py::test_sparse_scales",
+            "tests/mechanisms/test_sparse_vector.py::test_sparse_accuracy_theorems",
+        ),
     ),
     Theorem(
         "SV-NUM",
@@ -46,6 +56,10 @@ SPARSE_VECTOR = (
         ("Theorem 3.28",),
         correction="As printed, with factor root 512 + 1, it is false for few queries: at"
         " c = k = 10 it fails with probability 0.347 instead of 0.05 (DISC-11).",
+        claims=("sparse_vector::SV-NUM",),
+        tests=(
+            "tests/mechanisms/test_sparse_vector.py::test_printed_numeric_theorem_fails_and_the_corrected_one_holds",
+        ),
     ),
     Theorem(
         "SV-LSL",
@@ -55,5 +69,9 @@ SPARSE_VECTOR = (
         r" $\mathrm{Lap}(2c/\varepsilon_2)$, $c$ positive answers: $(\varepsilon_1+"
         r"\varepsilon_2)$-DP; the best split is $\varepsilon_1:\varepsilon_2=1:(2c)^{2/3}$.",
         ("geomdp.Sparse", "geomdp.bounds.upper.sparse_kept"),
+        claims=("sparse_vector::SV-LSL",),
+        tests=(
+            "tests/mechanisms/test_sparse_vector.py::test_kept_threshold_split_is_optimal_and_spends_epsilon",
+        ),
     ),
 )

@@ -36,10 +36,16 @@ class Theorem:
     code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
     numbers: tuple[str, ...] = ()  # Its numbers in the paper
     correction: str = ""  # Where and why the statement differs from the printed one
-    #: Short names of scripts that show it, besides those whose docstring cites its id.
-    scripts: tuple[str, ...] = ()
-    #: Tests that check it, ``path::function``: needed where no figure makes sense.
+    #: Claims of figures that fail if it is wrong, ``script::id``: the short name of the script, and
+    #: the id under which the claim stands in its record.
+    claims: tuple[str, ...] = ()
+    #: Tests that check it, ``path::function``.
     tests: tuple[str, ...] = ()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """Short names of the scripts whose claims it names."""
+        return tuple(dict.fromkeys(claim.partition("::")[0] for claim in self.claims))
 
 
 def cited(text: str | None) -> set[str]:
@@ -48,7 +54,10 @@ def cited(text: str | None) -> set[str]:
 
 
 def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Short names of the scripts that show a theorem, in the order given.
+    """Short names of the scripts that the report shows beside a theorem, in the order given.
+
+    These are the scripts whose claims the theorem names and those that only cite its id. A citation
+    proves nothing; what can fail is named by `Theorem.claims`.
 
     Parameters
     ----------

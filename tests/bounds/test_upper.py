@@ -117,6 +117,10 @@ def test_older_bounds_are_worse_by_their_powers():
     for bound, power in ((upper.small_db, 8), (upper.older_projection, 4)):
         ratio = bound(k, N, alpha=0.05, **at) / bound(k, N, alpha=0.1, **at)
         np.testing.assert_allclose(ratio, power, rtol=1e-12)
+    # ln k and ln^2 k: twice and four times as much at k^2.
+    for bound, factor in ((upper.small_db, 2), (upper.older_projection, 4)):
+        ratio = bound(k**2, N, alpha=0.1, **at) / bound(k, N, alpha=0.1, **at)
+        np.testing.assert_allclose(ratio, factor, rtol=1e-12)
 
 
 def test_online_theorem_and_the_construction_here():
@@ -146,6 +150,9 @@ def test_iterative_theorem_bounds_the_construction(privacy):
         updates = rule.bound(alpha / 2)
         logs = math.log(2 * updates * count / beta)
         np.testing.assert_allclose(alpha**3, 512 * math.log(size) * logs / n, rtol=1e-9)
+    # What the construction may lose by its distinguisher is the same condition, but for the whole
+    # number of updates.
+    assert alpha <= built.accuracy * 1.001
 
 
 def test_smooth_rates():

@@ -8,8 +8,9 @@ from types import CodeType
 
 import pytest
 
+from experiments.planting.edits import EditDoesNotFit, planted
 from experiments.privacy.faults.catalogue import FAULTS, PARTS
-from experiments.privacy.faults.planting import Fault, FaultDoesNotFit, planted
+from experiments.privacy.faults.fault import Fault
 from geomdp.privacy import PureDP, basic_composition
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +27,10 @@ def instructions(code: CodeType) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
-    fault = FAULTS[name]
-    function = fault.function()
+    edit = FAULTS[name].edit
+    function = edit.function()
     sound = function.__code__
-    with planted(fault):
+    with planted(edit):
         assert function.__code__ is not sound
         assert instructions(function.__code__) != instructions(sound)
         arguments = sound.co_varnames[: sound.co_argcount]
@@ -49,7 +50,7 @@ def test_the_tests_of_a_fault_exist(name: str) -> None:
 def test_a_fault_is_in_force_inside_the_block_only() -> None:
     """Also for the name under which another module imported the function."""
     steps = [PureDP(1.0), PureDP(2.0)]
-    with planted(FAULTS["composition: the largest epsilon for the sum"]):
+    with planted(FAULTS["composition: the largest epsilon for the sum"].edit):
         assert basic_composition(steps) == PureDP(2.0)
     assert basic_composition(steps) == PureDP(3.0)
 
@@ -63,5 +64,5 @@ def test_a_fault_is_in_force_inside_the_block_only() -> None:
     ],
 )
 def test_a_fault_that_does_not_fit_says_so(where: str, old: str, words: str) -> None:
-    with pytest.raises(FaultDoesNotFit, match=words):
-        planted(Fault("one", "nothing", where, old, "new", ())).__enter__()
+    with pytest.raises(EditDoesNotFit, match=words):
+        planted(Fault("one", "nothing", where, old, "new", ()).edit).__enter__()

@@ -253,3 +253,54 @@ def test_body_without_support_raises() -> None:
 def test_width_of_ball_matches_the_oracle_table() -> None:
     for m in (1, 2, 3, 10):
         assert math.isclose(gaussian_width(Ball(m)).value, mean_gaussian_norm(m), rel_tol=1e-15)
+
+
+def _widths(points: np.ndarray, image: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """Certified intervals of the widths of two finite sets."""
+    sets = (VPolytope(rows) for rows in (points, image))
+    return tuple(gaussian_width(body, rng=0, samples=20_000).interval for body in sets)
+
+
+@pytest.mark.parametrize(
+    "contraction",
+    [np.abs, np.sin, lambda rows: np.clip(rows, -0.5, 0.5), lambda rows: rows.cumsum(axis=1) / 4],
+    ids=["moduli", "sines", "clipping", "sums"],
+)
+def test_contractions_do_not_widen(contraction) -> None:
+    """JL-L10: w(f(S)) <= w(S) if f moves no two points apart."""
+    points = CLOUD - 5.0
+    image = contraction(points)
+    before, after = (
+        np.linalg.norm(rows[:, None] - rows, axis=2) for rows in (points, image)
+    )  # the contraction is one
+    assert (after <= before + 1e-12).all()
+    (_, high), (low, _) = _widths(points, image)
+    assert low <= high
+
+
+def test_isometries_keep_the_width() -> None:
+    """JL-L10 with equality: both an isometry and its inverse are contractions."""
+    turn = np.linalg.qr(RNG.standard_normal((4, 4)))[0]
+    (low, high), (image_low, image_high) = _widths(CLOUD, CLOUD @ turn)
+    assert low <= image_high
+    assert image_low <= high
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0])
+def test_near_contractions_widen_by_at_most_the_stated_amount(size: float) -> None:
+    """JL-L11 where half of it is attained: a small set is spread over a circle of diameter delta.
+
+    No two points of the circle are further apart than delta, so that every map onto it is a near
+    contraction. Its width is delta / 2 times the mean norm of two Gaussian variables.
+    """
+    delta, angles = 1.0, np.linspace(0, 2 * math.pi, 64, endpoint=False)
+    circle = delta / 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points = size * RNG.standard_normal((64, 2))
+    (_, high), (low, image_high) = _widths(points, circle)
+    bound = (math.sqrt(high) + math.sqrt(delta * math.sqrt(2))) ** 2
+    assert low <= bound <= 2 * high + 2 * delta * math.sqrt(2)
+    exact = delta / 2 * math.sqrt(math.pi / 2)
+    assert low <= exact
+    assert image_high >= math.cos(math.pi / 64) * exact  # the circle's inner polygon
+    if size < 0.1:
+        assert low >= 0.3 * bound

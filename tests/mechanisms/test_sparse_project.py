@@ -96,6 +96,16 @@ def test_projected_queries_are_flat(m: int, queries: int) -> None:
         binomial_above(int(count), trials, 1 - beta, level=1e-6 / 2)
 
 
+def test_flatness_is_the_moment_bound_at_its_power():
+    """Corollary 4.7 is Lemma 4.6 at r = 2 log2(k T / (2 beta)), where x^(1/r) is root 2."""
+    m, T, k, beta = 10, 4096, 100, 0.05
+    x = k * T / (2 * beta)
+    r = 2 * math.log2(x)
+    moment = x ** (1 / r) * 2 * math.sqrt(m * r) / math.sqrt(T)
+    found = sizes.coefficient_bound(sparsity=m, rows=T, queries=k, beta=beta)
+    assert found == pytest.approx(moment, rel=1e-12)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("rows", [1, 4, 32])
 @pytest.mark.parametrize("deviation", [2.0, 8.0, 24.0])

@@ -93,6 +93,20 @@ def test_perceptron_potential_and_bound(seed: int) -> None:
 
     updates = run(rng, hypothesis, lambda: hypothesis.vector, data, distance, ALPHA**2 / SIZE)
     assert 0 < updates <= rule.bound(ALPHA)
+    assert rule.bound(ALPHA) == pytest.approx(SIZE / ALPHA**2, rel=1e-15)
+
+
+@pytest.mark.parametrize(("queries", "alpha"), [(1, 0.3), (15, 0.2), (1000, 0.05)])
+def test_net_size_is_the_least_for_which_random_records_serve(queries: int, alpha: float) -> None:
+    """By Hoeffding's inequality and the union bound, all answers of s records are within alpha."""
+
+    def failure(records: int) -> float:
+        return 2 * queries * math.exp(-2 * records * alpha**2)
+
+    size = net_size(queries, alpha)
+    assert failure(size) < 1
+    # The formula adds one record to the whole number that would do.
+    assert failure(size - 2) >= 1
 
 
 def test_median_halves_and_stays_within_its_bound() -> None:

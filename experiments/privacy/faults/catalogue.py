@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.privacy.faults.fault import Fault
 from experiments.privacy.faults.of_additive_mechanisms import ADDITIVE
 from experiments.privacy.faults.of_bounds import BOUNDS
 from experiments.privacy.faults.of_exact_noise import EXACT_NOISE
@@ -10,7 +11,6 @@ from experiments.privacy.faults.of_moments import MOMENTS
 from experiments.privacy.faults.of_noise import NOISE
 from experiments.privacy.faults.of_privacy import PRIVACY
 from experiments.privacy.faults.of_real_answers import REAL_ANSWERS
-from experiments.privacy.faults.planting import Fault
 
 PARTS: dict[str, tuple[Fault, ...]] = {
     "noise": NOISE,

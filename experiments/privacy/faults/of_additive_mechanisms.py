@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 CONTRACTS = "tests/mechanisms/test_contracts.py::"
 BUDGET = (f"{CONTRACTS}test_no_difference_of_neighbours_exceeds_the_budget",)

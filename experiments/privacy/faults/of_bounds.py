@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 CHECKER = ("tests/bounds/test_checker.py",)
 HOSTILE = "tests/bounds/test_hostile_certificates.py::"

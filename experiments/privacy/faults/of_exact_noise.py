@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 VARIATES = ("tests/noise/exact/test_variates.py",)
 VECTORS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 SCALES = ("tests/mechanisms/test_sparse_vector.py",)
 LAWS = ("tests/laws/test_interactive.py",)

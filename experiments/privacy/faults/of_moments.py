@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 NOISES = ("tests/laws/test_noises.py",)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 LAWS = ("tests/laws/test_noises.py",)
 ADDED = ("tests/noise/test_additive_noise.py::test_draws_have_mean_zero_and_the_stated_covariance",)

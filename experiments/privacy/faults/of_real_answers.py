@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.privacy.faults.planting import Fault
+from experiments.privacy.faults.fault import Fault
 
 REAL = "tests/mechanisms/test_real_answers.py::"
 

@@ -1,7 +1,8 @@
-"""A planted fault: one edit of one function, in force inside a ``with`` block only.
+"""A planted edit: another text of one function, in force inside a ``with`` block only.
 
 The source file stays as it is. The text of the function is changed in memory and compiled, and the
-function object gets the new code. So every module that has imported the function runs the fault.
+function object gets the new code. So every module that has imported the function runs the
+edited code.
 """
 
 from __future__ import annotations
@@ -18,65 +19,55 @@ from types import CodeType, FunctionType
 from typing import Any
 
 
-class FaultDoesNotFit(ValueError):  # noqa: N818 (what happened: the library has changed)
-    """The function or the text that a fault names is not in the library."""
+class EditDoesNotFit(ValueError):  # noqa: N818 (what happened: the code has changed)
+    """The function or the text that an edit names is not in the code."""
 
 
 @dataclass(frozen=True)
-class Fault:
-    """One fault and the tests that must notice it.
+class Edit:
+    """One edit of one function.
 
     Parameters
     ----------
-    name : str
-        A short name, unique in the catalogue.
-    breaks : str
-        What is wrong while the fault is planted.
     where : str
-        The function, as ``module:function`` or ``module:Class.method`` below ``geomdp``.
+        The function, as ``module:function`` or ``module:Class.method``.
     old, new : str
         `old` occurs once in the text of the function, and `new` takes its place.
-    tests : tuple of str
-        Test files, or single tests as ``file::test``.
     """
 
-    name: str
-    breaks: str
     where: str
     old: str
     new: str
-    tests: tuple[str, ...]
 
     def function(self) -> FunctionType:
-        """The function that is edited; ``FaultDoesNotFit`` if there is none."""
+        """The function that is edited; ``EditDoesNotFit`` if there is none."""
         module, _, path = self.where.partition(":")
-        found: Any = importlib.import_module(f"geomdp.{module}")
+        found: Any = importlib.import_module(module)
         for name in path.split("."):
             if name not in vars(found):
-                raise FaultDoesNotFit(f"{self.name}: geomdp.{self.where} does not exist")
+                raise EditDoesNotFit(f"{self.where} does not exist")
             found = vars(found)[name]
         return _plain(found)
 
     def code(self) -> CodeType:
-        """The code of the function with the edit; ``FaultDoesNotFit`` if the text is not there."""
+        """The code of the function with the edit; ``EditDoesNotFit`` if the text is not there."""
         function = self.function()
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
-            raise FaultDoesNotFit(
-                f"{self.name}: {self.old!r} occurs {source.count(self.old)} times in "
-                f"geomdp.{self.where}"
+            raise EditDoesNotFit(
+                f"{self.old!r} occurs {source.count(self.old)} times in {self.where}"
             )
-        start = source.index("def ")  # decorators stay on the object that holds the function
-        edited = source[:start].replace(source[:start], "") + source[start:]
+        # Decorators stay on the object that holds the function.
+        edited = source[source.index("def ") :]
         if self.old not in edited:
-            raise FaultDoesNotFit(f"{self.name}: {self.old!r} stands before the function")
+            raise EditDoesNotFit(f"{self.old!r} stands before the function {self.where}")
         return _compiled(edited.replace(self.old, self.new), function)
 
 
 @contextmanager
-def planted(fault: Fault) -> Iterator[None]:
-    """Run the block with `fault` in the library; ``FaultDoesNotFit`` if it cannot be planted."""
-    function, code = fault.function(), fault.code()
+def planted(edit: Edit) -> Iterator[None]:
+    """Run the block with `edit` in the code; ``EditDoesNotFit`` if it cannot be planted."""
+    function, code = edit.function(), edit.code()
     sound = function.__code__
     function.__code__ = code
     try:
@@ -95,7 +86,7 @@ def _plain(found: Any) -> FunctionType:
         found = found.__func__
     found = inspect.unwrap(found)
     if not isinstance(found, FunctionType):
-        raise FaultDoesNotFit(f"{found!r} is no function")
+        raise EditDoesNotFit(f"{found!r} is no function")
     return found
 
 
@@ -105,7 +96,7 @@ def _compiled(text: str, function: FunctionType) -> CodeType:
     free = ", ".join(function.__code__.co_freevars)
     outer = f"def outer({free}):\n{textwrap.indent(text, '    ')}"
     flags = __future__.annotations.compiler_flag
-    module = compile(outer, f"<fault in {function.__qualname__}>", "exec", flags, dont_inherit=True)
+    module = compile(outer, f"<edit of {function.__qualname__}>", "exec", flags, dont_inherit=True)
     (outside,) = (part for part in module.co_consts if isinstance(part, CodeType))
     return next(
         part

@@ -1,0 +1,37 @@
+"""The error of ball noise in closed form, against what the library predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from experiments.engine.claims import Claim
+
+
+def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) -> float:
+    """n times Delta (r (r + 1) / k)^(1/2) / (epsilon n), the error per query (JL-L15).
+
+    Parameters
+    ----------
+    queries : int
+        Number k of answers.
+    dimension : int
+        Dimension r of their span.
+    diameter : float
+        Largest l2 distance Delta of the answers of two records.
+    epsilon : float
+        Pure differential privacy under replace-one.
+    """
+    return diameter * math.sqrt(dimension * (dimension + 1) / queries) / epsilon
+
+
+def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
+    """Pairs of n times a predicted error and of what the formula says are equal."""
+    off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
+    return Claim(
+        "ball noise errs Delta (r (r + 1) / k)^(1/2) / (epsilon n)",
+        off <= 1e-9,
+        f"{len(products)} predictions, off by {off:.1e} at most",
+        "equal",
+        "JL-L15",
+    )

@@ -1,0 +1,49 @@
+"""The noise that the JL mechanism adds to its measurements, before it looks for a nearby point."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+import geomdp as gd
+from experiments.engine.cells import Row
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import LEVEL, MeanSquare, quantile
+
+#: Draws of the noise in one cell.
+DRAWS = 100
+
+
+def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
+    """Mean square of noisy measurements of no records, over the stated one; nothing but for JL.
+
+    The map is public, so that A S = 0 for sums S = 0, and all that is seen is noise.
+    """
+    if not isinstance(M, gd.mechanisms.JL):
+        return {}
+    zero = np.zeros(M.workload.n_queries)
+    stated = M.inner.predicted_rmse.value**2
+    squares = [np.mean(M.draw(rng)(zero) ** 2) / stated for _ in range(DRAWS)]
+    measured = MeanSquare.of(squares)
+    return {"noise": measured.value, "noise_stderr": measured.stderr}
+
+
+def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
+    """Two-sided: the noise drawn is that of the ball mechanism for the mapped workload."""
+    off = ((table.noise - 1) / table.noise_stderr).abs()
+    reach = quantile(LEVEL / (2 * len(table)), DRAWS)
+    return Claim(
+        "the measurements of JL have the noise of the ball mechanism for the mapped answers",
+        bool((off <= reach).all()),
+        f"{len(table)} maps, mean squares {table.noise.min():.3f} to {table.noise.max():.3f} of "
+        f"the stated ones, off by at most {off.max():.1f} standard errors",
+        f"1 within {reach:.1f} standard errors",
+        "JL-A1, JL-L15",
+        used=float(off.max()) / reach,
+    )
+
+
+#: Of the 180 cells of all 2-way tables of ten binary columns: queries, dimension, l2 diameter.
+MARGINALS = (180, 55, math.sqrt(90))

@@ -1,0 +1,92 @@
+"""Streams of queries that force nearly as many updates as a rule allows, one for each rule.
+
+All records are one element, number 0. Every gap is as small as an update needs, alpha, so that the
+rule learns as little as it can. `SLIGHTLY` keeps rounding errors from making it smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomdp.mechanisms.interactive.updates import Median, net
+from geomdp.workloads import DenseQuery, SparseQuery
+
+SLIGHTLY = 1 + 1e-6
+#: Largest error of an answer, in units of alpha; it must be below 1.
+ANSWER_ERROR = 0.999
+
+
+def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
+    """Updates of dense weights.
+
+    The relative entropy starts at ln M. An update by a query with gap alpha lowers it by
+    eta alpha - ln E e^(eta (f - E f)). By Hoeffding's lemma that is at least
+    eta alpha - eta^2 / 8, and it is hardly more if the query is 0 on a half of the weights and 1 on
+    the other half.
+    """
+    updates = 0
+    while True:
+        weights = hypothesis.distribution
+        rest = 1 - weights[0]
+        if rest < alpha * SLIGHTLY:
+            return updates
+        # 1 on the lightest other elements, as far as their weight is a half.
+        order = 1 + np.argsort(weights[1:], kind="stable")
+        room = min(0.5, rest - alpha * SLIGHTLY)
+        before = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])
+        values = np.zeros(len(weights))
+        values[order] = np.clip((room - before) / weights[order], 0.0, 1.0)
+        values[0] = min((alpha * SLIGHTLY + values @ weights) / rest, 1.0)
+        hypothesis.update(DenseQuery(values), values[0] - ANSWER_ERROR * alpha)
+        updates += 1
+
+
+def sparse_weights(hypothesis: Any, alpha: float) -> int:
+    """Updates of sparse weights by queries on element 0 alone, which start with a weight of 1/s."""
+    updates = 0
+    while True:
+        value = alpha * SLIGHTLY / (1 - hypothesis.weight(0))
+        if value > 1:
+            return updates
+        hypothesis.update(SparseQuery([0], [value]), value - ANSWER_ERROR * alpha)
+        updates += 1
+
+
+def perceptron(hypothesis: Any, alpha: float) -> int:
+    """Updates of a vector x of M entries from 0, that is to end at e_0.
+
+    ||x - e_0||^2 starts at 1. An update with gap alpha lowers it by
+    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least is alpha^2 / M, for ||f||^2 = M. Queries up,
+    (c, 1, .., 1), and down, (0, 1, .., 1), take turns. The sum of the other entries goes from
+    alpha / M to alpha and back, and c is no larger than the gap needs.
+    """
+    updates = 0
+    while True:
+        first, *others = hypothesis.vector.tolist()
+        total, size = sum(others), 1 + len(others)
+        if total >= alpha:
+            value, other, answer = 0.0, 1.0, ANSWER_ERROR * alpha
+        else:
+            other = 1.0 if updates else SLIGHTLY / (size - 1)
+            value = (alpha * SLIGHTLY + other * total) / (1 - first)
+            if value > 1:
+                return updates
+            answer = value - ANSWER_ERROR * alpha
+        hypothesis.update(DenseQuery(np.array([value, *[other] * (size - 1)])), answer)
+        updates += 1
+
+
+def halving_net(alpha: float) -> Median:
+    """All data sets of s = floor(1 / alpha) records on two elements: strictly finer than alpha."""
+    return Median(net(2, int(1 / alpha)))
+
+
+def median(hypothesis: Any, alpha: float) -> int:
+    """Updates of the median rule with `halving_net`: each asks for the share of element 1, 0."""
+    updates, query = 0, DenseQuery(np.array([0.0, 1.0]))
+    while hypothesis.evaluate(query) >= alpha:
+        hypothesis.update(query, ANSWER_ERROR * alpha)
+        updates += 1
+    return updates

@@ -1,0 +1,144 @@
+"""Runs of the iterative construction, on known shares of records and on a ladder of gaps."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from experiments.engine.cells import Row
+from experiments.engine.statistics import MeanSquare
+from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
+
+BITS, BETA = 5, 0.05
+PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {
+    "pure": gd.PureDP(1.0),
+    "approximate": gd.ApproxDP(1.0, 1e-6),
+}
+
+
+class Constants(enum.StrEnum):
+    """Constants of Theorem 5, in the order of the legend."""
+
+    CORRECTED = "corrected constants"
+    PRINTED = "printed constants"
+
+
+DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED}
+
+
+class Data(enum.StrEnum):
+    """True answers."""
+
+    SHARES = "shares"  # Of records whose elements have shares 1 / rank
+    LADDER = "ladder"  # Gaps to the uniform start fall by one step from parity to parity
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure."""
+
+    data: Data  # True answers
+    privacy: str  # Key of `PRIVACY`
+    constants: Constants  # Constants of the stopping rule
+    n: int  # Number of records
+    runs: int  # Independent runs in one cell
+
+
+#: Largest gap of the ladder, well within what answers in [0, 1] allow.
+TOP = 0.4
+
+
+class Ladder(gd.mechanisms.AllParities):
+    """Parities whose true answers lie above those of a uniform hypothesis, 1/2, by TOP - i `step`.
+
+    Parity 0, which is 1 on every record, has no gap.
+
+    Parameters
+    ----------
+    d : int
+        Number of bits.
+    step : float
+        From one gap to the next.
+    """
+
+    def __init__(self, d: int, step: float) -> None:
+        super().__init__(d)
+        self.step = step
+
+    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+        """The ladder; `records` are only counted."""
+        del records, n
+        return np.array([1.0, *(0.5 + TOP - self.step * np.arange(self.size - 1))])
+
+
+def construction(
+    config: Config, distinguisher: gd.mechanisms.AllParities
+) -> gd.IterativeConstruction[Any]:
+    """The mechanism of one point."""
+    return gd.IterativeConstruction(
+        gd.mechanisms.MultiplicativeWeights(1 << BITS),
+        distinguisher,
+        n=config.n,
+        privacy=PRIVACY[config.privacy],
+        beta=BETA,
+        design=DESIGNS[config.constants],
+    )
+
+
+def spent(built: gd.IterativeConstruction[Any]) -> float:
+    """Epsilon of the 2 B steps by basic or advanced composition."""
+    step, count = gd.PureDP(built.step_epsilon), 2 * built.updates_allowed
+    match built.privacy:
+        case gd.ApproxDP(delta=delta):
+            return gd.privacy.advanced_composition(step, count, delta).epsilon
+        case _:
+            return count * step.epsilon
+
+
+def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
+    """How often the first query of a run is the one with the largest gap, and with what chance."""
+    top, hits = built.distinguisher.query(1), 0
+    for child in rng.spawn(runs):
+        first, _ = built.release(range(built.n), rng=child).exchanges[0]
+        hits += bool((first.values == top.values).all())
+    # Chances halve from each of the 31 parities to the next; parity 0 has none to speak of.
+    return {"hits": hits, "chance": 1 / (2 - 2.0 ** (2 - built.distinguisher.size))}
+
+
+def errors_and_noise(
+    built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
+) -> Row:
+    """Mean square of the largest error, and mean modulus of the noise in units of its scale."""
+    truths = built.distinguisher.truths(None, built.n)
+    unit = 1 / (built.step_epsilon * built.n)
+    numbers = {
+        built.distinguisher.query(i).values.tobytes(): i for i in range(built.distinguisher.size)
+    }
+    errors, steps, noise = [], [], []
+    for child in rng.spawn(runs):
+        release = built.release(range(built.n), rng=child)
+        estimates = built.distinguisher.estimates(release.hypothesis)
+        errors.append(float(np.abs(estimates - truths).max()))
+        steps.append(len(release.exchanges))
+        noise += [
+            abs(answer.value - truths[numbers[query.values.tobytes()]]) / unit
+            for query, answer in release.exchanges
+        ]
+    start = built.distinguisher.estimates(built.rule.start(built.alpha / 2))
+    return {
+        **MeanSquare.of(np.square(errors)).columns(),
+        "within": sum(error <= built.accuracy for error in errors),
+        "alpha": built.alpha,
+        "guaranteed": built.accuracy,
+        "steps": max(steps),
+        "answers": len(noise),
+        "noise": sum(noise),
+        "updates_allowed": built.updates_allowed,
+        "spent": spent(built),
+        "untouched": float(np.abs(start - truths).max()),
+    }

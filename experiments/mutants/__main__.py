@@ -1,0 +1,46 @@
+"""Run some mutants and keep their results for the figure: ``python -m experiments.mutants WORD``.
+
+A mutant is run if its name or its figure has the word in it; without a word all are. What the store
+holds already, for this state of the code, is shown and not run again.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from experiments.engine.cells import Outcome, Sweep
+from experiments.engine.reproduce import Folders
+from experiments.engine.run import run_sweep
+from experiments.engine.script import Preset, load
+from experiments.engine.store import Store
+from experiments.mutants import mutants
+
+
+def show(outcome: Outcome[mutants.Config]) -> None:
+    """One line: what noticed the mutant."""
+    cell, seconds = outcome.cell.configuration, f"{outcome.seconds:5.0f} s"
+    if outcome.rows is None:
+        found = f"FAILED {(outcome.traceback or '').strip().splitlines()[-1][:300]}"
+    else:
+        (row,) = outcome.rows
+        found = f"claim: {row['claim_ids']} ({row['claim']})  test: {row['test']}"
+    print(f"{seconds} {cell.figure} | {cell.mutant} | {found}", flush=True)
+
+
+def main(words: list[str]) -> None:
+    """Run the chosen mutants."""
+    script = load(mutants.__name__)
+    chosen = tuple(
+        each
+        for each in mutants.FULL.configurations
+        if not words or any(word in f"{each.mutant} {each.figure}" for word in words)
+    )
+    if not chosen:
+        raise SystemExit(f"no mutant or figure has {' or '.join(words)} in its name")
+    with Store(Folders().store(script.name, Preset.FULL), script.code) as store:
+        found = run_sweep(mutants.compute, Sweep(chosen, 1, mutants.FULL.seed), store, observe=show)
+    print(f"{len(found.outcomes)} mutants, {len(found.failures)} could not be run")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,210 @@
+"""Mutants: which mistakes in the code turn a claim of a figure red, and which a test.
+
+No paper: would the claims of these figures, and the tests of this library, notice a wrong constant,
+exponent or noise (GEN-1)?
+
+Every mutant is one edit of one function: a factor of two, a natural for a binary logarithm, half of
+the noise, a bound that is far too large. It is planted in memory, in two processes of their own.
+One runs a figure at its quick preset, without any stored result, and lists the claims that fail;
+the other runs the tests of the part up to the first that fails. That no claim fails without a
+mutant is seen by the quick run of all figures.
+
+Claims: no mutant survives both, and every figure turns red for one. A new mutant is one row in a
+file of `experiments/mutants`. python -m experiments.mutants WORD runs those whose name or
+figure has the word in it, and keeps the results for the next run of all.
+
+The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
+on one core: quick 20 s, full an hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.script import Needs
+from experiments.mutants.catalogue import MUTANTS, Mutant
+from experiments.planting.edits import Edit
+from experiments.planting.runs import failing_test, red_claims
+from geomdp import (
+    advice,
+    audit,
+    bodies,
+    bounds,
+    cache,
+    data,
+    geometry,
+    mechanisms,
+    noise,
+    privacy,
+    tabulation,
+    workloads,
+)
+
+NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
+#: Results are stale when code of one of these packages changes.
+PLANTED_IN = (
+    advice,
+    audit,
+    bodies,
+    bounds,
+    cache,
+    data,
+    geometry,
+    mechanisms,
+    noise,
+    privacy,
+    tabulation,
+    workloads,
+)
+ROOT = Path(__file__).parents[2]
+#: What stands in the table where nothing turned red.
+NONE = "none"
+#: Joins the claims of one mutant.
+AND = "; "
+
+
+@dataclass(frozen=True)
+class Config:
+    """One mutant."""
+
+    mutant: str  # Its name
+    #: Folder of `experiments` and short name of the script.
+    folder: str
+    figure: str
+    #: The edit as in `Edit`.
+    where: str
+    old: str
+    new: str
+    tests: str  # Tests of the part, separated by spaces
+    code: str  # Hash of the figure and of the tests
+
+
+def config(mutant: Mutant) -> Config:
+    """The cell of a mutant."""
+    return Config(
+        mutant=mutant.name,
+        folder=mutant.folder,
+        figure=mutant.figure,
+        where=mutant.where,
+        old=mutant.old,
+        new=mutant.new,
+        tests=" ".join(mutant.tests),
+        code=code_of(mutant),
+    )
+
+
+def code_of(mutant: Mutant) -> str:
+    """Hash of the text of a script, of what its folder holds beside scripts, and of tests."""
+    files = {ROOT / test.partition("::")[0] for test in mutant.tests}
+    digest = hashlib.sha256()
+    for path in (*files_of(mutant), *sorted(files)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def files_of(mutant: Mutant) -> list[Path]:
+    """The file of a script, and those of its folder that are no scripts of other mutants."""
+    folder, others = ROOT / "experiments" / mutant.folder, {m.figure for m in MUTANTS.values()}
+    return [
+        folder / f"{mutant.figure}.py",
+        *sorted(path for path in folder.glob("*.py") if path.stem not in others),
+    ]
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Run the figure, then the tests, each in a process of its own."""
+    del rng
+    edit = Edit(config.where, config.old, config.new)
+    claims = red_claims(edit, f"experiments.{config.folder}.{config.figure}")
+    test = failing_test(edit, config.tests.split())
+    return [
+        {
+            "file": config.where.partition(":")[0].replace(".", "/") + ".py",
+            "edit": f"{config.old} -> {config.new}",
+            "claim_ids": AND.join(claim.id or "figure" for claim in claims) or NONE,
+            "claim": AND.join(claim.name for claim in claims) or NONE,
+            "test": test or NONE,
+        }
+    ]
+
+
+def claims(mutants: pd.DataFrame) -> list[Claim]:
+    """None survives, and every figure notices one."""
+    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
+    survivors = list(mutants.mutant[~by_claim & ~by_test])
+    unseen = sorted({*mutants.figure} - {*mutants.figure[by_claim]})
+    return [
+        Claim(
+            "no mutant survives",
+            not survivors,
+            f"{len(mutants)} mutants: {(by_claim & ~by_test).sum()} turn a claim red, "
+            f"{(by_test & ~by_claim).sum()} a test, {(by_claim & by_test).sum()} both"
+            + (f"; not {', '.join(survivors)}" if survivors else ""),
+            "all are noticed",
+            "GEN-1",
+        ),
+        Claim(
+            "every figure turns red for a mutant",
+            not unseen,
+            f"{mutants.figure.nunique() - len(unseen)} of {mutants.figure.nunique()} figures, "
+            f"{mutants.figure[by_claim & ~by_test].nunique()} of them where no test does"
+            + (f"; not {', '.join(unseen)}" if unseen else ""),
+            "all",
+            "GEN-1",
+        ),
+    ]
+
+
+#: What noticed a mutant, with its colour.
+OUTCOMES = {"a claim alone": "C0", "claim and test": "C2", "a test alone": "C1", "nothing": "C3"}
+
+
+def outcomes(mutants: pd.DataFrame) -> pd.Series:
+    """What noticed each mutant."""
+    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
+    names = np.select(
+        [by_claim & ~by_test, by_claim & by_test, by_test], list(OUTCOMES)[:3], "nothing"
+    )
+    return pd.Series(names, mutants.index)
+
+
+def plot(mutants: pd.DataFrame) -> Figure:
+    """One bar for each figure: its mutants, by what noticed them."""
+    counts = pd.crosstab(mutants.figure, outcomes(mutants)).reindex(
+        index=mutants.figure.unique(),
+        columns=list(OUTCOMES),
+        fill_value=0,
+    )
+    figure = Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
+    axes = figure.subplots()
+    left = np.zeros(len(counts))
+    for outcome, colour in OUTCOMES.items():
+        axes.barh(counts.index, counts[outcome], left=left, color=colour, label=outcome)
+        left += counts[outcome].to_numpy()
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", labelsize=7)
+    axes.grid(axis="y", visible=False)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("mutants")
+    axes.set_title(f"{(counts['nothing'] == 0).sum()} of {len(counts)} figures: none survives")
+    figure.legend(title="noticed by", loc="outside lower center", ncols=len(OUTCOMES))
+    return figure
+
+
+def _sweep(names: Collection[str]) -> Sweep[Config]:
+    return Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names), 1, seed=0)
+
+
+#: What is run in a few seconds.
+SAMPLE = ("median: a third of the logarithm of the net",)
+QUICK = _sweep(SAMPLE)
+FULL = _sweep(MUTANTS)

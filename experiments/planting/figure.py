@@ -1,0 +1,49 @@
+"""The process that `red_claims` starts: plant an edit, run a script, print its red claims.
+
+``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON, or null for none.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+
+from experiments.engine.figures import Outputs, read_table, write_table
+from experiments.engine.run import SweepResult, run_cell
+from experiments.engine.script import LoadedScript, Preset, load
+from experiments.planting.edits import Edit, planted
+from experiments.planting.runs import RedClaim
+
+
+def red(script: LoadedScript) -> list[RedClaim]:
+    """The claims that fail, or the first cell that does."""
+    outcomes = []
+    for cell in script.sweep(Preset.QUICK).cells():
+        outcome = run_cell(script.module.compute, cell)
+        if outcome.traceback is not None:
+            return [_failure("a cell", outcome.traceback.strip().splitlines()[-1])]
+        outcomes.append(outcome)
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = Outputs(Path(folder), script.name)
+        write_table(outputs, SweepResult(tuple(outcomes)).table())
+        table = read_table(outputs)
+    try:
+        claims = script.module.claims(table)
+    except Exception as error:
+        return [_failure("the check of the claims", f"{type(error).__name__}: {error}")]
+    return [RedClaim(claim.id, claim.name) for claim in claims if not claim.passed]
+
+
+def _failure(what: str, error: str) -> RedClaim:
+    return RedClaim("", f"{what} fails: {error[:200]}")
+
+
+if __name__ == "__main__":
+    _, module, text = sys.argv
+    given = json.loads(text)
+    with nullcontext() if given is None else planted(Edit(**given)):
+        print(json.dumps([asdict(claim) for claim in red(load(module))]))

@@ -1,0 +1,21 @@
+"""Plugin of pytest that plants one edit before any test is collected."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments.planting.edits import Edit, planted
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that holds the edit."""
+    parser.addoption("--edit", required=True, help="the edit to plant: where, old, new as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Plant the edit until the session ends."""
+    edit = planted(Edit(**json.loads(config.getoption("--edit"))))
+    edit.__enter__()
+    config.add_cleanup(lambda: edit.__exit__(None, None, None))

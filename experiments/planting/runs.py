@@ -1,0 +1,83 @@
+"""Run tests, or a figure at its quick preset, in a process that holds one edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from experiments.planting.edits import Edit
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = "experiments.planting.plugin"
+FIGURE = "experiments.planting.figure"
+#: Exit codes of pytest: all passed, and some failed.
+PASSED, FAILED = 0, 1
+#: Largest number of seconds that a run may take.
+LIMIT = 1200
+
+
+@dataclass(frozen=True)
+class RedClaim:
+    """A claim of a figure that does not hold."""
+
+    id: str  # Ids of the formula sheet; empty where a figure fails before its claims are checked
+    name: str  # The claim in words, or how the figure fails
+
+
+def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
+    """The first of some tests that fails with the edit; None if all pass.
+
+    Raises
+    ------
+    RuntimeError
+        If pytest could not run them.
+    """
+    options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
+    if edit is not None:
+        options += ["-p", PLUGIN, "--edit", json.dumps(asdict(edit))]
+    run = _run([sys.executable, "-m", "pytest", *options, *tests])
+    if run.returncode not in (PASSED, FAILED):
+        raise RuntimeError(f"pytest ended with code {run.returncode}: {_end(run)}")
+    failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failures[0].split(" ")[1].split("[")[0] if failures else None
+
+
+def red_claims(edit: Edit | None, script: str) -> list[RedClaim]:
+    """The claims of a script, by module name, that fail at its quick preset with the edit.
+
+    Nothing is read from a store of results or from the cache of public set-ups, because both hold
+    results of the code as it is.
+
+    Raises
+    ------
+    RuntimeError
+        If the edit could not be planted or the script could not be loaded.
+    """
+    given = "null" if edit is None else json.dumps(asdict(edit))
+    with tempfile.TemporaryDirectory() as cache:
+        run = _run([sys.executable, "-m", FIGURE, script, given], GEOMDP_CACHE_DIR=cache)
+    if run.returncode != PASSED:
+        raise RuntimeError(f"{script} ended with code {run.returncode}: {_end(run)}")
+    return [RedClaim(**claim) for claim in json.loads(run.stdout.splitlines()[-1])]
+
+
+def _run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | variables,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+def _end(run: subprocess.CompletedProcess[str]) -> str:
+    return f"{run.stdout[-2000:]}{run.stderr[-2000:]}"
