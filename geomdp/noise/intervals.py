@@ -18,6 +18,7 @@ from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.image_moments import DRAWS
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
+from geomdp.noise.residual import ResidualNoise
 
 #: Least number of public draws from which a quantile is computed. The coverage of the interval then
 #: varies by (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
@@ -96,7 +97,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     if isinstance(noise, LaplaceNoise):
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, GaussianNoise | ResidualNoise):
         from scipy import special  # slow import
 
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)

@@ -24,7 +24,13 @@ from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public_grid
+from geomdp.noise.exact import (
+    RoundedNoise,
+    RoundedParts,
+    RoundedResiduals,
+    RoundedVector,
+    public_grid,
+)
 from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -177,7 +183,7 @@ class AdditiveMechanism(Mechanism):
         return twin
 
     @cached_property
-    def _rounded(self) -> RoundedVector | RoundedParts | None:
+    def _rounded(self) -> RoundedVector | RoundedParts | RoundedResiduals | None:
         if self.grid is None or self.measurement is not None:
             return None
         noise = self.noise if self._rows is None else self._rows.noise
