@@ -117,6 +117,25 @@ ADDITIONS = (
         ("geomdp.noise.exact.RoundedVector", "geomdp.noise.exact.public_grid"),
     ),
     Theorem(
+        "X-RES",
+        _P,
+        "Gaussian noise on the residuals of tables",
+        r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the residual"
+        r" of each set $A$ of columns answers all tables with the least error of any linear mechanism"
+        r" with Gaussian noise, for hundreds of columns; under replace-one it is optimised for the"
+        r" largest cost over the sets of columns in which two records differ.",
+        (
+            "geomdp.mechanisms.ResidualGaussian",
+            "geomdp.noise.ResidualNoise",
+            "geomdp.mechanisms.strategies.residual_scales.best_scales",
+        ),
+        tests=(
+            "tests/mechanisms/test_residual_gaussian.py::test_oracle_of_the_formula_sheet",
+            "tests/mechanisms/test_residual_gaussian.py::test_no_pair_of_records_costs_more",
+            "tests/mechanisms/test_residual_gaussian.py::test_least_energy_by_an_independent_solver",
+        ),
+    ),
+    Theorem(
         "LAB-1",
         _P,
         "What the laboratory costs",

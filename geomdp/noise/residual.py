@@ -95,29 +95,26 @@ class ResidualNoise:
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m); O(m) each."""
-        return np.array([self.residuals.to_answers(self._coordinates(rng)) for _ in range(size)])
-
-    def _coordinates(self, rng: np.random.Generator) -> FloatArray:
-        """Noise (r,) on the coordinates of all residuals."""
-        found = np.empty(self.residuals.dimension)
+        found = np.empty((size, self.residuals.dimension))
         for group in self.residuals.groups:
-            drawn = rng.standard_normal((group.count, drawn_size(group.shape)))
-            drawn *= self.scales[group.numbers, None]
-            found[group.places] = to_coordinates(drawn, group.shape).ravel()
-        return found
+            drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
+            drawn *= np.tile(self.scales[group.numbers], size)[:, None]
+            moved = to_coordinates(drawn, group.shape)
+            found[:, group.places] = moved.reshape(size, group.count * group.size)
+        return self.residuals.to_answers(found)
 
     def covariance(self) -> FloatArray:
         """Covariance matrix (m, m), for few cells: O(m^2) times the number of variables drawn."""
-        columns = []
+        units = []
         for group in self.residuals.groups:
             for place, scale in enumerate(self.scales[group.numbers].tolist()):
-                for unit in np.eye(drawn_size(group.shape)):
-                    moved = np.zeros(self.residuals.dimension)
-                    own = moved[group.places].reshape(group.count, group.size)
-                    own[place] = scale * to_coordinates(unit[None], group.shape)[0]
-                    columns.append(self.residuals.to_answers(moved))
-        root = np.array(columns).T
-        return np.asarray(root @ root.T)
+                moved = scale * to_coordinates(np.eye(drawn_size(group.shape)), group.shape)
+                unit = np.zeros((len(moved), self.residuals.dimension))
+                start = group.start + place * group.size
+                unit[:, start : start + group.size] = moved
+                units.append(unit)
+        root = self.residuals.to_answers(np.concatenate(units))
+        return np.asarray(root.T @ root)
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,), in closed form (X-RES)."""
@@ -139,12 +136,9 @@ class ResidualNoise:
     def _squares(self, points: FloatArray) -> FloatArray:
         """The sum over A of the squared length of the residual of A over s_A, for each row."""
         moving = self._set_variances > 0
-        weights = self.residuals.workload.weights
-        lengths = [
-            self.residuals.squared_lengths(self.residuals.of_counts(point / weights))
-            for point in points
-        ]
-        return np.asarray(np.array(lengths)[:, moving] @ (1 / self._set_variances[moving]))
+        coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
+        lengths = self.residuals.squared_lengths(coordinates)[:, moving]
+        return np.asarray(lengths @ (1 / self._set_variances[moving]))
 
 
 def doublings(residuals: Residuals) -> FloatArray:

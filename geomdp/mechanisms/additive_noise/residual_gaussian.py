@@ -180,11 +180,12 @@ class ResidualGaussian(AdditiveMechanism):
             counted = Totals(records.count, np.concatenate(counts).astype(np.float64))
         else:
             counted = self.workload.cell_counts(records)
-        coordinates = self._residuals.of_counts(counted.sums)
+        coordinates = self._residuals.of_counts(counted.sums[None])[0]
         return self._within_capacity(Totals(counted.count, coordinates))
 
     def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
-        return self._residuals.to_answers(quotients(sums, multiples, unit, self.n))
+        noisy = quotients(sums, multiples, unit, self.n)
+        return np.asarray(self._residuals.to_answers(noisy[None])[0])
 
 
 def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ def residual_answers(noise: ResidualNoise) -> Computable:
 
     def vector(draw: Draw) -> Vector:
         coordinates = [value for part in parts for value in part(draw)]
-        return list(noise.residuals.to_answers(np.array(coordinates, dtype=object)))
+        return list(noise.residuals.to_answers(np.array([coordinates], dtype=object))[0])
 
     return vector
 

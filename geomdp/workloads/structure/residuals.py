@@ -82,9 +82,9 @@ class _SameShape:
     starts: IntArray
     within: list[_Within]
 
-    def blocks(self) -> Iterator[slice]:
-        """The tables, some at a time."""
-        step = max(1, BLOCK_CELLS // math.prod(self.shape))
+    def blocks(self, copies: int) -> Iterator[slice]:
+        """The tables, some at a time, if each cell is held so many times."""
+        step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
 
     def places(self, block: slice) -> IntArray:
@@ -92,9 +92,9 @@ class _SameShape:
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: _Within) -> tuple[slice, ...]:
-        """Where the coordinates of a set stand after `differences_and_sums`, tables first."""
+        """Where the coordinates of a set stand among sums and differences of (b, tables) tables."""
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
-        return (slice(None), *chosen)
+        return (slice(None), slice(None), *chosen)
 
 
 class Residuals:
@@ -135,12 +135,12 @@ class Residuals:
     >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=2))
     >>> [group.columns.tolist() for group in residuals.groups]
     [[[]], [[0]], [[1]], [[0, 1]]]
-    >>> counts = np.array([4.0, 1.0, 0.0, 2.0, 0.0, 3.0])
+    >>> counts = np.array([[4.0, 1.0, 0.0, 2.0, 0.0, 3.0]])
     >>> coordinates = residuals.of_counts(counts)
     >>> coordinates
-    array([10.,  0.,  5.,  3.,  1.,  5.])
+    array([[10.,  0.,  5.,  3.,  1.,  5.]])
     >>> residuals.to_answers(coordinates).round(9)
-    array([4., 1., 0., 2., 0., 3.])
+    array([[4., 1., 0., 2., 0., 3.]])
     """
 
     def __init__(self, workload: TableQueries) -> None:
@@ -204,55 +204,59 @@ class Residuals:
         return np.repeat(by_table * self.workload.table_weights**2, sizes)
 
     def of_counts(self, counts: FloatArray) -> FloatArray:
-        """Coordinates (dimension,) of all residuals, from the counts (m,) of all tables.
+        """Coordinates (b, dimension) of all residuals, from the counts (b, m) of all tables.
 
         Whole numbers give whole numbers, without rounding if all sums are below 2^53.
         """
-        found = np.empty(self.dimension)
+        found = np.empty((len(counts), self.dimension))
         for tables in self._tables:
-            for block in tables.blocks():
-                cells = counts[tables.places(block)].reshape(-1, *tables.shape)
-                for axis in range(1, cells.ndim):
+            for block in tables.blocks(len(counts)):
+                cells = counts[:, tables.places(block)].reshape(len(counts), -1, *tables.shape)
+                for axis in range(2, cells.ndim):
                     _to_sum_and_differences(cells, axis)
                 for own in tables.within:
-                    target = found[own.group.places].reshape(own.group.count, own.group.size)
+                    target = self._rows(found, own.group)
                     part = cells[tables.part(own)]
-                    target[own.rows[block]] = part.reshape(len(cells), own.group.size)
+                    target[:, own.rows[block]] = part.reshape(*cells.shape[:2], own.group.size)
         return found
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
-        """Answers (m,): the cells of all tables times their weights, from all coordinates."""
+        """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
         # Balls of exact arithmetic are coordinates, too: an array of objects.
-        kind = coordinates.dtype
-        answers = np.empty(self.workload.n_queries, dtype=kind)
+        count, kind = len(coordinates), coordinates.dtype
+        answers = np.empty((count, self.workload.n_queries), dtype=kind)
         for tables in self._tables:
             weights = self.workload.table_weights[tables.numbers]
-            for block in tables.blocks():
-                cells = np.empty((len(tables.numbers[block]), *tables.shape), dtype=kind)
+            for block in tables.blocks(count):
+                cells = np.empty((count, len(tables.numbers[block]), *tables.shape), dtype=kind)
                 for own in tables.within:
-                    known = coordinates[own.group.places].reshape(-1, own.group.size)
-                    lengths = [own.group.shape[own.axes.index(i)] - 1 if i in own.axes else 1
-                               for i in range(len(tables.shape))]  # fmt: skip
-                    cells[tables.part(own)] = known[own.rows[block]].reshape(-1, *lengths)
-                for axis in range(1, cells.ndim):
+                    part = cells[tables.part(own)]
+                    known = self._rows(coordinates, own.group)[:, own.rows[block]]
+                    part[...] = known.reshape(part.shape)
+                for axis in range(2, cells.ndim):
                     _from_sum_and_differences(cells, axis)
-                flat = cells.reshape(len(cells), -1)
-                answers[tables.places(block)] = flat * weights[block, None]
+                flat = cells.reshape(*cells.shape[:2], -1)
+                answers[:, tables.places(block)] = flat * weights[block, None]
         return answers
 
+    def _rows(self, coordinates: FloatArray, group: ColumnSets) -> FloatArray:
+        """The coordinates of a group of sets as a view (b, c, coordinates of one set)."""
+        return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
+
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
-        """The squared Euclidean length (sets,) of the residual of each set.
+        """The squared Euclidean length (b, sets) of the residual of each set.
 
         The length is that of (tensor over A of I - 11^T / l_i) times the table of A, which is
         y^T (C C^T)^-1 y for the coordinates y, with (C_i C_i^T)^-1 = I - 11^T / l_i.
         """
-        found = np.empty(self.count)
+        found = np.empty((len(coordinates), self.count))
         for group in self.groups:
-            own = coordinates[group.places].reshape(-1, *(levels - 1 for levels in group.shape))
+            rows = self._rows(coordinates, group)
+            own = rows.reshape(*rows.shape[:2], *(levels - 1 for levels in group.shape))
             solved = own
-            for axis, levels in enumerate(group.shape, start=1):
+            for axis, levels in enumerate(group.shape, start=2):
                 solved = solved - solved.sum(axis=axis, keepdims=True) / levels
-            found[group.numbers] = (own * solved).reshape(group.count, -1).sum(axis=1)
+            found[:, group.numbers] = (own * solved).reshape(rows.shape).sum(axis=2)
         return found
 
 
