@@ -130,9 +130,9 @@ ADDITIONS = (
             "geomdp.mechanisms.strategies.residual_scales.best_scales",
         ),
         tests=(
-            "tests/mechanisms/test_residual_gaussian.py::test_oracle_of_the_formula_sheet",
-            "tests/mechanisms/test_residual_gaussian.py::test_no_pair_of_records_costs_more",
-            "tests/mechanisms/test_residual_gaussian.py::test_least_energy_by_an_independent_solver",
+            "tests/mechanisms/test_residual_scales.py::test_oracle_of_the_formula_sheet",
+            "tests/mechanisms/test_residual_scales.py::test_no_pair_of_records_costs_more",
+            "tests/mechanisms/test_residual_scales.py::test_least_energy_by_an_independent_solver",
         ),
     ),
     Theorem(

@@ -98,12 +98,18 @@ def test_releases_have_the_covariance_of_the_formula(workload, adjacency):
     mechanism = built(workload, adjacency)
     records = workload.universe.sample(N, 3)
     truth = workload.answers(records)
-    check_law(mechanism, exact_answers(mechanism, records, 1000) - truth)
     rng = np.random.default_rng(1)
     check_law(mechanism, mechanism.noise.sample(rng, 20_000) / N)
     sums = workload.totals(records).sums
     seeded_draws = np.array([mechanism.privatise(sums, rng) for _ in range(1000)]) - truth
     check_law(mechanism, seeded_draws)
+
+
+@pytest.mark.statistical
+def test_exact_releases_have_the_covariance_of_the_formula(adjacency):
+    mechanism = built(CHOSEN, adjacency)
+    records = CHOSEN.universe.sample(N, 3)
+    check_law(mechanism, exact_answers(mechanism, records, 1000) - CHOSEN.answers(records))
 
 
 @pytest.mark.statistical
@@ -386,7 +392,7 @@ def test_the_advisor_takes_it_for_tables():
         additive = advice.table[advice.table.kind == "exact"]
         assert additive.iloc[0].mechanism == "ResidualGaussian"
     advice = gd.advise(MarginalTables([2] * 60, 2), n=1000, privacy=ApproxDP(1.0, 1e-6))
-    assert advice.flag.removeprefix("projected-") == "residual-gaussian"
+    assert advice.flag.endswith("residual-gaussian")
     alone = advice.table[advice.table.kind == "exact"].mechanism
     assert list(alone) == ["ResidualGaussian"]
 
