@@ -120,10 +120,10 @@ ADDITIONS = (
         "X-RES",
         _P,
         "Gaussian noise on the residuals of tables",
-        r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the residual"
-        r" of each set $A$ of columns answers all tables with the least error of any linear mechanism"
-        r" with Gaussian noise, for hundreds of columns; under replace-one it is optimised for the"
-        r" largest cost over the sets of columns in which two records differ.",
+        r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the"
+        r" residual of each set $A$ of columns answers all tables with the least error of any linear"
+        r" mechanism with Gaussian noise, for hundreds of columns; under replace-one it is optimised"
+        r" for the largest cost over the sets of columns in which two records differ.",
         (
             "geomdp.mechanisms.ResidualGaussian",
             "geomdp.noise.ResidualNoise",

@@ -112,7 +112,7 @@ def residual_memory(workload: TableQueries) -> float:
 
 
 def residual_work(workload: TableQueries) -> float:
-    """Operations of the set-up of Gaussian noise on residuals, without slow replace-one profiles."""
+    """Operations of the set-up of Gaussian noise on residuals of tables."""
     return float(CELL_OPERATIONS * workload.n_queries + SUBSET_OPERATIONS * _subsets(workload))
 
 

@@ -150,7 +150,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     if isinstance(noise, ResidualNoise):
         from scipy import special  # slow import
 
-        # Sidak's inequality: P(|Z_j| <= c_j for all j) >= product of P(|Z_j| <= c_j) for Gaussian Z.
+        # Sidak's inequality for Gaussian Z: the probability that |Z_j| <= c_j for all j is at least
+        # the product of those for each j.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0

@@ -374,7 +374,10 @@ def test_counts_of_records_give_the_same_measurements():
     codes = workload.universe.sample(N, 4)
     labels = [["x", "y", "z"], [False, True], ["u", "v"]]
     frame = pd.DataFrame(
-        {name: np.array(own)[codes[:, i]] for i, (name, own) in enumerate(zip("abc", labels, strict=True))}  # noqa: E501
+        {
+            name: np.array(own)[codes[:, i]]
+            for i, (name, own) in enumerate(zip("abc", labels, strict=True))
+        }
     )
     counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
     mechanism = built(workload)

@@ -138,9 +138,7 @@ def independent_optimum(residuals, adjacency):
         rows = np.array([[(R[:, 0] ** 2).sum() for R in matrices]])
         used = np.ones(len(sets), dtype=bool)
     else:
-        rows = np.array(
-            [[((R[:, x] - R[:, 0]) ** 2).sum() for R in matrices] for x in records[1:]]
-        )
+        rows = np.array([[((R[:, x] - R[:, 0]) ** 2).sum() for R in matrices] for x in records[1:]])
         used = np.array([bool(A) for A in sets])
     energies, rows = residuals.energies()[used], rows[:, used]
     precisions = cp.Variable(int(used.sum()))
@@ -233,7 +231,9 @@ def test_too_many_kinds_are_not_optimised(monkeypatch):
     assert best_scales(residuals, REPLACE).energy < scales.energy
 
 
-@pytest.mark.parametrize("levels", [[2] * 100, [2] * 50 + [3] * 30 + [7] * 20], ids=["2", "2, 3, 7"])
+@pytest.mark.parametrize(
+    "levels", [[2] * 100, [2] * 50 + [3] * 30 + [7] * 20], ids=["2", "2, 3, 7"]
+)
 def test_profiles_of_a_hundred_columns_hold_random_pairs(levels):
     """Costs of pairs of records by the formula for c_A(D), against the bound and its profile."""
     workload = MarginalTables(levels, 2)

@@ -104,9 +104,7 @@ def test_lengths_energies_and_variances_are_those_of_dense_matrices(workload):
     sets = sets_of(residuals)
     counts = np.random.default_rng(0).standard_normal((3, math.prod(workload.levels)))
     tables = counts @ (explicit_answers(workload) / workload.weights)
-    lengths = [
-        ((counts @ residual_matrix(workload.levels, A).T) ** 2).sum(axis=1) for A in sets
-    ]
+    lengths = [((counts @ residual_matrix(workload.levels, A).T) ** 2).sum(axis=1) for A in sets]
     found = residuals.squared_lengths(residuals.of_counts(tables))
     np.testing.assert_allclose(found, np.transpose(lengths), rtol=1e-9)
     variances = np.random.default_rng(1).uniform(0.1, 2, len(sets))

@@ -45,8 +45,8 @@ class ResidualGaussian(AdditiveMechanism):
     released in seconds.
 
     Parameters and errors are those of `AdditiveMechanism`; `workload` is a `MarginalTables` or a
-    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. Errors of the
-    squared weights of `ChosenTables` add up to what is minimised.
+    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
+    larger weight gets less noise in comparison with its counts.
 
     Notes
     -----
@@ -66,13 +66,13 @@ class ResidualGaussian(AdditiveMechanism):
 
     The number of records, A = {}, is public then, and s_A = 0. The sampler is exact.
 
-    Error: exactly the root of the sum over A of v_A s_A / m, divided by n, per query; v_A is the sum
-    over tables T that contain A, with weight w_T, of
-    w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). No linear mechanism with Gaussian
-    noise has less error under add/remove, and under replace-one if there are at most 2^22 profiles
-    (numbers of columns of each number of levels in which two records differ), as for 100 columns of
-    up to five different numbers of levels. With more profiles the sensitivity is bounded from above,
-    as if columns with similar numbers of levels had equal ones.
+    Error: exactly the root of the sum over A of v_A s_A / m, divided by n, per query. v_A is the
+    sum over tables T that contain A, with weight w_T, of
+    w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
+    mechanism with Gaussian noise has less error. Under replace-one this holds for `MarginalTables`
+    with at most 2^22 profiles. A profile says in how many columns of each number of levels two
+    records differ; 100 columns of five different numbers of levels have 21^5 < 2^22 profiles if
+    there are 20 of each. Otherwise the sensitivity is bounded from above (`best_scales`).
 
     References
     ----------

@@ -74,8 +74,8 @@ class CappedCost:
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
-    It is largest if E is the one column of A with the fewest levels l: then it is 2 p_A l / (l - 1).
-    (For |E| even it is below 2 p_A, and for |E| odd it is 2 p_A (1 + prod over E of 1 / (l_i - 1)).)
+    It is largest if E is the column of A with the fewest levels l alone: 2 p_A l / (l - 1).
+    For |E| even it is below 2 p_A, for |E| odd it is 2 p_A (1 + prod over E of 1 / (l_i - 1)).
 
     Parameters
     ----------

@@ -26,9 +26,9 @@ GAP = 1e-7
 MAX_ROUNDS = 100
 #: Largest number of kinds of sets whose precisions are optimised. A round takes a second with 1000.
 MAX_KINDS = 1 << 10
-#: The barrier method stops at this relative gap, multiplies its parameter by `SHARPENING`, and takes
-#: at most `MAX_STEPS` Newton steps at each, until the decrement is at most `DECREMENT`. It takes 5
-#: to 10 steps.
+#: The barrier method stops at this relative gap and multiplies its parameter by `SHARPENING` each
+#: time. Newton's method takes at most `MAX_STEPS` steps, until the decrement is at most
+#: `DECREMENT`; 5 to 10 suffice.
 BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 
@@ -55,8 +55,8 @@ class ResidualScales:
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """The variances of least energy, for sums with a cost of at most 1.
 
-    Let v_A be the energy of unit noise on the residual of A. Under add/remove, the cost of precisions
-    1 / s_A is the sum of p_A / s_A, and
+    Let v_A be the energy of unit noise on the residual of A. Under add/remove, the cost of
+    precisions 1 / s_A is the sum of p_A / s_A, and
 
         s_A = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
 
@@ -65,11 +65,12 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     residual (Schur).
 
     Under replace-one, the cost is the largest over the sets D of columns in which two records
-    differ (`ProfileCost`), and the same argument holds. The problem is convex in the precisions, and
+    differ (`ProfileCost`), and the same argument holds. The problem is convex in the precisions. It
     is solved with profiles that are added one by one, until none costs more than 1 + 1e-7. The
-    result is optimal up to that if there is a class for each number of levels (at most 2^22
-    profiles) and all sets of columns of a kind are measured, or if there are at most 22 columns.
-    Otherwise the better of two proved upper bounds on the cost is used.
+    result is optimal up to that in two cases: for all tables of k columns, if the columns have few
+    different numbers of levels (at most 2^22 profiles); and for any tables of at most 22 columns,
+    if at most 1024 sets of columns are measured. Otherwise the better of several proved upper
+    bounds on the cost is used.
 
     Examples
     --------
@@ -144,8 +145,8 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, Res
 def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
     """The x > 0 that minimise the sum of energies / x subject to costs @ x <= 1.
 
-    `energies` (a,) are above 0; `costs` (b, a) are at least 0, and each column has an entry above 0.
-    A barrier method: Newton's method minimises
+    `energies` (a,) are above 0. `costs` (b, a) are at least 0, and each column has an entry above
+    0. A barrier method: Newton's method minimises
 
         t (sum of energies / x) - sum of log(1 - costs @ x)
 

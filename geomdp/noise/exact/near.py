@@ -103,7 +103,9 @@ def near_laplaces(count: int, scale: float) -> NearVector:
     def evaluate(words: Words) -> Near:
         logs, off = minus_log(words)
         values = scale * (logs[count:] - logs[:count])
-        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * rounding_error(values)
+        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * rounding_error(
+            values
+        )
 
     return NearVector(2 * count, evaluate)
 
