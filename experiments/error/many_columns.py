@@ -8,7 +8,7 @@ sensitivity, and the error is never above that of the closed form scaled to this
 three-way tables it is up to a tenth below that. For k = 2 and 3, equal noise on all answers
 (`Gaussian`) errs more from k + 2 columns on; it cannot be set up for a hundred columns.
 
-Run time on one core: quick 10 s, full 4 minutes.
+Run time on one core: quick 10 s, full 2 minutes.
 """
 
 from __future__ import annotations

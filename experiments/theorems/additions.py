@@ -121,9 +121,9 @@ ADDITIONS = (
         _P,
         "Gaussian noise on the residuals of tables",
         r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the"
-        r" residual of each set $A$ of columns answers all tables with the least error of any linear"
-        r" mechanism with Gaussian noise, for hundreds of columns; under replace-one it is optimised"
-        r" for the largest cost over the sets of columns in which two records differ.",
+        r" residual of each set $A$ of columns gives all tables with the least error of linear"
+        r" mechanisms with Gaussian noise, for hundreds of columns; under replace-one it is"
+        r" optimised for the largest cost over the sets of columns in which two records differ.",
         (
             "geomdp.mechanisms.ResidualGaussian",
             "geomdp.noise.ResidualNoise",

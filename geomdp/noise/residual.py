@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +155,7 @@ def drawn_size(shape: tuple[int, ...]) -> int:
     return math.prod(levels for levels in shape if levels > 2)
 
 
-def to_coordinates(drawn: npt.NDArray, shape: tuple[int, ...]) -> npt.NDArray:
+def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """Noise (c, coordinates) on the coordinates of residuals, from variables (c, drawn_size)."""
     wide = [levels for levels in shape if levels > 2]
     cells = drawn.reshape(len(drawn), *wide)

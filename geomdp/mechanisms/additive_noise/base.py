@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from geomdp.workloads.universe.universes import Records
 LARGEST_SUM = 2**53
 #: The sum of two whole numbers below this is exact in float64.
 SMALL = 2**52
+
+#: Noise that is prepared for correctly rounded draws.
+Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 class AdditiveMechanism(Mechanism):
@@ -183,7 +186,7 @@ class AdditiveMechanism(Mechanism):
         return twin
 
     @cached_property
-    def _rounded(self) -> RoundedVector | RoundedParts | RoundedResiduals | None:
+    def _rounded(self) -> Rounded | None:
         if self.grid is None or self.measurement is not None:
             return None
         noise = self.noise if self._rows is None else self._rows.noise

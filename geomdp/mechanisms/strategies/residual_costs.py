@@ -146,7 +146,7 @@ class ProfileCost:
         counts = np.bincount(self.kind, minlength=len(self.kinds)).tolist()
         sizes = [len(members) for members in self.classes]
         full = [math.prod(map(math.comb, sizes, kind)) for kind in self.kinds.tolist()]
-        return counts == full
+        return bool(counts == full)
 
     def _products(self, profile: Sequence[int]) -> FloatArray:
         """prod over g of K_g(d_g, a_g) for each kind a: (kinds,)."""

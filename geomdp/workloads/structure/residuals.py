@@ -170,12 +170,13 @@ class Residuals:
     @property
     def count(self) -> int:
         """Number of sets of columns; the empty set has number 0."""
-        return self.groups[-1].numbers.stop
+        return self.groups[-1].first + self.groups[-1].count
 
     @property
     def dimension(self) -> int:
         """Number of coordinates of all residuals."""
-        return self.groups[-1].places.stop
+        last = self.groups[-1]
+        return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
         """The sum of squared errors (sets,) that noise of variance 1 on each residual causes.
