@@ -20,6 +20,7 @@ from geomdp.advice.candidate import Candidate
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
 from geomdp.tabulation.specs import (
+    MAX_CELLS,
     MAX_QUERIES,
     SIGNS_SEED,
     WORKLOAD_KINDS,
@@ -549,8 +550,12 @@ def test_projected_answers_are_attainable(run: Run, mechanism: str) -> None:
 
 def test_too_many_queries_are_refused() -> None:
     columns = {f"c{i}": [str(level) for level in range(20)] for i in range(15)}
+    with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries"):
+        parse_workload("marginals:3", columns)
+    with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries, got 155117520"):
+        parse_workload("marginals:15", {f"c{i}": ["a", "b"] for i in range(30)})
     with pytest.raises(ValueError, match=rf"at most {MAX_QUERIES} queries"):
-        parse_workload("marginals:2", columns)
+        parse_workload("histogram", columns)
 
 
 # --- start-up -----------------------------------------------------------------------------------

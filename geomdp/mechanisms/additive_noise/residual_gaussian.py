@@ -176,7 +176,7 @@ class ResidualGaussian(AdditiveMechanism):
         """Number of records and the coordinates of all residuals, which get rounded noise."""
         if isinstance(records, CountedRecords):
             records.require(self.workload.universe)
-            counts = [records.table(table).ravel() for table in self.workload.tables]
+            counts = [table.ravel() for table in records.tables(self.workload.tables)]
             counted = Totals(records.count, np.concatenate(counts).astype(np.float64))
         else:
             counted = self.workload.cell_counts(records)
