@@ -17,7 +17,7 @@ from geomdp.audit import audit
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
 from geomdp.noise import ResidualNoise, half_widths, simultaneous_half_widths
 from geomdp.noise.exact import RoundedVector, proved_gaussian_scale
-from geomdp.noise.exact.residuals import near_residuals, residual_vector
+from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (

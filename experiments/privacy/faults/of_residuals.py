@@ -99,7 +99,7 @@ RESIDUALS = (
     Fault(
         "residuals: one draw for two differences",
         "the differences along a column of three levels are the same",
-        "noise.exact.residuals:residual_vector",
+        "noise.exact.tables.residuals:residual_vector",
         "gaussians(len(factors), draw)",
         "[g for g in gaussians((len(factors) + 1) // 2, draw) for _ in range(2)][: len(factors)]",
         (f"{MECHANISM}test_the_noise_is_that_of_the_proof",),
@@ -107,7 +107,7 @@ RESIDUALS = (
     Fault(
         "residuals: the float filter ignores the error of a difference",
         "a rounding is decided that is not certain",
-        "noise.exact.residuals:near_residuals",
+        "noise.exact.tables.residuals:near_residuals",
         "off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)",
         "off = 0 * (one + others)",
         (f"{MECHANISM}test_float_errors_are_proved",),

@@ -16,9 +16,8 @@ from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
-from geomdp.mechanisms.additive_noise.measurement import Measurement
 from geomdp.mechanisms.additive_noise.real_records import has_real_records
-from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, units_of
+from geomdp.mechanisms.additive_noise.units import Measurement, ScaledAnswers, Units, units_of
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.results import Prediction, PredictionKind

@@ -19,9 +19,9 @@ from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.linear import LinearMap, dyadic, linear_map
 from geomdp.noise.exact.missing import NoExactPath
 from geomdp.noise.exact.points import Computable, uniform_point
-from geomdp.noise.exact.residuals import residual_answers
 from geomdp.noise.exact.table_maps import cell_map
 from geomdp.noise.exact.tables.points import table_cells
+from geomdp.noise.exact.tables.residuals import residual_answers
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import Vector, gamma, gaussians, laplaces
 from geomdp.noise.gaussian import GaussianNoise

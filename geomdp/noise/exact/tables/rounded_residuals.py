@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomdp.noise.exact.release import RoundedVector
-from geomdp.noise.exact.residuals import near_residuals, residual_vector
+from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
 from geomdp.noise.exact.uniforms import Entropy
 from geomdp.noise.residual import ResidualNoise, drawn_size
 
