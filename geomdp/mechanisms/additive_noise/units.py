@@ -1,4 +1,4 @@
-"""Real-valued queries on small universes, rounded for each element to multiples of a unit."""
+"""What unseeded releases of real answers measure: answers in units, on small universes."""
 
 from __future__ import annotations
 
