@@ -57,7 +57,7 @@ class ResidualNoise:
     >>> noise.variances().round(9).tolist()
     [1.0, 1.0, 6.0, 6.0, 6.0]
 
-    A simulation, from a seed. No set of columns is empty, so each table adds up to 0:
+    A simulation, from a seed. The number of records gets no noise, so each table adds up to 0:
 
     >>> simulation = noise.sample(np.random.default_rng(0), 4)
     >>> bool(np.allclose(simulation[:, :2].sum(axis=1), 0))

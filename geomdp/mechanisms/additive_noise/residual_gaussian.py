@@ -85,7 +85,7 @@ class ResidualGaussian(AdditiveMechanism):
     >>> workload = gd.workloads.MarginalTables([2] * 30, k=2)
     >>> mechanism = gd.mechanisms.ResidualGaussian(workload, n=10_000, privacy=gd.ZCDP(0.5))
     >>> round(mechanism.predicted_rmse.value * 10_000, 2)
-    9.83
+    10.35
     >>> records = np.zeros((10_000, 30), dtype=int)
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.answers[:4].round(2)
