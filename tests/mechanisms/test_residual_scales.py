@@ -19,6 +19,7 @@ from geomdp.mechanisms.strategies.residual_costs import (
     shares_of,
 )
 from geomdp.mechanisms.strategies.residual_scales import best_scales
+from geomdp.mechanisms.strategies.residual_tables import TableCost
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.workloads import ChosenTables, MarginalTables
 from geomdp.workloads.structure.residuals import Residuals
@@ -98,6 +99,7 @@ def test_no_pair_of_records_costs_more(workload, adjacency):
         for classes in replace_one_classes(residuals):
             assert ProfileCost(residuals, classes).at_most(precisions) >= truth * (1 - 1e-12)
         assert capped_cost(residuals).at_most(precisions) >= truth * (1 - 1e-12)
+        assert TableCost(residuals).at_most(precisions) >= truth * (1 - 1e-12)
 
 
 def test_the_brute_force_sees_the_sensitivity_of_the_other_relation():
@@ -220,6 +222,39 @@ def test_sets_left_out_of_a_kind_only_raise_the_bound():
     assert together.at_most(precisions) > alone.at_most(precisions)
     truth = cost_of_pairs(residuals, precisions, REPLACE)
     assert alone.at_most(precisions) == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
+    """The precisions of noise of variance 1 on all answers: 2 w^2 for each table that varies."""
+    residuals = Residuals(workload)
+    cost = TableCost(residuals)
+    assert cost.at_most(cost.equal) == pytest.approx(workload.l2_diameter() ** 2, rel=1e-12)
+    assert cost_of_pairs(residuals, cost.equal, REPLACE) == pytest.approx(
+        workload.l2_diameter() ** 2, rel=1e-12
+    )
+
+
+def test_chosen_tables_of_many_columns():
+    """Too many sets of columns for profiles: a bound table by table, never behind equal noise."""
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(40)]
+    triples = list(itertools.combinations(names, 3))
+    tables = [triples[i] for i in rng.choice(len(triples), 60, replace=False)]
+    workload = ChosenTables({name: int(rng.integers(2, 6)) for name in names}, tables)
+    residuals = Residuals(workload)
+    scales = best_scales(residuals, REPLACE)
+    assert isinstance(scales.cost, TableCost)
+    precisions = precisions_of(scales)
+    records = workload.universe.sample(60, 1)
+    counts = np.array([workload.cell_counts(record[None]).sums for record in records])
+    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
+    assert (residuals.squared_lengths(moves) @ precisions).max() <= 1
+    ours, equal = (
+        kind(workload, n=1, privacy=ZCDP(0.5)).predicted_rmse.value
+        for kind in (ResidualGaussian, Gaussian)
+    )
+    assert ours <= 0.98 * equal
 
 
 def test_too_many_kinds_are_not_optimised(monkeypatch):

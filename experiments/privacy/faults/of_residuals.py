@@ -72,6 +72,14 @@ RESIDUALS = (
         ),
     ),
     Fault(
+        "residuals: the mean in place of the largest change of a table",
+        "two records can differ in the columns that change each table most",
+        "mechanisms.strategies.residual_tables:TableCost.at_most",
+        "(held @ changes).max(axis=1)",
+        "(held @ changes).mean(axis=1)",
+        PAIRS,
+    ),
+    Fault(
         "residuals: columns of two levels counted as if they had more",
         "noise on them is smaller by the square root of 2 each",
         f"{GAUSSIAN}ResidualGaussian._proved_scales",

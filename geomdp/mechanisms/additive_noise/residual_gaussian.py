@@ -69,10 +69,10 @@ class ResidualGaussian(AdditiveMechanism):
     Error: exactly the root of the sum over A of v_A s_A / m, divided by n, per query. v_A is the
     sum over tables T that contain A, with weight w_T, of
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
-    mechanism with Gaussian noise has less error. Under replace-one this holds for `MarginalTables`
-    with at most 2^22 profiles. A profile says in how many columns of each number of levels two
+    mechanism with Gaussian noise has less error. Under replace-one this holds up to a share of 1e-7
+    for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A profile says in how many columns of each number of levels two
     records differ; 100 columns of five different numbers of levels have 21^5 < 2^22 profiles if
-    there are 20 of each. Otherwise the sensitivity is bounded from above (`best_scales`).
+    there are 20 of each. Otherwise the sensitivity can be bounded from above (`best_scales`).
 
     References
     ----------

@@ -16,6 +16,7 @@ from geomdp.mechanisms.strategies.residual_costs import (
     replace_one_classes,
     shares_of,
 )
+from geomdp.mechanisms.strategies.residual_tables import table_cost
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.residuals import Residuals
 
@@ -86,12 +87,18 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     energies = residuals.energies()
     if adjacency is Adjacency.ADD_REMOVE:
         return _calibrated(energies, *_closed_form(energies, AddRemoveCost(shares_of(residuals))))
-    found = [_calibrated(energies, *_closed_form(energies, capped_cost(residuals)))]
+    tried: list[tuple[FloatArray, ResidualCost]] = []
     for classes in replace_one_classes(residuals):
         cost = ProfileCost(residuals, classes)
-        found.append(_calibrated(energies, *_optimised(energies, cost)))
+        tried.append(_optimised(energies, cost))
         if cost.complete and _alike(energies, cost):
             break
+    else:
+        tried.append(_closed_form(energies, capped_cost(residuals)))
+        by_table = table_cost(residuals)
+        if by_table is not None:
+            tried += [_closed_form(energies, by_table), (by_table.equal, by_table)]
+    found = [_calibrated(energies, *pair) for pair in tried]
     return min(found, key=lambda scales: scales.energy)
 
 

@@ -65,8 +65,18 @@ class ColumnSets:
 
 
 @dataclass(frozen=True, eq=False)
-class _Within:
-    """The sets of columns at the same axes of tables of one shape: row t is the set of table t."""
+class Within:
+    """The sets of columns at the same axes of tables of one shape.
+
+    Parameters
+    ----------
+    axes : tuple of int
+        The axes.
+    group : ColumnSets
+        The group of all these sets.
+    rows : (t,) array
+        For each table, the place of its set in the group.
+    """
 
     axes: tuple[int, ...]
     group: ColumnSets
@@ -74,13 +84,25 @@ class _Within:
 
 
 @dataclass(frozen=True, eq=False)
-class _SameShape:
-    """The tables of one shape: their numbers, their first places, and the sets within them."""
+class SameShape:
+    """The tables of one shape.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of levels of each axis.
+    numbers : (t,) array
+        Their numbers among all tables.
+    starts : (t,) array
+        The places of their first cells among all queries.
+    within : list of Within
+        The sets of columns within them, for all sets of axes.
+    """
 
     shape: tuple[int, ...]
     numbers: IntArray
     starts: IntArray
-    within: list[_Within]
+    within: list[Within]
 
     def blocks(self, copies: int) -> Iterator[slice]:
         """The tables, some at a time, if each cell is held so many times."""
@@ -91,7 +113,7 @@ class _SameShape:
         """The places (b, cells) of the cells of some tables among all queries."""
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
-    def part(self, own: _Within) -> tuple[slice, ...]:
+    def part(self, own: Within) -> tuple[slice, ...]:
         """Where the coordinates of a set stand among sums and differences of (b, tables) tables."""
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
         return (slice(None), slice(None), *chosen)
@@ -154,13 +176,14 @@ class Residuals:
         self.groups, rows = _sets_within(columns, len(workload.levels))
         starts = np.array([place.start for place in workload.slices], dtype=np.int64)
         of_shape = {group.shape: group for group in self.groups}
-        self._tables = [
-            _SameShape(
+        #: The tables, by shape.
+        self.tables = [
+            SameShape(
                 shape,
                 numbers,
                 starts[numbers],
                 [
-                    _Within(axes, of_shape[tuple(shape[i] for i in axes)], rows[shape, axes])
+                    Within(axes, of_shape[tuple(shape[i] for i in axes)], rows[shape, axes])
                     for axes in _axes_of(shape)
                 ],
             )
@@ -186,7 +209,7 @@ class Residuals:
         squared weight of T, to the variance of each cell of a table T that contains A.
         """
         found = np.zeros(self.count)
-        for tables in self._tables:
+        for tables in self.tables:
             squares = self.workload.table_weights[tables.numbers] ** 2 * math.prod(tables.shape)
             for own in tables.within:
                 numbers = own.group.first + own.rows
@@ -197,7 +220,7 @@ class Residuals:
     def cell_variances(self, variances: FloatArray) -> FloatArray:
         """Variance (m,) of each answer, for noise of variance s_A (sets,) on each residual."""
         by_table = np.zeros(len(self.workload.tables))
-        for tables in self._tables:
+        for tables in self.tables:
             for own in tables.within:
                 share = _cell_share(tables.shape, own.axes)
                 by_table[tables.numbers] += share * variances[own.group.first + own.rows]
@@ -210,7 +233,7 @@ class Residuals:
         Whole numbers give whole numbers, without rounding if all sums are below 2^53.
         """
         found = np.empty((len(counts), self.dimension))
-        for tables in self._tables:
+        for tables in self.tables:
             for block in tables.blocks(len(counts)):
                 cells = counts[:, tables.places(block)].reshape(len(counts), -1, *tables.shape)
                 for axis in range(2, cells.ndim):
@@ -226,7 +249,7 @@ class Residuals:
         # Balls of exact arithmetic are coordinates, too: an array of objects.
         count, kind = len(coordinates), coordinates.dtype
         answers = np.empty((count, self.workload.n_queries), dtype=kind)
-        for tables in self._tables:
+        for tables in self.tables:
             weights = self.workload.table_weights[tables.numbers]
             for block in tables.blocks(count):
                 cells = np.empty((count, len(tables.numbers[block]), *tables.shape), dtype=kind)
