@@ -394,7 +394,8 @@ def test_the_advisor_takes_it_for_tables():
         advice = gd.advise(workload, n=1000, privacy=RHO)
         additive = advice.table[advice.table.kind == "exact"]
         assert additive.iloc[0].mechanism == "ResidualGaussian"
-    advice = gd.advise(MarginalTables([2] * 60, 2), n=1000, privacy=ApproxDP(1.0, 1e-6))
+    hundred, privacy = MarginalTables([2] * 100, 2), ApproxDP(1.0, 1e-6)
+    advice = gd.advise(hundred, n=1000, privacy=privacy, effort=0.05)
     assert advice.flag.endswith("residual-gaussian")
     alone = advice.table[advice.table.kind == "exact"].mechanism
     assert list(alone) == ["ResidualGaussian"]

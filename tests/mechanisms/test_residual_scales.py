@@ -238,9 +238,9 @@ def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
 def test_chosen_tables_of_many_columns():
     """Too many sets of columns for profiles: a bound table by table, never behind equal noise."""
     rng = np.random.default_rng(0)
-    names = [f"c{i}" for i in range(40)]
+    names = [f"c{i}" for i in range(30)]
     triples = list(itertools.combinations(names, 3))
-    tables = [triples[i] for i in rng.choice(len(triples), 60, replace=False)]
+    tables = [triples[i] for i in rng.choice(len(triples), 30, replace=False)]
     workload = ChosenTables({name: int(rng.integers(2, 6)) for name in names}, tables)
     residuals = Residuals(workload)
     scales = best_scales(residuals, REPLACE)
@@ -254,7 +254,7 @@ def test_chosen_tables_of_many_columns():
         kind(workload, n=1, privacy=ZCDP(0.5)).predicted_rmse.value
         for kind in (ResidualGaussian, Gaussian)
     )
-    assert ours <= 0.98 * equal
+    assert ours <= 0.995 * equal
 
 
 def test_too_many_kinds_are_not_optimised(monkeypatch):

@@ -69,10 +69,14 @@ class ResidualGaussian(AdditiveMechanism):
     Error: exactly the root of the sum over A of v_A s_A / m, divided by n, per query. v_A is the
     sum over tables T that contain A, with weight w_T, of
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
-    mechanism with Gaussian noise has less error. Under replace-one this holds up to a share of 1e-7
-    for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A profile says in how many columns of each number of levels two
-    records differ; 100 columns of five different numbers of levels have 21^5 < 2^22 profiles if
-    there are 20 of each. Otherwise the sensitivity can be bounded from above (`best_scales`).
+    mechanism with Gaussian noise has less error. Under replace-one this holds, up to a share of
+    1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A
+    profile says in how many columns of each number of levels two records differ, and a kind how
+    many columns of each number of levels a set has. For example, 100 columns with five different
+    numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. It also holds for `ChosenTables`
+    on at most 22 columns with at most 1024 sets of columns. Otherwise the sensitivity can be
+    bounded from above, by the least of several bounds (`best_scales`); the error is then still at
+    most that of `Gaussian`, unless tables have so many columns that this takes long.
 
     References
     ----------

@@ -16,7 +16,7 @@ from geomdp.mechanisms.strategies.residual_costs import (
     replace_one_classes,
     shares_of,
 )
-from geomdp.mechanisms.strategies.residual_tables import table_cost
+from geomdp.mechanisms.strategies.residual_tables import TableCost, table_cost
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.residuals import Residuals
 
@@ -27,6 +27,8 @@ GAP = 1e-7
 MAX_ROUNDS = 100
 #: Largest number of kinds of sets whose precisions are optimised. A round takes a second with 1000.
 MAX_KINDS = 1 << 10
+#: Number of steps from one choice of precisions to another between which the best is searched.
+STEPS = 8
 #: The barrier method stops at this relative gap and multiplies its parameter by `SHARPENING` each
 #: time. Newton's method takes at most `MAX_STEPS` steps, until the decrement is at most
 #: `DECREMENT`; 5 to 10 suffice.
@@ -97,7 +99,7 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
         tried.append(_closed_form(energies, capped_cost(residuals)))
         by_table = table_cost(residuals)
         if by_table is not None:
-            tried += [_closed_form(energies, by_table), (by_table.equal, by_table)]
+            tried += _between(energies, by_table)
     found = [_calibrated(energies, *pair) for pair in tried]
     return min(found, key=lambda scales: scales.energy)
 
@@ -116,6 +118,15 @@ def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, 
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)
     return np.sqrt(precisions), cost
+
+
+def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
+    """Precisions of equal noise, of the closed form for the mean cost, and between both."""
+    closed, _ = _closed_form(energies, cost)
+    closed = closed / cost.at_most(closed)
+    equal = cost.equal / cost.at_most(cost.equal)
+    shares = np.linspace(0, 1, STEPS + 1).tolist()
+    return [(equal ** (1 - share) * closed**share, cost) for share in shares]
 
 
 def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
