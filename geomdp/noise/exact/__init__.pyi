@@ -6,6 +6,7 @@ from .points import Computable as Computable
 from .release import RoundedGaussians as RoundedGaussians
 from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts
+from .release import RoundedResiduals as RoundedResiduals
 from .release import RoundedVector as RoundedVector
 from .release import grid_for as grid_for
 from .release import public_grid as public_grid
@@ -13,7 +14,6 @@ from .release import rounded_noise as rounded_noise
 from .rounding import PrecisionExhausted as PrecisionExhausted
 from .scales import proved_gaussian_scale as proved_gaussian_scale
 from .scales import proved_shortcut_scale as proved_shortcut_scale
-from .tables.rounded_residuals import RoundedResiduals as RoundedResiduals
 from .vectors import gaussian_vector as gaussian_vector
 from .vectors import noise_vector as noise_vector
 from .vectors import scaled_gaussians as scaled_gaussians

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.noise.exact.linear import dyadic
 from geomdp.noise.exact.near import Near, NearVector, Words, near_gaussians, rounding_error
-from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import Vector, gaussians
 from geomdp.noise.residual import ResidualNoise, drawn_size, to_coordinates
 
 
-def residual_answers(noise: ResidualNoise) -> Computable:
+def residual_answers(noise: ResidualNoise) -> Callable[[Draw], Vector]:
     """The noise on the cells of all tables."""
     groups = noise.residuals.groups
     parts = [residual_vector(group.shape, noise.scales[group.numbers]) for group in groups]
@@ -25,7 +26,7 @@ def residual_answers(noise: ResidualNoise) -> Computable:
     return vector
 
 
-def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Computable:
+def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
     """Noise on the coordinates of residuals of one shape, one scale for each set of columns."""
     size = drawn_size(shape)
     factors = dyadic(np.repeat(scales, size))
