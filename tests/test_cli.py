@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import geomdp
-from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
 from geomdp.tabulation.specs import (
@@ -496,7 +496,8 @@ def test_every_listed_mechanism_releases(run: Run, row: Candidate) -> None:
     Path("schema.json").write_text(json.dumps(SCHEMA | {"columns": columns}))
     bits = np.random.default_rng(0).integers(2, size=(N, len(names)))
     pd.DataFrame(bits, columns=names).to_csv("survey.csv", index=False)
-    privacy = ("--rho", "0.5") if row.flag == "gaussian" else ("--epsilon", "1")
+    concentrated = row.guarantees is Guarantees.CONCENTRATED
+    privacy = ("--rho", "0.5") if concentrated else ("--epsilon", "1")
     asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
     asked["coarse"] = "marginals:1"
     spec = asked.get(row.flag, "marginals:2")
