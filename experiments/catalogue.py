@@ -13,6 +13,7 @@ SCRIPTS = (
     "experiments.error.advised",
     "experiments.error.sample_complexity",
     "experiments.error.psd_box",
+    "experiments.error.many_columns",
     "experiments.error.accuracy_frontier",
     "experiments.lower_bounds.volume_bounds",
     "experiments.lower_bounds.lower_worst_case",

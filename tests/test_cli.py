@@ -16,10 +16,11 @@ import pandas as pd
 import pytest
 
 import geomdp
-from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
 from geomdp.tabulation.specs import (
+    MAX_CELLS,
     MAX_QUERIES,
     SIGNS_SEED,
     WORKLOAD_KINDS,
@@ -495,7 +496,8 @@ def test_every_listed_mechanism_releases(run: Run, row: Candidate) -> None:
     Path("schema.json").write_text(json.dumps(SCHEMA | {"columns": columns}))
     bits = np.random.default_rng(0).integers(2, size=(N, len(names)))
     pd.DataFrame(bits, columns=names).to_csv("survey.csv", index=False)
-    privacy = ("--rho", "0.5") if row.flag == "gaussian" else ("--epsilon", "1")
+    concentrated = row.guarantees is Guarantees.CONCENTRATED
+    privacy = ("--rho", "0.5") if concentrated else ("--epsilon", "1")
     asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
     asked["coarse"] = "marginals:1"
     spec = asked.get(row.flag, "marginals:2")
@@ -549,8 +551,12 @@ def test_projected_answers_are_attainable(run: Run, mechanism: str) -> None:
 
 def test_too_many_queries_are_refused() -> None:
     columns = {f"c{i}": [str(level) for level in range(20)] for i in range(15)}
+    with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries"):
+        parse_workload("marginals:3", columns)
+    with pytest.raises(ValueError, match=rf"at most {MAX_CELLS} queries, got 155117520"):
+        parse_workload("marginals:15", {f"c{i}": ["a", "b"] for i in range(30)})
     with pytest.raises(ValueError, match=rf"at most {MAX_QUERIES} queries"):
-        parse_workload("marginals:2", columns)
+        parse_workload("histogram", columns)
 
 
 # --- start-up -----------------------------------------------------------------------------------

@@ -102,6 +102,7 @@ CALLS: list[partial[Any]] = [
     partial(mechanisms.Matrix, SMALL, **OFFLINE),
     partial(mechanisms.Hierarchical, SMALL, **OFFLINE),
     partial(mechanisms.Gaussian, SMALL, **OFFLINE | {"privacy": RHO}),
+    partial(mechanisms.ResidualGaussian, TABLES, **OFFLINE | {"privacy": RHO}),
     partial(mechanisms.Spectral, MOMENTS, **OFFLINE),
     partial(mechanisms.ExponentialMechanism, SMALL, **OFFLINE),
     partial(mechanisms.ReportNoisyMax, SMALL, **OFFLINE),

@@ -172,6 +172,25 @@ ADDITIONS = (
         ),
     ),
     Theorem(
+        "X-RES",
+        _P,
+        "Gaussian noise on the residuals of tables",
+        r"Noise of variance $\sigma_A^2=\sqrt{p_A/v_A}\,\sum_B\sqrt{p_Bv_B}/(2\rho)$ on the"
+        r" residual of each set $A$ of columns gives all tables with the least error of linear"
+        r" mechanisms with Gaussian noise, for hundreds of columns; under replace-one it is"
+        r" optimised for the largest cost over the sets of columns in which two records differ.",
+        (
+            "geomdp.mechanisms.ResidualGaussian",
+            "geomdp.noise.ResidualNoise",
+            "geomdp.mechanisms.strategies.residual_scales.best_scales",
+        ),
+        tests=(
+            "tests/mechanisms/test_residual_scales.py::test_oracle_of_the_formula_sheet",
+            "tests/mechanisms/test_residual_scales.py::test_no_pair_of_records_costs_more",
+            "tests/mechanisms/test_residual_scales.py::test_least_energy_by_an_independent_solver",
+        ),
+    ),
+    Theorem(
         "LAB-1",
         _P,
         "What the laboratory costs",

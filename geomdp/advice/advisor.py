@@ -102,8 +102,9 @@ def advise(
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
-    For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic or
-    added to the optimal strategy (`Matrix`). There is no `JL` candidate.
+    For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic,
+    added to the optimal strategy (`Matrix`), or added to the residuals of tables
+    (`ResidualGaussian`). There is no `JL` candidate.
 
     The candidate with the least prediction wins. Another candidate ties with it if its prediction
     is larger by at most a relative 1e-5 plus three standard errors. Of tied candidates, those with

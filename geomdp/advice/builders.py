@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from geomdp.advice.costs import axes_work, contrast_memory, table_levels, tight_draws_work
+from geomdp.advice.costs import (
+    axes_work,
+    contrast_memory,
+    residual_memory,
+    residual_work,
+    table_levels,
+    tight_draws_work,
+)
 from geomdp.advice.known_moments import recursive_levels
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.bodies import Body, neighbour_body
@@ -21,6 +28,7 @@ from geomdp.mechanisms import (
     Mechanism,
     PairMarginals,
     Recursive,
+    ResidualGaussian,
     SecondMoment,
     Spectral,
     TightCone,
@@ -29,6 +37,7 @@ from geomdp.mechanisms.additive_noise.cone import cone_lift
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.table_queries import TableQueries
 
 #: Outer slab bodies (intersections of slabs around a body) are refined up to this effective
 #: dimension, and up to this product of universe size and effective dimension. Measured on one core:
@@ -65,6 +74,15 @@ def ball(setting: Setting) -> Mechanism:
     """K-norm noise of a ball."""
     setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
     return plain(Ball)(setting)
+
+
+def residual_gaussian(setting: Setting) -> Mechanism:
+    """Gaussian noise on the residuals of tables."""
+    workload = setting.workload
+    if not isinstance(workload, TableQueries):
+        raise InapplicableError("the queries are not the cells of tables of columns")
+    setting.check_cost("set-up", memory=residual_memory(workload), work=residual_work(workload))
+    return plain(ResidualGaussian)(setting)
 
 
 def cone(setting: Setting) -> Mechanism:

@@ -12,6 +12,7 @@ from geomdp.advice.builders import (
     pair_marginals,
     plain,
     recursive,
+    residual_gaussian,
     second_moment,
     spectral,
     tight_cone,
@@ -33,6 +34,7 @@ from geomdp.mechanisms import (
     Matrix,
     PairMarginals,
     Recursive,
+    ResidualGaussian,
     SecondMoment,
     Spectral,
     TightCone,
@@ -59,6 +61,16 @@ CANDIDATES = (
         summary="Gaussian noise in the span of the answers",
         suits="It adds the same Gaussian noise in every direction in which answers differ.",
         build=plain(Gaussian),
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=ResidualGaussian,
+        flag="residual-gaussian",
+        guarantees=Guarantees.CONCENTRATED,
+        summary="Gaussian noise on the residuals of tables; for hundreds of columns, too",
+        suits="It adds Gaussian noise to what each set of columns tells beyond its subsets, with "
+        "the best variances, and computes all tables from that.",
+        build=residual_gaussian,
         steps=STEPS,
     ),
     Candidate(

@@ -8,6 +8,7 @@ from .additive_noise.knorm import KNorm as KNorm
 from .additive_noise.laplace import Laplace as Laplace
 from .additive_noise.matrix import Matrix as Matrix
 from .additive_noise.recursive import Recursive as Recursive
+from .additive_noise.residual_gaussian import ResidualGaussian as ResidualGaussian
 from .additive_noise.spectral import Spectral as Spectral
 from .additive_noise.tight_cone import TightCone as TightCone
 from .base import Mechanism as Mechanism

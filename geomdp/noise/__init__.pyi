@@ -9,3 +9,4 @@ from .mapped import MappedNoise as MappedNoise
 from .mapped import Part as Part
 from .paired import PairedNoise as PairedNoise
 from .recursive import RecursiveNoise as RecursiveNoise
+from .residual import ResidualNoise as ResidualNoise

@@ -18,6 +18,7 @@ from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.image_moments import DRAWS
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
+from geomdp.noise.residual import ResidualNoise
 
 #: Least number of public draws from which a quantile is computed. The coverage of the interval then
 #: varies by (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
@@ -96,7 +97,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     if isinstance(noise, LaplaceNoise):
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, GaussianNoise | ResidualNoise):
         from scipy import special  # slow import
 
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
@@ -111,8 +112,9 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
     c_j = c s_j, where s_j is the standard deviation of Z_j and c is a quantile of max |Z_j| / s_j.
-    The quantile has a closed form for Laplace noise. For other noise it is an order statistic over
-    public draws, see the notes of `half_widths` (X-INT).
+    The quantile has a closed form for Laplace noise, and an upper bound in closed form for noise on
+    residuals of tables (Sidak 1967), of which there can be millions of cells. For other noise it is
+    an order statistic over public draws, see the notes of `half_widths` (X-INT).
 
     Parameters
     ----------
@@ -145,6 +147,13 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())
+    if isinstance(noise, ResidualNoise):
+        from scipy import special  # slow import
+
+        # Sidak's inequality for Gaussian Z: the probability that |Z_j| <= c_j for all j is at least
+        # the product of those for each j.
+        single = -math.expm1(math.log1p(-beta) / noise.dimension)
+        return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0
     # Use fresh draws, not the points with which the s_j were estimated, because the draws must be
     # independent of the s_j.

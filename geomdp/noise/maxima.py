@@ -15,9 +15,18 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.recursive import RecursiveNoise
+from geomdp.noise.residual import ResidualNoise
 
 #: Classes of noise with symmetric log-concave densities.
-LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, RecursiveNoise)
+LOG_CONCAVE = (
+    LaplaceNoise,
+    GaussianNoise,
+    ResidualNoise,
+    KNormNoise,
+    ConeNoise,
+    PairedNoise,
+    RecursiveNoise,
+)
 #: Number of steps of the upper sum that bounds an integral. The sum exceeds the integral by some
 #: tenths of a percent.
 STEPS = 1 << 12

@@ -10,7 +10,7 @@ from geomdp._validation import positive
 from geomdp.data.schema import Schema
 from geomdp.tabulation.columns import chosen_columns
 from geomdp.tabulation.specs import (
-    MAX_QUERIES,
+    MAX_CELLS,
     ColumnLabels,
     Table,
     Task,
@@ -100,8 +100,8 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
     labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
     tables = [_in_order(table, labels) for part in parts for table in part.tables]
     n_cells = sum(table.n_cells for table in tables)
-    if n_cells > MAX_QUERIES:
-        raise ValueError(f"workload must have at most {MAX_QUERIES} queries, got {n_cells}")
+    if n_cells > MAX_CELLS:
+        raise ValueError(f"workload must have at most {MAX_CELLS} queries, got {n_cells}")
     workload = ChosenTables(
         {name: len(levels) for name, levels in labels.items()},
         [table.columns for table in tables],

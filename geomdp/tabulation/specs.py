@@ -28,9 +28,12 @@ from geomdp.workloads.base import Workload
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
 ColumnLabels = Mapping[str, Sequence[str]]
 
-#: Largest number of queries of a specification. All 2-way tables of 100 binary columns have 19800
-#: cells. Mechanisms that store a basis of the answers accept fewer queries.
+#: Largest number of queries of a specification that asks for no tables. Mechanisms that store a
+#: basis of the answers accept fewer queries.
 MAX_QUERIES = 32768
+#: Largest number of cells of tables: all 3-way tables of 100 binary columns have 1.3 million, and a
+#: release of them takes half a minute and a gigabyte.
+MAX_CELLS = 1 << 21
 #: Largest number of signs that random sign queries may need (2^24 float64 are 128 MB), and the
 #: public seed from which the signs are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
@@ -221,10 +224,10 @@ def _order(argument: str, name: str, columns: ColumnLabels) -> int:
     return whole(int(argument), f"K in workload {name}:K", maximum=len(columns))
 
 
-def _limit(n_queries: int, spec: str) -> None:
-    if n_queries > MAX_QUERIES:
+def _limit(n_queries: int, spec: str, largest: int = MAX_QUERIES) -> None:
+    if n_queries > largest:
         raise ValueError(
-            f"workload {spec} must have at most {MAX_QUERIES} queries, got {n_queries}: "
+            f"workload {spec} must have at most {largest} queries, got {n_queries}: "
             "choose fewer columns or a smaller K"
         )
 
@@ -246,8 +249,11 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
+    # Each table has a cell or more. Do not list the tables if they are too many.
+    _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
-    _limit(sum(math.prod(sizes[name] for name in table) for table in tables), f"marginals:{k}")
+    cells = sum(math.prod(sizes[name] for name in table) for table in tables)
+    _limit(cells, f"marginals:{k}", MAX_CELLS)
     labels = [label for table in tables for label in cell_labels(columns, table)]
     described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
     crossed = tuple(_table(columns, table) for table in tables)

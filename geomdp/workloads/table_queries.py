@@ -98,11 +98,16 @@ class TableQueries(Workload):
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Number of records and the sum of their answers, by counting cells: O(n) per table."""
+        counted = self.cell_counts(records)
+        return Totals(counted.count, counted.sums * self.weights)
+
+    def cell_counts(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records, and how many of them are in each cell (m,), without weights."""
         count, counts = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
             counts += self._counts(chunk)
-        return Totals(count, counts * self.weights)
+        return Totals(count, counts)
 
     def _counts(self, codes: IntArray) -> FloatArray:
         """Number of records (n, c) in each cell: (m,)."""

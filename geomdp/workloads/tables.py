@@ -9,11 +9,30 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.workloads.table_queries import TableQueries
 from geomdp.workloads.universe.universes import CategoricalProduct
+
+
+@dataclass(frozen=True, eq=False)
+class PairCells:
+    """The cells of the tables of all pairs of columns, one after the other.
+
+    Parameters
+    ----------
+    first, second : (c,) arrays
+        Both levels of each cell, as positions in a list of the levels of all columns.
+    starts, sizes : (c,) arrays
+        The place of the first cell of its table, and the number of cells of its table.
+    """
+
+    first: IntArray
+    second: IntArray
+    starts: IntArray
+    sizes: IntArray
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -79,9 +98,12 @@ class MarginalTables(TableQueries):
     def _counts(self, codes: IntArray) -> FloatArray:
         """The number of records (n, c) in each cell: (m,).
 
-        For k = 2 one matrix product of indicators counts all tables at once.
+        For k = 2 one matrix product of indicators counts all tables at once, and for k = 3 one
+        product for each level counts all tables that begin with its column.
         """
-        return self._pair_counts(codes) if self.k == 2 else super()._counts(codes)
+        if self.k == 2:
+            return self._pair_counts(codes)
+        return self._triple_counts(codes) if self.k == 3 else super()._counts(codes)
 
     @cached_property
     def _first_levels(self) -> IntArray:
@@ -90,23 +112,51 @@ class MarginalTables(TableQueries):
         return np.asarray(np.cumsum(levels) - levels)
 
     @cached_property
-    def _pair_places(self) -> tuple[IntArray, IntArray]:
-        """For k = 2, the two levels of each cell, as positions in a list of all levels."""
-        starts = self._first_levels
-        first, second = [], []
-        for i, j in self.tables:
-            rows, columns = np.divmod(np.arange(self.levels[i] * self.levels[j]), self.levels[j])
-            first.append(starts[i] + rows)
-            second.append(starts[j] + columns)
-        return np.concatenate(first), np.concatenate(second)
+    def _pairs(self) -> PairCells:
+        """The cells of the tables of all pairs of columns."""
+        pairs = np.array(list(itertools.combinations(range(len(self.levels)), 2)))
+        levels, firsts = np.array(self.levels)[pairs], self._first_levels[pairs]
+        sizes = levels.prod(axis=1)
+        starts = np.cumsum(sizes) - sizes
+        tables = np.repeat(np.arange(len(pairs)), sizes)
+        cells = np.arange(sizes.sum())
+        rows, columns = np.divmod(cells - starts[tables], levels[tables, 1])
+        return PairCells(
+            firsts[tables, 0] + rows, firsts[tables, 1] + columns, starts[tables], sizes[tables]
+        )
 
-    def _pair_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 2, the number of records (n, c) in each cell: (m,)."""
+    def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
+        """Which levels each record has: (n, levels of all columns)."""
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
-        first, second = self._pair_places
-        return (indicators.T @ indicators)[first, second].astype(np.float64)
+        return indicators
+
+    def _pair_counts(self, codes: IntArray) -> FloatArray:
+        """For k = 2, the number of records (n, c) in each cell: (m,)."""
+        indicators = self._indicators(codes)
+        return (indicators.T @ indicators)[self._pairs.first, self._pairs.second].astype(np.float64)
+
+    def _triple_counts(self, codes: IntArray) -> FloatArray:
+        """For k = 3, the number of records (n, c) in each cell: (m,).
+
+        The cells of the tables (i, j, k) with the same i follow each other, and those of one table
+        with the same level of i are the cells of the table (j, k).
+        """
+        indicators, pairs = self._indicators(codes), self._pairs
+        counts, start, known = np.empty(self.n_queries), 0, 0
+        for i, levels in enumerate(self.levels[:-2]):
+            # Skip the pairs (i, j). The pairs of later columns are the rest.
+            known += levels * sum(self.levels[i + 1 :])
+            offset = int(self._first_levels[i + 1])
+            first, second = pairs.first[known:] - offset, pairs.second[known:] - offset
+            sizes, starts = pairs.sizes[known:], pairs.starts[known:]
+            places = start + levels * (starts - known) + np.arange(len(starts)) - (starts - known)
+            for level in range(levels):
+                own = indicators[codes[:, i] == level, offset:]
+                counts[places + level * sizes] = (own.T @ own)[first, second]
+            start += levels * len(starts)
+        return counts
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
         """All sets of 1 to k columns, which are the nonempty subsets of the tables."""

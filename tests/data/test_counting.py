@@ -451,3 +451,21 @@ def test_a_table_that_was_not_counted_is_an_error_with_the_tables_that_were():
     assert tallies.table((1,)).tolist() == [5] + [0] * 299
     with pytest.raises(ValueError, match=r"columns \(0, 2\) was not counted .*\(0, 1\), \(1, 2\)"):
         tallies.table((0, 2))
+
+
+def test_sums_of_counted_tables_share_their_work() -> None:
+    """Many tables at once, in any order of columns, against each one counted from the records."""
+    levels = (2, 3, 4, 2, 5)
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, n, 200) for n in levels]
+    counted = Tallies.empty(levels, [(0, 1, 2, 3), (2, 3, 4)]).with_records(columns)
+    assert len(counted.cells) >= 1
+    wanted = [(), (0,), (3, 2), (1, 0, 3), (2, 4), (4, 3, 2), (0, 1, 2, 3), (2, 3)]
+    for table, found in zip(wanted, counted.tables(wanted), strict=True):
+        expected = np.zeros([levels[i] for i in table], dtype=int)
+        np.add.at(expected, tuple(columns[i] for i in table), 1 if table else 200)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(counted.table(table), expected)
+    few = Tallies.empty(levels, [(0, 1)])
+    with pytest.raises(ValueError, match=r"columns \(0, 4\) was not counted"):
+        few.tables([(0, 1), (0, 4)])

@@ -24,6 +24,7 @@ from geomdp.mechanisms import (
     PairMarginals,
     Projected,
     Recursive,
+    ResidualGaussian,
     SecondMoment,
     Shrunk,
     Spectral,
@@ -139,6 +140,7 @@ MECHANISMS = ADDITIVE | POST_PROCESSED
 ON_REALS: dict[type[Mechanism], str] = {
     SecondMoment: "test_second_moment.py",
     PairMarginals: "test_pair_marginals.py",
+    ResidualGaussian: "test_residual_gaussian.py",
     Spectral: "test_spectral.py",
 }
 

@@ -22,6 +22,7 @@ from geomdp.mechanisms import (
     PermuteAndFlip,
     PrintedNumericSparse,
     ReportNoisyMax,
+    ResidualGaussian,
     SecondMoment,
     Selection,
     SmoothSummary,
@@ -29,9 +30,9 @@ from geomdp.mechanisms import (
     SparseProject,
 )
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
-from geomdp.workloads import Marginals
+from geomdp.workloads import Marginals, MarginalTables
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
 from tests.readme import PAGES
@@ -45,6 +46,9 @@ OTHERS: dict[str, str] = {
 ON_THEIR_OWN: dict[type, Callable[[], Any]] = {
     Covariance: lambda: Covariance(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
     PairMarginals: lambda: PairMarginals(Marginals(3, 2), n=N, privacy=PureDP(1.0)),
+    ResidualGaussian: lambda: ResidualGaussian(
+        MarginalTables([2, 3, 2], 2), n=N, privacy=ZCDP(0.5)
+    ),
     SecondMoment: lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
     SmoothSummary: lambda: SmoothSummary(2, n=N, smoothness=2, privacy=PureDP(1.0)),
 }

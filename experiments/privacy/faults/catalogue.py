@@ -11,11 +11,12 @@ from experiments.privacy.faults.of_moments import MOMENTS
 from experiments.privacy.faults.of_noise import NOISE
 from experiments.privacy.faults.of_privacy import PRIVACY
 from experiments.privacy.faults.of_real_answers import REAL_ANSWERS
+from experiments.privacy.faults.of_residuals import RESIDUALS
 
 PARTS: dict[str, tuple[Fault, ...]] = {
     "noise": NOISE,
     "exact noise": (*EXACT_NOISE, *REAL_ANSWERS),
-    "additive mechanisms": (*ADDITIVE, *MOMENTS),
+    "additive mechanisms": (*ADDITIVE, *RESIDUALS, *MOMENTS),
     "interactive mechanisms": INTERACTIVE,
     "privacy": PRIVACY,
     "bounds": BOUNDS,

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from geomdp._typing import IntArray
 from geomdp.data.counting.covering import Table, covering_tables
+from geomdp.data.counting.table_sums import TableSums
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.finite import FiniteWorkload
@@ -118,17 +120,22 @@ class Tallies:
         ValueError
             If no table was counted that contains all `columns`.
         """
-        holder = next((table for table in self.cells if set(columns) <= set(table)), None)
-        if holder is None:
-            counted = ", ".join(map(str, self.cells))
-            raise ValueError(
-                f"the table of columns {columns} was not counted and cannot be summed from the "
-                f"tables that were counted: {counted}"
-            )
-        counts = self.cells[holder].reshape([self.levels[column] for column in holder])
-        summed = counts.sum(axis=tuple(i for i, c in enumerate(holder) if c not in columns))
-        kept = [column for column in holder if column in columns]
-        return np.asarray(summed.transpose([kept.index(column) for column in columns]))
+        (counts,) = self.tables([columns])
+        return counts
+
+    def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
+        """Counts of several tables as from `table`; sums that they share are computed once.
+
+        Raises
+        ------
+        ValueError
+            If no table was counted that contains all columns of one of them.
+        """
+        return self._sums.of(wanted)
+
+    @cached_property
+    def _sums(self) -> TableSums:
+        return TableSums(self.levels, self.cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +216,16 @@ class CountedRecords:
             )
         return CountedRecords(self.universe, tallies, self.recount)
 
+    def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
+        """Counts of several tables as from `table`, faster than one by one.
+
+        Raises
+        ------
+        ValueError
+            If one of them is not a sum of tables that were counted.
+        """
+        return self.tallies.tables(wanted)
+
     def histogram(self) -> IntArray:
         """How often each of the N elements of the universe occurs, (N,); for N up to 2^20.
 
@@ -240,7 +257,7 @@ class CountedRecords:
         table = self.tallies.table
         match workload:
             case MarginalTables() | WeightedTables():
-                parts = [table(columns).ravel() for columns in workload.tables]
+                parts = [counts.ravel() for counts in self.tables(workload.tables)]
                 sums = np.concatenate(parts).astype(np.float64)
                 return sums * workload.weights if isinstance(workload, WeightedTables) else sums
             case Marginals() | Parities():

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -16,15 +16,20 @@ from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
-from geomdp.mechanisms.additive_noise.measurement import Measurement
 from geomdp.mechanisms.additive_noise.real_records import has_real_records
-from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, units_of
+from geomdp.mechanisms.additive_noise.units import Measurement, ScaledAnswers, Units, units_of
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public_grid
+from geomdp.noise.exact import (
+    RoundedNoise,
+    RoundedParts,
+    RoundedResiduals,
+    RoundedVector,
+    public_grid,
+)
 from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -36,6 +41,9 @@ from geomdp.workloads.universe.universes import Records
 LARGEST_SUM = 2**53
 #: The sum of two whole numbers below this is exact in float64.
 SMALL = 2**52
+
+#: Noise that is prepared for correctly rounded draws.
+Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 class AdditiveMechanism(Mechanism):
@@ -177,7 +185,7 @@ class AdditiveMechanism(Mechanism):
         return twin
 
     @cached_property
-    def _rounded(self) -> RoundedVector | RoundedParts | None:
+    def _rounded(self) -> Rounded | None:
         if self.grid is None or self.measurement is not None:
             return None
         noise = self.noise if self._rows is None else self._rows.noise

@@ -17,7 +17,7 @@ from geomdp._numerics.wide_sums import (
 )
 from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.measurement import Measurement
+from geomdp.mechanisms.additive_noise.units import Measurement
 from geomdp.noise.exact import Computable, RoundedVector, matrix_entries
 from geomdp.workloads import BoxSecondMoment, Means, SecondMoment, Workload
 from geomdp.workloads.base import Totals

@@ -9,6 +9,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.base import Rounded
 from geomdp.mechanisms.additive_noise.certified_bodies import certified_body, holds_as_given
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
@@ -16,7 +17,7 @@ from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
 from geomdp.noise.decomposition import Variant, decompose
-from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector
+from geomdp.noise.exact import RoundedNoise
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
@@ -148,7 +149,7 @@ class Recursive(PureMechanism):
         return certified_body(self.workload, noise.body, self.adjacency, self._noise_of)
 
     @cached_property
-    def _rounded(self) -> RoundedVector | RoundedParts | None:
+    def _rounded(self) -> Rounded | None:
         noise = self._undivided
         if self.grid is None or noise is None or self._rows is not None:
             return super()._rounded

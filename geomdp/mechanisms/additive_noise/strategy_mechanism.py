@@ -13,12 +13,17 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.data.counting.record_counts import Counts, RecordCounts
 from geomdp.data.counting.tallies import CountedRecords
-from geomdp.mechanisms.additive_noise.base import LARGEST_SUM, AdditiveMechanism, quotients
+from geomdp.mechanisms.additive_noise.base import (
+    LARGEST_SUM,
+    AdditiveMechanism,
+    Rounded,
+    quotients,
+)
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
 from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
 from geomdp.mechanisms.strategies.choice import enumerable
 from geomdp.noise import MappedNoise, Noise
-from geomdp.noise.exact import RoundedParts, RoundedVector, public_grid
+from geomdp.noise.exact import RoundedParts, public_grid
 from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
@@ -120,7 +125,7 @@ class StrategyMechanism(AdditiveMechanism):
         return (LARGEST_SUM - 1) // self._unit
 
     @cached_property
-    def _rounded(self) -> RoundedVector | RoundedParts | None:
+    def _rounded(self) -> Rounded | None:
         if self.grid is None or not self._measurements:
             return super()._rounded
         return RoundedParts(self._noises, self.grid)

@@ -1,7 +1,8 @@
-"""Real-valued queries on small universes, rounded for each element to multiples of a unit."""
+"""What unseeded releases of real answers measure: answers in units, on small universes."""
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, Box, LinearImage, Scaled
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import MAX_CHECKED, CertifiedRows
-from geomdp.mechanisms.additive_noise.measurement import Measurement
 from geomdp.noise import Noise
 from geomdp.noise.exact import RoundedNoise, RoundedVector, public_grid
 from geomdp.workloads import Explicit, Workload
@@ -30,6 +30,34 @@ NORM_BITS = 28
 MAX_PAIRS = 1 << 29
 #: Sums of whole numbers below this are exact in float64.
 EXACT_BELOW = 2**53
+
+
+class Measurement(abc.ABC):
+    """Answers rounded record by record to a public grid, and noise that makes their sums private.
+
+    Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
+    grid, or to a finer grid that contains it. So the output is the correctly rounded output of a
+    mechanism whose privacy is proved (X-GRID).
+    """
+
+    #: Noise is rounded to multiples of 2^-grid.
+    grid: int
+    #: The noise was made larger by this share, to cover rounding errors of its parameters.
+    slack: float
+    #: Largest number of records whose sums are exact.
+    capacity: int
+
+    @abc.abstractmethod
+    def draw(self) -> list[int]:
+        """Noise in multiples of 2^-grid, from the random bits of the operating system."""
+
+    @abc.abstractmethod
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Check the records and return their number and the exact sums that `answers` takes."""
+
+    @abc.abstractmethod
+    def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
+        """Noisy means (m,) of all answers, from exact sums of n records and the noise of `draw`."""
 
 
 @dataclass(frozen=True, eq=False)

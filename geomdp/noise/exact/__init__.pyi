@@ -6,6 +6,7 @@ from .points import Computable as Computable
 from .release import RoundedGaussians as RoundedGaussians
 from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts
+from .release import RoundedResiduals as RoundedResiduals
 from .release import RoundedVector as RoundedVector
 from .release import grid_for as grid_for
 from .release import public_grid as public_grid

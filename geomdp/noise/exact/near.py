@@ -103,7 +103,9 @@ def near_laplaces(count: int, scale: float) -> NearVector:
     def evaluate(words: Words) -> Near:
         logs, off = minus_log(words)
         values = scale * (logs[count:] - logs[:count])
-        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * _unit(values)
+        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * rounding_error(
+            values
+        )
 
     return NearVector(2 * count, evaluate)
 
@@ -119,16 +121,16 @@ def near_gaussians(count: int, scale: float) -> NearVector:
         square, off = minus_log(words[:pairs])
         length = np.sqrt(2 * square)
         # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2); infinite for b = 0.
-        wrong = 2 * off / length * (1 + 2.0**-40) + 4 * _unit(length)
+        wrong = 2 * off / length * (1 + 2.0**-40) + 4 * rounding_error(length)
         sine, cosine = near_turn(words[pairs:])
         values = scale * np.column_stack([length * sine, length * cosine]).ravel()
         errors = scale * np.repeat(wrong + (length + wrong) * 2 * TURN_ERROR, 2)
-        return values[:count], errors[:count] + 4 * _unit(values[:count])
+        return values[:count], errors[:count] + 4 * rounding_error(values[:count])
 
     return NearVector(2 * pairs, evaluate)
 
 
-def _unit(values: FloatArray) -> FloatArray:
+def rounding_error(values: FloatArray) -> FloatArray:
     """A bound on the rounding error of one operation with these results, underflow included."""
     return np.asarray(2.0**-53 * np.abs(values) + 2.0**-1000)
 

@@ -21,6 +21,7 @@ from geomdp.noise.exact.missing import NoExactPath
 from geomdp.noise.exact.points import Computable, uniform_point
 from geomdp.noise.exact.table_maps import cell_map
 from geomdp.noise.exact.tables.points import table_cells
+from geomdp.noise.exact.tables.residuals import residual_answers
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import Vector, gamma, gaussians, laplaces
 from geomdp.noise.gaussian import GaussianNoise
@@ -29,6 +30,7 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.recursive import RecursiveNoise
+from geomdp.noise.residual import ResidualNoise
 
 
 @singledispatch
@@ -285,3 +287,8 @@ def _recursive(noise: RecursiveNoise) -> Computable:
         return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
 
     return vector
+
+
+@noise_vector.register
+def _residual(noise: ResidualNoise) -> Computable:
+    return residual_answers(noise)

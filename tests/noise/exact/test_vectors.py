@@ -34,12 +34,14 @@ from geomdp.noise import (
     PairedNoise,
     Part,
     RecursiveNoise,
+    ResidualNoise,
 )
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
 from geomdp.noise.recursive import best_stop
-from geomdp.workloads import MarginalTables
+from geomdp.workloads import ChosenTables, MarginalTables
+from geomdp.workloads.structure.residuals import Residuals
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
@@ -88,6 +90,10 @@ NOISES = {
             Part(LaplaceNoise(2, 1.0), np.array([[1.0, 2], [3, 4], [0, 0.5]])),
             Part(LaplaceNoise(3, 0.5), sp.csr_array(np.eye(3))),
         ]
+    ),
+    "residuals": ResidualNoise(
+        Residuals(ChosenTables({"a": 2, "b": 3, "c": 4}, [list("ab"), list("bc")], [1.0, 0.5])),
+        np.array([0.5, 1.0, 1.5, 0.8, 2.0, 0.7]),
     ),
     "recursive": RecursiveNoise(
         best_stop(decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.INTRINSIC, exact=True)),

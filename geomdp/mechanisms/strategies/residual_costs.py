@@ -1,0 +1,253 @@
+"""What precise residuals cost: proved bounds on the squared change between neighbours."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads.structure.residuals import ColumnSets, Residuals
+
+#: Largest number of profiles that are all looked at: 2^22 float64 are 32 MB.
+MAX_PROFILES = 1 << 22
+#: Twice the largest relative error of one rounding in float64.
+UNIT = 2.0**-52
+#: Bound on the relative error of a sum of products that `math.fsum` rounds once. The factors of a
+#: product are at most 24 shares of levels (tables have at most 2^24 cells) and a precision, each
+#: with a few roundings.
+SUM_ERROR = 256 * UNIT
+
+
+class ResidualCost(Protocol):
+    """The largest squared change of all residuals between neighbours, as a function of precisions.
+
+    Noise of variance 1 / s_A on the residual of each set A of columns is private like Gaussian
+    noise of variance 1 on a sum that changes by a vector of squared length at most the cost.
+    """
+
+    def at_most(self, precisions: FloatArray) -> float:
+        """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
+
+    def average(self) -> FloatArray:
+        """A cost (sets,) of each unit of precision that is right on average over neighbours.
+
+        For every s, the cost is at least the product of s with it.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class AddRemoveCost:
+    """The cost under add/remove, the same for all records: the sum over A of s_A p_A.
+
+    p_A = product over i in A of (1 - 1 / l_i) is the squared length of the residual of one record.
+
+    Parameters
+    ----------
+    shares : (sets,) array
+        The p_A.
+    """
+
+    shares: FloatArray
+
+    def at_most(self, precisions: FloatArray) -> float:
+        """The sum, up to rounding."""
+        return math.fsum((self.shares * precisions).tolist()) * (1 + SUM_ERROR)
+
+    def average(self) -> FloatArray:
+        """p_A."""
+        return self.shares
+
+
+@dataclass(frozen=True, eq=False)
+class CappedCost:
+    """A bound under replace-one that adds up the largest change of each residual.
+
+    Let two records differ exactly in the columns D. With E = A & D not empty, the residual of A
+    changes by a vector of squared length
+
+        c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
+                   (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
+
+    It is largest if E is the column of A with the fewest levels l alone: 2 p_A l / (l - 1).
+    For |E| even it is below 2 p_A, for |E| odd it is 2 p_A (1 + prod over E of 1 / (l_i - 1)).
+
+    Parameters
+    ----------
+    shares : (sets,) array
+        The p_A, and 0 for the empty set: the number of records is public.
+    caps : (sets,) array
+        l / (l - 1).
+    """
+
+    shares: FloatArray
+    caps: FloatArray
+
+    def at_most(self, precisions: FloatArray) -> float:
+        """The sum over A of s_A times the largest c_A."""
+        terms = 2 * self.shares * self.caps * precisions
+        return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
+
+    def average(self) -> FloatArray:
+        """The largest c_A, which this bound counts for all neighbours."""
+        return 2 * self.shares * self.caps
+
+
+class ProfileCost:
+    """The largest cost under replace-one over all sets D of columns in which two records differ.
+
+    Columns are divided into classes. The cost is bounded as if all columns of a class had as many
+    levels as the largest of them, and as if all sets A with the same numbers of columns of each
+    class, their kind, were measured with the precision of the most precise one. c_A(D) of
+    `CappedCost` does not decrease in any l_i, so this is an upper bound. It is exact if the columns
+    of a class have equal levels and the sets of a kind are all measured alike. D then matters only
+    by its profile, the numbers d_g of its columns of each class g. All profiles are looked at:
+
+        cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
+        K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
+
+    where n_g and l_g are the number of columns of class g and their number of levels.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        The sets A.
+    classes : sequence of sequences of int
+        Columns of each class. Every column of a set A is in one of them.
+    """
+
+    def __init__(self, residuals: Residuals, classes: Sequence[Sequence[int]]) -> None:
+        self.classes = [list(members) for members in classes]
+        levels = residuals.workload.levels
+        class_of = np.zeros(len(levels), dtype=np.int64)
+        for g, members in enumerate(self.classes):
+            class_of[members] = g
+        parts = [_kinds(group, class_of, len(self.classes)) for group in residuals.groups]
+        #: The numbers of columns of each class, (kinds, classes), and the kind of each set A.
+        self.kinds, kind = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
+        self.kind = np.asarray(kind).ravel()
+        self.most = self.kinds.max(axis=0).tolist()
+        self.factors = [
+            _krawtchouk(len(members), max(levels[i] for i in members), most)
+            for members, most in zip(self.classes, self.most, strict=True)
+        ]
+        #: 2 times the sum of p_A over all sets of each kind, and 0 for the empty set.
+        self.totals = 2 * self._products([0] * len(self.classes))
+        self.totals[~self.kinds.any(axis=1)] = 0.0
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether all sets of each kind that occurs are in use."""
+        counts = np.bincount(self.kind, minlength=len(self.kinds)).tolist()
+        sizes = [len(members) for members in self.classes]
+        full = [math.prod(map(math.comb, sizes, kind)) for kind in self.kinds.tolist()]
+        return bool(counts == full)
+
+    def _products(self, profile: Sequence[int]) -> FloatArray:
+        """prod over g of K_g(d_g, a_g) for each kind a: (kinds,)."""
+        found = np.ones(len(self.kinds))
+        for factor, d, own in zip(self.factors, profile, self.kinds.T, strict=True):
+            found *= factor[d, own]
+        return found
+
+    def costs(self, profile: Sequence[int]) -> FloatArray:
+        """Cost (kinds,) of a unit of precision of each kind, for one profile."""
+        found = np.maximum(self.totals - 2 * self._products(profile), 0.0)
+        return np.where(self.totals > 0, found, 0.0)
+
+    def largest(self, precisions: FloatArray) -> tuple[float, list[int]]:
+        """A proved bound on the cost for precisions (kinds,), and the profile that needs it."""
+        tensor = np.zeros([most + 1 for most in self.most])
+        tensor[tuple(self.kinds.T)] = np.where(self.totals > 0, precisions, 0.0)
+        # Contract the first axis and append the profiles of its class as the last axis.
+        for factor in self.factors:
+            tensor = np.tensordot(tensor, factor, axes=([0], [1]))
+        place = np.unravel_index(np.argmin(tensor), tensor.shape)
+        whole = float(tensor.flat[0])  # the profile of no columns
+        # Every K_g(d, a) is at most K_g(0, a) in modulus. So the rounding errors of the products
+        # and sums are at most those of `whole`, which adds terms above 0.
+        operations = sum(most + 4 for most in self.most) + 8
+        allowance = 4 * operations * UNIT * whole
+        return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
+
+    def at_most(self, precisions: FloatArray) -> float:
+        """The cost if all sets of a kind had the precision of the most precise one."""
+        highest = np.zeros(len(self.kinds))
+        np.maximum.at(highest, self.kind, precisions)
+        return self.largest(highest)[0]
+
+    def average(self) -> FloatArray:
+        """For each set A its part of the cost that is the mean over two independent records.
+
+        The mean of c_A is 2 p_A if the levels of both records are uniform and independent.
+        """
+        counts = np.bincount(self.kind, minlength=len(self.kinds))
+        return np.asarray((self.totals / counts)[self.kind])
+
+
+def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
+    """Divisions of the columns into classes whose profiles can all be looked at.
+
+    The first one has a class for each number of levels. While there are more than 2^22 profiles,
+    two classes with the closest 1 / l are merged. The second one has a class for each column, if
+    there are at most 2^22 sets of columns.
+    """
+    levels = residuals.workload.levels
+    used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})
+    by_level = [[i for i in used if levels[i] == n] for n in sorted({levels[i] for i in used})]
+    while math.prod(len(members) + 1 for members in by_level) > MAX_PROFILES:
+        if len(by_level) == 1:
+            return []
+        inverses = [1 / max(levels[i] for i in members) for members in by_level]
+        gaps = [a - b for a, b in itertools.pairwise(inverses)]
+        g = int(np.argmin(gaps))
+        by_level[g : g + 2] = [by_level[g] + by_level[g + 1]]
+    alone = [[i] for i in used]
+    return [by_level, alone] if 2 ** len(used) <= MAX_PROFILES else [by_level]
+
+
+def shares_of(residuals: Residuals) -> FloatArray:
+    """p_A (sets,): the squared length of the residual of one record."""
+    shares = np.empty(residuals.count)
+    for group in residuals.groups:
+        shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)
+    return shares
+
+
+def capped_cost(residuals: Residuals) -> CappedCost:
+    """The bound that adds up the largest changes of all residuals."""
+    shares, caps = shares_of(residuals), np.ones(residuals.count)
+    for group in residuals.groups:
+        if group.shape:
+            fewest = min(group.shape)
+            caps[group.numbers] = fewest / (fewest - 1)
+        else:
+            shares[group.numbers] = 0.0
+    return CappedCost(shares, caps)
+
+
+def _kinds(group: ColumnSets, class_of: IntArray, classes: int) -> IntArray:
+    """How many columns of each class the sets of a group have: (sets, classes)."""
+    found = np.zeros((group.count, classes), dtype=np.int64)
+    rows = np.arange(group.count)
+    for own in class_of[group.columns].T:
+        np.add.at(found, (rows, own), 1)
+    return found
+
+
+def _krawtchouk(count: int, levels: int, most: int) -> FloatArray:
+    """K(d, a) of `ProfileCost` for one class, (count + 1, most + 1), each entry rounded once."""
+    found = np.empty((count + 1, most + 1))
+    for d in range(count + 1):
+        for a in range(most + 1):
+            terms = (
+                (-1) ** e * math.comb(d, e) * math.comb(count - d, a - e) * (levels - 1) ** (a - e)
+                for e in range(min(a, d) + 1)
+            )
+            found[d, a] = sum(terms) / levels**a
+    return found

@@ -1,0 +1,208 @@
+"""The best variances of Gaussian noise on the residuals of tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.mechanisms.strategies.residual_costs import (
+    AddRemoveCost,
+    ProfileCost,
+    ResidualCost,
+    capped_cost,
+    replace_one_classes,
+    shares_of,
+)
+from geomdp.mechanisms.strategies.residual_tables import TableCost, table_cost
+from geomdp.privacy import Adjacency
+from geomdp.workloads.structure.residuals import Residuals
+
+#: The search stops if no profile costs more than 1 plus this. Variances are then at most this share
+#: above the least.
+GAP = 1e-7
+#: Largest number of profiles that the search adds, one or a few a round.
+MAX_ROUNDS = 100
+#: Largest number of kinds of sets whose precisions are optimised. A round takes a second with 1000.
+MAX_KINDS = 1 << 10
+#: Number of steps from one choice of precisions to another between which the best is searched.
+STEPS = 8
+#: The barrier method stops at this relative gap and multiplies its parameter by `SHARPENING` each
+#: time. Newton's method takes at most `MAX_STEPS` steps, until the decrement is at most
+#: `DECREMENT`; 5 to 10 suffice.
+BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualScales:
+    """Variances of the noise on residuals, at a cost of 1.
+
+    Parameters
+    ----------
+    variances : (sets,) array
+        Variance s_A of the noise on the residual of each set A, in units of the square of the
+        noise that a change of length 1 needs. It is 0 where the residual is public.
+    cost : ResidualCost
+        Proves that the precisions 1 / s_A cost at most 1, up to rounding.
+    energy : float
+        The sum of squared errors of all answers.
+    """
+
+    variances: FloatArray
+    cost: ResidualCost
+    energy: float
+
+
+def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
+    """The variances of least energy, for sums with a cost of at most 1.
+
+    Let v_A be the energy of unit noise on the residual of A. Under add/remove, the cost of
+    precisions 1 / s_A is the sum of p_A / s_A, and
+
+        s_A = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
+
+    has the least energy among all linear mechanisms with Gaussian noise: the optimal covariance can
+    be averaged over all renamings of levels, and is then a multiple of the identity on every
+    residual (Schur).
+
+    Under replace-one, the cost is the largest over the sets D of columns in which two records
+    differ (`ProfileCost`), and the same argument holds. The problem is convex in the precisions. It
+    is solved with profiles that are added one by one, until none costs more than 1 + 1e-7. The
+    result is optimal up to that in two cases: for all tables of k columns, if the columns have few
+    different numbers of levels (at most 2^22 profiles); and for any tables of at most 22 columns,
+    if at most 1024 sets of columns are measured. Otherwise the better of several proved upper
+    bounds on the cost is used.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.mechanisms.strategies.residual_scales import best_scales
+    >>> from geomdp.workloads.structure.residuals import Residuals
+    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3, 2], k=2))
+    >>> round(best_scales(residuals, gd.Adjacency.ADD_REMOVE).energy, 6)
+    28.54178
+    >>> round(best_scales(residuals, gd.Adjacency.REPLACE_ONE).energy, 2)
+    52.2
+    """
+    energies = residuals.energies()
+    if adjacency is Adjacency.ADD_REMOVE:
+        return _calibrated(energies, *_closed_form(energies, AddRemoveCost(shares_of(residuals))))
+    tried: list[tuple[FloatArray, ResidualCost]] = []
+    for classes in replace_one_classes(residuals):
+        cost = ProfileCost(residuals, classes)
+        tried.append(_optimised(energies, cost))
+        if cost.complete and _alike(energies, cost):
+            break
+    else:
+        tried.append(_closed_form(energies, capped_cost(residuals)))
+        by_table = table_cost(residuals)
+        if by_table is not None:
+            tried += _between(energies, by_table)
+    found = [_calibrated(energies, *pair) for pair in tried]
+    return min(found, key=lambda scales: scales.energy)
+
+
+def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost) -> ResidualScales:
+    """The scales for precisions in proportion to the given ones."""
+    moving = precisions > 0
+    variances = np.zeros_like(precisions)
+    variances[moving] = cost.at_most(precisions) / precisions[moving]
+    return ResidualScales(variances, cost, math.fsum((energies * variances).tolist()))
+
+
+def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
+    """The precisions sqrt(v_A / c_A), the best ones for the cost sum of c_A s_A."""
+    prices = cost.average()
+    precisions = np.zeros_like(energies)
+    np.divide(energies, prices, out=precisions, where=prices > 0)
+    return np.sqrt(precisions), cost
+
+
+def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
+    """Precisions of equal noise, of the closed form for the mean cost, and between both."""
+    closed, _ = _closed_form(energies, cost)
+    closed = closed / cost.at_most(closed)
+    equal = cost.equal / cost.at_most(cost.equal)
+    shares = np.linspace(0, 1, STEPS + 1).tolist()
+    return [(equal ** (1 - share) * closed**share, cost) for share in shares]
+
+
+def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
+    """Whether all sets of a kind have the same energy, so that the best precisions are equal."""
+    highest = np.zeros(len(cost.kinds))
+    np.maximum.at(highest, cost.kind, energies)
+    return bool((energies >= highest[cost.kind] * (1 - 1e-9)).all())
+
+
+def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, ResidualCost]:
+    """Precisions of least energy, equal for all sets of a kind."""
+    summed = np.bincount(cost.kind, energies, minlength=len(cost.kinds))
+    moving = cost.totals > 0
+    if moving.sum() > MAX_KINDS:
+        return _closed_form(energies, cost)
+    # The best precisions for the mean cost over independent records, a lower bound on the cost.
+    start = np.zeros(len(summed))
+    start[moving] = np.sqrt(summed[moving] / cost.totals[moving])
+    start /= cost.totals @ start
+    rows = [cost.totals]
+    precisions = start
+    for _ in range(MAX_ROUNDS):
+        spent, profile = cost.largest(precisions)
+        if spent <= 1 + GAP:
+            break
+        rows.append(cost.costs(profile))
+        precisions = np.zeros(len(summed))
+        precisions[moving] = start[moving] * _least_energy(
+            summed[moving] / start[moving], np.array(rows)[:, moving] * start[moving]
+        )
+    return precisions[cost.kind], cost
+
+
+def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
+    """The x > 0 that minimise the sum of energies / x subject to costs @ x <= 1.
+
+    `energies` (a,) are above 0. `costs` (b, a) are at least 0, and each column has an entry above
+    0. A barrier method: Newton's method minimises
+
+        t (sum of energies / x) - sum of log(1 - costs @ x)
+
+    for growing t, at which the sum of energies / x is at most b / t above its least value.
+    """
+    energies = energies / energies.sum()
+    x = np.full(len(energies), 0.5 / costs.sum(axis=1).max())
+    sharpness = 1.0
+    while sharpness * BARRIER_GAP < len(costs):
+        sharpness *= SHARPENING
+        for _ in range(MAX_STEPS):
+            slack = 1 - costs @ x
+            slope = costs.T @ (1 / slack) - sharpness * energies / x**2
+            pulled = costs / slack[:, None]
+            bend = pulled.T @ pulled + np.diag(2 * sharpness * energies / x**3)
+            step = -np.linalg.solve(bend, slope)
+            if -slope @ step <= DECREMENT:
+                break
+            x = _descended(x, step, slope, sharpness * energies, costs)
+    return x
+
+
+def _descended(
+    x: FloatArray, step: FloatArray, slope: FloatArray, energies: FloatArray, costs: FloatArray
+) -> FloatArray:
+    """x plus the longest of step, step / 2, step / 4, ... that lowers the barrier enough."""
+
+    def value(at: FloatArray) -> float:
+        slack = 1 - costs @ at
+        if at.min() <= 0 or slack.min() <= 0:
+            return math.inf
+        return float((energies / at).sum() - np.log(slack).sum())
+
+    start, length = value(x), 1.0
+    while length > 1e-10:
+        moved = x + length * step
+        # Rounding errors of the value are ignored, because they may hide the last descents.
+        if value(moved) <= start + 0.1 * length * float(slope @ step) + 1e-13 * abs(start):
+            return moved
+        length /= 2
+    return x

@@ -1,0 +1,164 @@
+"""Gaussian noise on the residuals of tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array
+from geomdp.geometry.results import Estimate
+from geomdp.privacy import Exact
+from geomdp.workloads.structure.residuals import Residuals, differences
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualNoise:
+    """Independent Gaussian noise on the residuals of tables, as noise on the cells of all tables.
+
+    The coordinates of the residual of a set A of columns are differences along each of them (see
+    `Residuals`). They get the same differences of independent Gaussian variables of variance s_A.
+    Cells are computed from the noisy residuals, so that tables agree on the columns they share. The
+    residual with its noise is (tensor over i in A of I - 11^T / l_i)(table of A + g), with
+    g ~ N(0, s_A I).
+
+    A difference of two variables is one variable of twice the variance. So for each column of two
+    levels the number of variables that are drawn is half as large. s_A = t_A^2 / 2^b for the scale
+    t_A of the variables that are drawn, where b is the number of columns of A with two levels.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        The tables and their residuals.
+    scales : (sets,) array
+        t_A for each set A, in units of sums: above 0, or 0 if a residual gets no noise.
+
+    Raises
+    ------
+    ValueError
+        If a scale is negative or not finite, all of them are 0, or they are not one for each set.
+
+    References
+    ----------
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.workloads.structure.residuals import Residuals
+    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=1))
+    >>> noise = gd.noise.ResidualNoise(residuals, np.array([0.0, 2.0, 3.0]))
+    >>> noise.variances().round(9).tolist()
+    [1.0, 1.0, 6.0, 6.0, 6.0]
+
+    A simulation, from a seed. The number of records gets no noise, so each table adds up to 0:
+
+    >>> simulation = noise.sample(np.random.default_rng(0), 4)
+    >>> bool(np.allclose(simulation[:, :2].sum(axis=1), 0))
+    True
+    """
+
+    residuals: Residuals
+    scales: FloatArray = field(repr=False)
+
+    sampler = Exact()
+
+    def __post_init__(self) -> None:
+        scales = finite_array(self.scales, "scales", ndim=1)
+        if len(scales) != self.residuals.count:
+            raise ValueError(
+                f"scales must be one for each of {self.residuals.count} sets of columns, got "
+                f"{len(scales)}"
+            )
+        if scales.min() < 0 or scales.max() == 0:
+            raise ValueError(f"scales must be at least 0 and not all 0, got {scales.min()}")
+        object.__setattr__(self, "scales", scales)
+
+    def __repr__(self) -> str:
+        sets = int((self.scales > 0).sum())
+        return f"ResidualNoise(on {sets} sets of columns, in R^{self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Number m of cells of all tables."""
+        return self.residuals.workload.n_queries
+
+    @cached_property
+    def _set_variances(self) -> FloatArray:
+        """s_A (sets,)."""
+        return np.asarray(self.scales**2 / doublings(self.residuals))
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m); O(m) each."""
+        found = np.empty((size, self.residuals.dimension))
+        for group in self.residuals.groups:
+            drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
+            drawn *= np.tile(self.scales[group.numbers], size)[:, None]
+            moved = to_coordinates(drawn, group.shape)
+            found[:, group.places] = moved.reshape(size, group.count * group.size)
+        return self.residuals.to_answers(found)
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix (m, m), for few cells: O(m^2) times the number of variables drawn."""
+        units = []
+        for group in self.residuals.groups:
+            for place, scale in enumerate(self.scales[group.numbers].tolist()):
+                moved = scale * to_coordinates(np.eye(drawn_size(group.shape)), group.shape)
+                unit = np.zeros((len(moved), self.residuals.dimension))
+                start = group.start + place * group.size
+                unit[:, start : start + group.size] = moved
+                units.append(unit)
+        root = self.residuals.to_answers(np.concatenate(units))
+        return np.asarray(root.T @ root)
+
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,), in closed form (X-RES)."""
+        return self.residuals.cell_variances(self._set_variances)
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2, in closed form."""
+        terms = self.residuals.energies() * self._set_variances
+        return Estimate.exact(math.fsum(terms.tolist()))
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+
+        The density is that on the span of the noise; rows must lie in it.
+        """
+        z = self._squares(batch(points, self.dimension, "points"))
+        return np.asarray((self._squares(points - shifts) - z) / 2)
+
+    def _squares(self, points: FloatArray) -> FloatArray:
+        """The sum over A of the squared length of the residual of A over s_A, for each row."""
+        moving = self._set_variances > 0
+        coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
+        lengths = self.residuals.squared_lengths(coordinates)[:, moving]
+        return np.asarray(lengths @ (1 / self._set_variances[moving]))
+
+
+def doublings(residuals: Residuals) -> FloatArray:
+    """2^b (sets,), where b is the number of columns of each set that have two levels."""
+    found = np.empty(residuals.count)
+    for group in residuals.groups:
+        found[group.numbers] = 2.0 ** group.shape.count(2)
+    return found
+
+
+def drawn_size(shape: tuple[int, ...]) -> int:
+    """Number of Gaussian variables that are drawn for a residual of this shape."""
+    return math.prod(levels for levels in shape if levels > 2)
+
+
+def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Noise (c, coordinates) on the coordinates of residuals, from variables (c, drawn_size)."""
+    wide = [levels for levels in shape if levels > 2]
+    cells = drawn.reshape(len(drawn), *wide)
+    for axis in range(1, cells.ndim):
+        cells = differences(cells, axis)
+    return cells.reshape(len(drawn), -1)

@@ -1,0 +1,365 @@
+"""Residuals of tables: a few sums over records, for each set of columns, that give all tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads.base import WorkloadSizeError
+from geomdp.workloads.table_queries import TableQueries
+
+#: Largest number of pairs of a table and a set of columns within it. All 3-way tables of 100
+#: columns have 1.3 million pairs, which are listed in a second.
+MAX_PAIRS = 1 << 24
+#: Number of cells of tables that are transformed at a time: 16 MB.
+BLOCK_CELLS = 1 << 21
+#: A row of column numbers is turned into one whole number if all such numbers are below this.
+LARGEST_KEY = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSets:
+    """The sets of columns that have the same numbers of levels, in the order of their columns.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of levels of each column, all above 1.
+    columns : (c, j) array
+        The columns of each set, increasing.
+    first : int
+        Number of the first set of the group among all sets.
+    start : int
+        Place of its first coordinate among all coordinates.
+    """
+
+    shape: tuple[int, ...]
+    columns: IntArray
+    first: int
+    start: int
+
+    @property
+    def count(self) -> int:
+        """Number of sets."""
+        return len(self.columns)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates of one set."""
+        return math.prod(levels - 1 for levels in self.shape)
+
+    @property
+    def numbers(self) -> slice:
+        """The numbers of these sets among all sets."""
+        return slice(self.first, self.first + self.count)
+
+    @property
+    def places(self) -> slice:
+        """The places of their coordinates among all coordinates."""
+        return slice(self.start, self.start + self.count * self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """The sets of columns at the same axes of tables of one shape.
+
+    Parameters
+    ----------
+    axes : tuple of int
+        The axes.
+    group : ColumnSets
+        The group of all these sets.
+    rows : (t,) array
+        For each table, the place of its set in the group.
+    """
+
+    axes: tuple[int, ...]
+    group: ColumnSets
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SameShape:
+    """The tables of one shape.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of levels of each axis.
+    numbers : (t,) array
+        Their numbers among all tables.
+    starts : (t,) array
+        The places of their first cells among all queries.
+    within : list of Within
+        The sets of columns within them, for all sets of axes.
+    """
+
+    shape: tuple[int, ...]
+    numbers: IntArray
+    starts: IntArray
+    within: list[Within]
+
+    def blocks(self, copies: int) -> Iterator[slice]:
+        """The tables, some at a time, if each cell is held so many times."""
+        step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
+        return (slice(a, a + step) for a in range(0, len(self.numbers), step))
+
+    def places(self, block: slice) -> IntArray:
+        """The places (b, cells) of the cells of some tables among all queries."""
+        return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
+
+    def part(self, own: Within) -> tuple[slice, ...]:
+        """Where the coordinates of a set stand among sums and differences of (b, tables) tables."""
+        chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
+        return (slice(None), slice(None), *chosen)
+
+
+class Residuals:
+    """Differences of counts that determine all tables of a workload, one group for each set A.
+
+    The residual of a set A of columns is the part of the table of A that the tables of fewer
+    columns do not tell. Its coordinates here are whole numbers: differences against level 0 along
+    each column of A. With C_i = [1, -I] of shape (l_i - 1, l_i), and the histogram h of records,
+
+        y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
+
+    The sets A are all subsets of tables, without columns of one level; the empty set gives the
+    number of records. A table T is the sum over A within T of
+
+        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A.
+
+    Both directions take O(k) additions for each cell of a k-way table, and no matrix.
+
+    Parameters
+    ----------
+    workload : TableQueries
+        The tables and their weights.
+
+    Raises
+    ------
+    WorkloadSizeError
+        For more than 2^24 pairs of a table and a set within it.
+
+    References
+    ----------
+    Xiao-He-Zhang-Kifer 2023 (ResidualPlanner); formula sheet X-RES.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.workloads.structure.residuals import Residuals
+    >>> residuals = Residuals(gd.workloads.MarginalTables([2, 3], k=2))
+    >>> [group.columns.tolist() for group in residuals.groups]
+    [[[]], [[0]], [[1]], [[0, 1]]]
+    >>> counts = np.array([[4.0, 1.0, 0.0, 2.0, 0.0, 3.0]])
+    >>> coordinates = residuals.of_counts(counts)
+    >>> coordinates
+    array([[10.,  0.,  5.,  3.,  1.,  5.]])
+    >>> residuals.to_answers(coordinates).round(9)
+    array([[4., 1., 0., 2., 0., 3.]])
+    """
+
+    def __init__(self, workload: TableQueries) -> None:
+        pairs = sum(2 ** len(table) for table in workload.tables)
+        if pairs > MAX_PAIRS:
+            raise WorkloadSizeError(
+                f"tables must have at most 2^24 subsets of columns in all, got {pairs}"
+            )
+        self.workload = workload
+        columns = _columns_by_shape(workload)
+        self.groups, rows = _sets_within(columns, len(workload.levels))
+        starts = np.array([place.start for place in workload.slices], dtype=np.int64)
+        of_shape = {group.shape: group for group in self.groups}
+        #: The tables, by shape.
+        self.tables = [
+            SameShape(
+                shape,
+                numbers,
+                starts[numbers],
+                [
+                    Within(axes, of_shape[tuple(shape[i] for i in axes)], rows[shape, axes])
+                    for axes in _axes_of(shape)
+                ],
+            )
+            for shape, (numbers, _) in columns.items()
+        ]
+
+    @property
+    def count(self) -> int:
+        """Number of sets of columns; the empty set has number 0."""
+        return self.groups[-1].first + self.groups[-1].count
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of all residuals."""
+        last = self.groups[-1]
+        return last.start + last.count * last.size
+
+    def energies(self) -> FloatArray:
+        """The sum of squared errors (sets,) that noise of variance 1 on each residual causes.
+
+        Noise of variance s_A on the residual of A has the covariance s_A times that of the tensor
+        of C_i. It adds s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the
+        squared weight of T, to the variance of each cell of a table T that contains A.
+        """
+        found = np.zeros(self.count)
+        for tables in self.tables:
+            squares = self.workload.table_weights[tables.numbers] ** 2 * math.prod(tables.shape)
+            for own in tables.within:
+                numbers = own.group.first + own.rows
+                share = _cell_share(tables.shape, own.axes)
+                found += np.bincount(numbers, squares * share, minlength=self.count)
+        return found
+
+    def cell_variances(self, variances: FloatArray) -> FloatArray:
+        """Variance (m,) of each answer, for noise of variance s_A (sets,) on each residual."""
+        by_table = np.zeros(len(self.workload.tables))
+        for tables in self.tables:
+            for own in tables.within:
+                share = _cell_share(tables.shape, own.axes)
+                by_table[tables.numbers] += share * variances[own.group.first + own.rows]
+        sizes = [place.stop - place.start for place in self.workload.slices]
+        return np.repeat(by_table * self.workload.table_weights**2, sizes)
+
+    def of_counts(self, counts: FloatArray) -> FloatArray:
+        """Coordinates (b, dimension) of all residuals, from the counts (b, m) of all tables.
+
+        Whole numbers give whole numbers, without rounding if all sums are below 2^53.
+        """
+        found = np.empty((len(counts), self.dimension))
+        for tables in self.tables:
+            for block in tables.blocks(len(counts)):
+                cells = counts[:, tables.places(block)].reshape(len(counts), -1, *tables.shape)
+                for axis in range(2, cells.ndim):
+                    _to_sum_and_differences(cells, axis)
+                for own in tables.within:
+                    target = self._rows(found, own.group)
+                    part = cells[tables.part(own)]
+                    target[:, own.rows[block]] = part.reshape(*cells.shape[:2], own.group.size)
+        return found
+
+    def to_answers(self, coordinates: FloatArray) -> FloatArray:
+        """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
+        # Balls of exact arithmetic are coordinates, too: an array of objects.
+        count, kind = len(coordinates), coordinates.dtype
+        answers = np.empty((count, self.workload.n_queries), dtype=kind)
+        for tables in self.tables:
+            weights = self.workload.table_weights[tables.numbers]
+            for block in tables.blocks(count):
+                cells = np.empty((count, len(tables.numbers[block]), *tables.shape), dtype=kind)
+                for own in tables.within:
+                    part = cells[tables.part(own)]
+                    known = self._rows(coordinates, own.group)[:, own.rows[block]]
+                    part[...] = known.reshape(part.shape)
+                for axis in range(2, cells.ndim):
+                    _from_sum_and_differences(cells, axis)
+                flat = cells.reshape(*cells.shape[:2], -1)
+                answers[:, tables.places(block)] = flat * weights[block, None]
+        return answers
+
+    def _rows(self, coordinates: FloatArray, group: ColumnSets) -> FloatArray:
+        """The coordinates of a group of sets as a view (b, c, coordinates of one set)."""
+        return coordinates[:, group.places].reshape(len(coordinates), group.count, group.size)
+
+    def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
+        """The squared Euclidean length (b, sets) of the residual of each set.
+
+        The length is that of (tensor over A of I - 11^T / l_i) times the table of A, which is
+        y^T (C C^T)^-1 y for the coordinates y, with (C_i C_i^T)^-1 = I - 11^T / l_i.
+        """
+        found = np.empty((len(coordinates), self.count))
+        for group in self.groups:
+            rows = self._rows(coordinates, group)
+            own = rows.reshape(*rows.shape[:2], *(levels - 1 for levels in group.shape))
+            solved = own
+            for axis, levels in enumerate(group.shape, start=2):
+                solved = solved - solved.sum(axis=axis, keepdims=True) / levels
+            found[:, group.numbers] = (own * solved).reshape(rows.shape).sum(axis=2)
+        return found
+
+
+def differences(values: FloatArray, axis: int) -> FloatArray:
+    """Entry 0 minus each other entry along an axis, which becomes shorter by 1."""
+    first, rest = np.split(values, [1], axis=axis)
+    return np.asarray(first - rest)
+
+
+def _to_sum_and_differences(cells: FloatArray, axis: int) -> None:
+    """Replace x by (sum of x, x_0 - x_1, x_0 - x_2, ...) along an axis, in place."""
+    moved = np.moveaxis(cells, axis, 0)
+    total = moved.sum(axis=0)
+    np.subtract(moved[0], moved[1:], out=moved[1:])
+    moved[0] = total
+
+
+def _from_sum_and_differences(cells: FloatArray, axis: int) -> None:
+    """The inverse of `_to_sum_and_differences`, in place."""
+    moved = np.moveaxis(cells, axis, 0)
+    # The entries x_0 - x_j add up to l x_0 - sum of x, where the difference for j = 0 is 0.
+    moved[0] = moved.sum(axis=0) / len(moved)
+    np.subtract(moved[0], moved[1:], out=moved[1:])
+
+
+def _cell_share(shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
+    """Variance of one cell of a table, for noise of variance 1 on the residual of some axes."""
+    factors = ((1 - 1 / n) if i in axes else 1 / n**2 for i, n in enumerate(shape))
+    return math.prod(factors)
+
+
+def _axes_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All sets of axes with more than one level."""
+    varying = [i for i, levels in enumerate(shape) if levels > 1]
+    sizes = range(len(varying) + 1)
+    return [axes for size in sizes for axes in itertools.combinations(varying, size)]
+
+
+_ByShape = dict[tuple[int, ...], tuple[IntArray, IntArray]]
+
+
+def _columns_by_shape(workload: TableQueries) -> _ByShape:
+    """The numbers (t,) and columns (t, k) of the tables of each shape."""
+    numbers: dict[tuple[int, ...], list[int]] = {}
+    for t, table in enumerate(workload.tables):
+        numbers.setdefault(workload.shape(table), []).append(t)
+    return {
+        shape: (np.array(own), np.array([workload.tables[t] for t in own], dtype=np.int64))
+        for shape, own in numbers.items()
+    }
+
+
+def _sets_within(
+    columns: _ByShape, base: int
+) -> tuple[list[ColumnSets], dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray]]:
+    """All sets of columns within tables, and for each shape and axes the set of each table."""
+    asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
+    for shape in columns:
+        for axes in _axes_of(shape):
+            asked.setdefault(tuple(shape[i] for i in axes), []).append((shape, axes))
+    groups: list[ColumnSets] = []
+    rows: dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray] = {}
+    first = start = 0
+    for own in sorted(asked, key=lambda levels: (len(levels), levels)):
+        parts = [columns[shape][1][:, list(axes)] for shape, axes in asked[own]]
+        distinct, place = _distinct_rows(np.concatenate(parts), base)
+        groups.append(ColumnSets(own, distinct, first, start))
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        rows |= dict(zip(asked[own], np.split(place, ends), strict=True))
+        first, start = groups[-1].numbers.stop, groups[-1].places.stop
+    return groups, rows
+
+
+def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
+    """The different rows (c, j), sorted, and the place of each row among them."""
+    width = rows.shape[1]
+    if base**width >= LARGEST_KEY:
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, place.ravel()
+    keys = rows @ np.array([base ** (width - 1 - i) for i in range(width)], dtype=np.int64)
+    _, where, place = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[where], place

@@ -1,0 +1,426 @@
+"""Gaussian noise on residuals of tables: laws, audits, consistent tables, hundreds of columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from mpmath import mpf
+
+import geomdp as gd
+from geomdp.audit import audit
+from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
+from geomdp.noise import ResidualNoise, half_widths, simultaneous_half_widths
+from geomdp.noise.exact import RoundedVector, proved_gaussian_scale
+from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.workloads import (
+    ChosenTables,
+    Histogram,
+    MarginalTables,
+    Prefixes,
+    WorkloadSizeError,
+    explicit_answers,
+)
+from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
+from tests.stats import LEVEL, binomial_above, mean_agrees
+from tests.workloads.test_residuals import answers_of_residual, centred, sets_of, tensor
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+N = 40
+RHO = ZCDP(0.5)
+CHOSEN = ChosenTables(
+    {"a": 2, "b": 3, "c": 1, "d": 4}, [list("ab"), list("bcd"), ["d"]], [1.0, 2.5, 0.5]
+)
+WORKLOADS = [MarginalTables([2, 3, 2], 2), MarginalTables([2] * 4, 3), CHOSEN]
+PRIVACIES = [RHO, ApproxDP(1.0, 1e-6)]
+
+
+@pytest.fixture(params=WORKLOADS, ids=repr)
+def workload(request):
+    return request.param
+
+
+@pytest.fixture(params=Adjacency)
+def adjacency(request):
+    return request.param
+
+
+def built(workload, adjacency=REPLACE, privacy=RHO, n=N):
+    return ResidualGaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
+
+
+def exact_answers(mechanism, records, trials):
+    sums = mechanism.measured(records).sums
+    return np.array([mechanism.private(None)(sums) for _ in range(trials)])
+
+
+def covariance_by_formula(mechanism):
+    """The sum over A of s_A times the covariance of the residual's image, by dense matrices."""
+    residuals, workload = mechanism.noise.residuals, mechanism.workload
+    total = np.zeros((workload.n_queries, workload.n_queries))
+    for A, scale in zip(sets_of(residuals), mechanism.noise.scales, strict=True):
+        variance = scale**2 / 2 ** sum(workload.levels[i] == 2 for i in A)
+        root = answers_of_residual(workload, A) @ tensor(map(centred, workload.shape(A)))
+        total += variance * root @ root.T
+    return total
+
+
+def test_covariance_and_variances_are_those_of_the_formula(workload, adjacency):
+    mechanism = built(workload, adjacency)
+    expected = covariance_by_formula(mechanism)
+    np.testing.assert_allclose(mechanism.noise.covariance(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mechanism.noise.variances(), np.diag(expected), rtol=1e-9)
+    energy = mechanism.noise.second_moment()
+    assert (energy.stderr, energy.samples) == (0.0, 0)
+    assert energy.value == pytest.approx(np.trace(expected), rel=1e-9)
+    predicted = mechanism.predicted_rmse
+    assert predicted.kind is PredictionKind.EXACT
+    rmse = math.sqrt(np.trace(expected) / workload.n_queries) / N
+    assert predicted.value == pytest.approx(rmse, rel=1e-9)
+
+
+def check_law(mechanism, draws):
+    """Mean 0 and the stated covariance, of noise on means (trials, m)."""
+    mean_agrees(draws, 0.0, level=LEVEL / 2)
+    products = draws[:, :, None] * draws[:, None, :]
+    mean_agrees(products, mechanism.noise.covariance() / N**2, level=LEVEL / 2)
+
+
+@pytest.mark.statistical
+def test_releases_have_the_covariance_of_the_formula(workload, adjacency):
+    mechanism = built(workload, adjacency)
+    records = workload.universe.sample(N, 3)
+    truth = workload.answers(records)
+    rng = np.random.default_rng(1)
+    check_law(mechanism, mechanism.noise.sample(rng, 20_000) / N)
+    sums = workload.totals(records).sums
+    seeded_draws = np.array([mechanism.privatise(sums, rng) for _ in range(1000)]) - truth
+    check_law(mechanism, seeded_draws)
+
+
+@pytest.mark.statistical
+def test_exact_releases_have_the_covariance_of_the_formula(adjacency):
+    mechanism = built(CHOSEN, adjacency)
+    records = CHOSEN.universe.sample(N, 3)
+    check_law(mechanism, exact_answers(mechanism, records, 1000) - CHOSEN.answers(records))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("place", range(1, 7))
+def test_the_law_sees_half_the_noise_on_one_residual(place):
+    mechanism = built(WORKLOADS[0])
+    scales = mechanism.noise.scales.copy()
+    scales[place] /= 2
+    weaker = ResidualNoise(mechanism.noise.residuals, scales)
+    draws = weaker.sample(np.random.default_rng(1), 20_000) / N
+    with pytest.raises(AssertionError):
+        check_law(mechanism, draws)
+
+
+def worst_neighbours(mechanism):
+    """Two data sets whose measurements are farthest apart, and the squared distance."""
+    workload, noise = mechanism.workload, mechanism.noise
+    answers = explicit_answers(workload)
+    if mechanism.guarantee.adjacency is ADD:
+        moves, pairs = answers, [(i,) for i in range(len(answers))]
+    else:
+        pairs = list(itertools.permutations(range(len(answers)), 2))
+        moves = np.array([answers[i] - answers[j] for i, j in pairs])
+    # log f(0) - log f(-v) is half the squared distance of the means of two Gaussian laws.
+    losses = 2 * noise.log_density_ratio(np.zeros_like(moves), moves)
+    worst = pairs[int(np.argmax(losses))]
+    elements = workload.universe.elements()
+    rest = elements[np.arange(N - 1) % len(elements)]
+    first, *second = (np.vstack([rest, elements[i][None]]) for i in worst)
+    return (second[0] if second else rest), first, float(losses.max())
+
+
+def test_no_neighbours_are_farther_apart_than_the_guarantee_allows(workload, adjacency):
+    """The density is that of the dense covariance, and rho D^2 / 2 is spent to the last part."""
+    for privacy in PRIVACIES:
+        mechanism = built(workload, adjacency, privacy)
+        unit = proved_gaussian_scale(1, privacy)
+        *data, distance = worst_neighbours(mechanism)
+        assert distance <= (1 + 1e-9) / unit**2
+        assert distance >= (1 - 1e-6) / unit**2
+        move = np.subtract(*(workload.totals(records).sums for records in data))
+        inverse = np.linalg.pinv(mechanism.noise.covariance(), rcond=1e-10, hermitian=True)
+        np.testing.assert_allclose(move @ inverse @ move, distance, rtol=1e-6)
+
+
+def audited(mechanism, weaker, draw, trials):
+    """Whether an audit of `weaker` on the worst neighbours of `mechanism` refutes `RHO`."""
+    first, second, _ = worst_neighbours(mechanism)
+    truths = [mechanism.workload.totals(records).sums / N for records in (first, second)]
+    inverse = np.linalg.pinv(weaker.noise.covariance(), rcond=1e-10, hermitian=True)
+    direction = inverse @ (truths[1] - truths[0])
+    samplers = [
+        lambda trials, rng, records=records: draw(weaker, records, trials, rng)
+        for records in (first, second)
+    ]
+    return audit(
+        *samplers, RHO, trials=trials, score=lambda outputs: outputs @ direction, rng=11
+    ).refuted
+
+
+def float_draws(mechanism, records, trials, rng):
+    return (mechanism.workload.totals(records).sums + mechanism.noise.sample(rng, trials)) / N
+
+
+def exact_draws(mechanism, records, trials, rng):
+    return exact_answers(mechanism, records, trials)
+
+
+@pytest.mark.statistical
+def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
+    mechanism = built(WORKLOADS[0], adjacency)
+    weaker = built(WORKLOADS[0], adjacency, ZCDP(2.0))
+    assert not audited(mechanism, mechanism, float_draws, 20_000)
+    assert audited(mechanism, weaker, float_draws, 20_000)
+
+
+@pytest.mark.statistical
+def test_audit_of_exact_releases(adjacency):
+    """A draw takes a millisecond, so there are fewer of them and the planted defect is larger."""
+    mechanism = built(WORKLOADS[0], adjacency)
+    weaker = built(WORKLOADS[0], adjacency, ZCDP(8.0))
+    assert not audited(mechanism, mechanism, exact_draws, 1000)
+    assert audited(mechanism, weaker, exact_draws, 1000)
+
+
+@pytest.mark.statistical
+def test_audit_refutes_a_quarter_of_the_noise_on_one_residual(adjacency):
+    """A residual of each number of columns; the other residuals keep their noise."""
+    mechanism = built(WORKLOADS[0], adjacency)
+    for place in (2, 4):
+        weaker = built(WORKLOADS[0], adjacency)
+        scales = weaker.noise.scales.copy()
+        scales[place] /= 4
+        vars(weaker)["noise"] = ResidualNoise(weaker.noise.residuals, scales)
+        assert audited(mechanism, weaker, float_draws, 20_000)
+
+
+@pytest.mark.statistical
+def test_audit_refutes_the_noise_of_the_other_relation():
+    """Noise for add/remove is too little under replace-one: D^2 is 2.19 there."""
+    mechanism, other = built(WORKLOADS[0]), built(WORKLOADS[0], ADD)
+    assert audited(mechanism, other, float_draws, 20_000)
+
+
+def test_the_noise_is_that_of_the_proof():
+    """Against mpmath at 400 bits: differences of Gaussian variables, rounded to the grid."""
+    shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
+    rounded = RoundedVector(residual_vector(shape, scales), grid, near_residuals(shape, scales))
+    balls = RoundedVector(residual_vector(shape, scales), grid)
+    for seed in range(5):
+        with mpmath.workprec(REFERENCE_BITS):
+            draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
+            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
+            draws = draws[:, :1] - draws[:, 1:]
+            draws = draws[:, :, :1] - draws[:, :, 1:]
+            expected = nearest(list(draws.ravel()), grid)
+        assert rounded.draw(seeded(seed)) == expected
+        assert balls.draw(seeded(seed)) == expected
+
+
+def test_float_errors_are_proved():
+    """The exact value lies within the error of the float value."""
+    shape, scales = (3, 5), np.array([1.0, 1e-3, 1e3])
+    near, exact = near_residuals(shape, scales), residual_vector(shape, scales)
+    from geomdp.noise.exact.uniforms import Draw, UniformBits
+
+    for seed in range(20):
+        bits = UniformBits(seeded(seed))
+        values, errors = near.evaluate(bits.first_words(near.count))
+        for value, error, ball in zip(values, errors, exact(Draw(bits, 3)), strict=True):
+            assert abs(float(ball.mid()) - value) <= error
+            assert error <= 1e-9
+
+
+def test_unseeded_releases_are_rounded_and_seeded_ones_are_not(workload, adjacency):
+    mechanism = built(workload, adjacency)
+    records = workload.universe.sample(N, 2)
+    release = mechanism.release(records)
+    assert release.guarantee.arithmetic == rounded_arithmetic(mechanism.grid)
+    assert str(release.guarantee).startswith(f"0.5-zCDP, {adjacency.value}")
+    assert mechanism.release(records, rng=1).guarantee.arithmetic == FLOAT64_CAVEAT
+    assert built(workload, n=2**53).grid is None
+    # With huge rho nothing is left of the noise.
+    exact = built(workload, adjacency, ZCDP(1e12))
+    for released in (exact.release(records), exact.release(records, rng=1)):
+        np.testing.assert_allclose(released.answers, workload.answers(records), atol=1e-4)
+
+
+def test_draws_are_multiples_that_do_not_depend_on_records(monkeypatch):
+    """Neighbours whose noise makes up for their difference release the same numbers."""
+    mechanism = built(WORKLOADS[0])
+    records = mechanism.workload.universe.sample(N, 2)
+    other = records.copy()
+    other[0] = (other[0] + 1) % np.array([2, 3, 2])
+    sums = [mechanism.measured(data).sums for data in (records, other)]
+    unit = 1 << mechanism.grid
+    monkeypatch.setattr(os, "urandom", seeded(5))
+    multiples = mechanism._rounded.draw()
+    moved = [j + int(a - b) * unit for j, a, b in zip(multiples, *sums, strict=True)]
+    np.testing.assert_array_equal(
+        mechanism._from_rounded(sums[0], multiples, unit),
+        mechanism._from_rounded(sums[1], moved, unit),
+    )
+
+
+def shared_sums_agree(workload, answers):
+    """Whether tables have the same sums over the columns they share."""
+    tables = [
+        answers[cells].reshape(workload.shape(table)) / weight
+        for table, cells, weight in zip(
+            workload.tables, workload.slices, workload.table_weights, strict=True
+        )
+    ]
+    for (s, first), (t, second) in itertools.combinations(enumerate(workload.tables), 2):
+        shared = set(first) & set(second)
+        own = tables[s].sum(axis=tuple(i for i, c in enumerate(first) if c not in shared))
+        other = tables[t].sum(axis=tuple(i for i, c in enumerate(second) if c not in shared))
+        np.testing.assert_allclose(own, other, atol=1e-9)
+
+
+def test_tables_agree_on_the_columns_they_share(workload, adjacency):
+    mechanism = built(workload, adjacency)
+    records = workload.universe.sample(N, 2)
+    for released in (mechanism.release(records), mechanism.release(records, rng=3)):
+        shared_sums_agree(workload, released.answers)
+        totals = [
+            released.answers[cells].sum() / weight
+            for cells, weight in zip(workload.slices, workload.table_weights, strict=True)
+        ]
+        np.testing.assert_allclose(totals, totals[0], rtol=1e-9)
+        if adjacency is REPLACE:
+            np.testing.assert_allclose(totals, 1.0, rtol=1e-9)
+        else:
+            assert abs(totals[0] - 1) > 1e-6
+
+
+@pytest.mark.statistical
+def test_intervals_cover(workload):
+    noise = built(workload).noise
+    draws = noise.sample(np.random.default_rng(2), 20_000)
+    covered = np.abs(draws) <= half_widths(noise, 0.9)
+    mean_agrees(covered, 0.9)
+    together = (np.abs(draws) <= simultaneous_half_widths(noise, 0.9)).all(axis=1)
+    binomial_above(int(together.sum()), len(draws), 0.9)
+
+
+def test_bad_arguments_are_refused():
+    tables = WORKLOADS[0]
+    with pytest.raises(ValueError, match="ZCDP or ApproxDP for ResidualGaussian"):
+        built(tables, privacy=PureDP(1.0))
+    for other in (Prefixes(4), Histogram(4), "tables"):
+        with pytest.raises(ValueError, match="MarginalTables or ChosenTables"):
+            built(other)
+    with pytest.raises(ValueError, match="constant"):
+        built(MarginalTables([1, 1], 2))
+    with pytest.raises(ValueError, match="n must be"):
+        built(tables, n=0)
+    with pytest.raises(WorkloadSizeError, match=r"2\^25 cells"):
+        built(MarginalTables([400] * 3, 3))
+    mechanism = built(tables)
+    with pytest.raises(ValueError, match="row 3") as caught:
+        mechanism.release([[0, 0, 0]] * 3 + [[0, 7, 0]])
+    assert "7" not in str(caught.value)
+    residuals = mechanism.noise.residuals
+    for scales in ([1.0] * 3, [-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7):
+        with pytest.raises(ValueError, match="scales"):
+            ResidualNoise(residuals, np.array(scales))
+
+
+def test_the_ledger_pays_once_and_only_for_valid_records():
+    mechanism = built(WORKLOADS[0], n=3)
+    ledger = Ledger(ZCDP(0.7))
+    with pytest.raises(ValueError, match="n = 3"):
+        mechanism.release([[0, 0, 0]], ledger=ledger)
+    with pytest.raises(ValueError, match="row 2"):
+        mechanism.release([[0, 0, 0]] * 2 + [[0, 3, 0]], ledger=ledger)
+    assert ledger.left() == {"rho": 0.7}
+    mechanism.release([[0, 0, 0]] * 3, ledger=ledger)
+    assert ledger.left()["rho"] == pytest.approx(0.2)
+    with pytest.raises(BudgetExhausted):
+        mechanism.release([[0, 0, 0]] * 3, ledger=ledger)
+
+
+def test_other_n_workload_and_post_processing():
+    mechanism = built(WORKLOADS[0])
+    twin = mechanism.with_n(10 * N)
+    assert twin.noise is mechanism.noise
+    assert twin.predicted_rmse.value == pytest.approx(mechanism.predicted_rmse.value / 10)
+    assert mechanism.with_workload(WORKLOADS[1]).workload is WORKLOADS[1]
+    records = WORKLOADS[0].universe.sample(N, 0)
+    for kind in (Projected, Fitted):
+        after = kind(mechanism)
+        released = after.release(records)
+        assert released.guarantee == mechanism.guarantee
+        assert released.answers.min() >= -1e-9
+        assert after.predicted_rmse.kind is PredictionKind.UPPER_BOUND
+
+
+def test_counts_of_records_give_the_same_measurements():
+    schema = gd.data.Schema.from_dict({"a": ["x", "y", "z"], "b": bool, "c": ["u", "v"]})
+    workload = schema.workload("marginals", k=2)
+    codes = workload.universe.sample(N, 4)
+    labels = [["x", "y", "z"], [False, True], ["u", "v"]]
+    frame = pd.DataFrame(
+        {
+            name: np.array(own)[codes[:, i]]
+            for i, (name, own) in enumerate(zip("abc", labels, strict=True))
+        }
+    )
+    counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
+    mechanism = built(workload)
+    np.testing.assert_array_equal(mechanism.measured(counted).sums, mechanism.measured(codes).sums)
+    chosen = built(CHOSEN)
+    records = CHOSEN.universe.sample(N, 4)
+    chunks = (part for part in np.array_split(records, 3))
+    np.testing.assert_array_equal(chosen.measured(chunks).sums, chosen.measured(records).sums)
+
+
+def test_the_advisor_takes_it_for_tables():
+    """Never behind the others, and the only one for many columns."""
+    for workload in WORKLOADS:
+        advice = gd.advise(workload, n=1000, privacy=RHO)
+        additive = advice.table[advice.table.kind == "exact"]
+        assert additive.iloc[0].mechanism == "ResidualGaussian"
+    hundred, privacy = MarginalTables([2] * 100, 2), ApproxDP(1.0, 1e-6)
+    advice = gd.advise(hundred, n=1000, privacy=privacy, effort=0.05)
+    assert advice.flag.endswith("residual-gaussian")
+    alone = advice.table[advice.table.kind == "exact"].mechanism
+    assert list(alone) == ["ResidualGaussian"]
+
+
+def error_of_release(mechanism, records):
+    """The error over the predicted one, of one exact release."""
+    answers = mechanism.release(records).answers
+    workload = mechanism.workload
+    truth = workload.totals(records).sums / mechanism.n
+    return np.sqrt(np.mean((answers - truth) ** 2)) / mechanism.predicted_rmse.value
+
+
+def test_two_way_tables_of_a_hundred_columns(adjacency):
+    workload = MarginalTables([2, 3, 2, 5] * 25, 2)
+    mechanism = built(workload, adjacency, n=2000)
+    records = workload.universe.sample(2000, 0)
+    # More than 10,000 independent residuals: 10% is ten standard deviations of the error.
+    assert 0.9 <= error_of_release(mechanism, records) <= 1.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [[2] * 100, [2, 3, 4, 5, 6] * 20], ids=["binary", "mixed"])
+def test_three_way_tables_of_a_hundred_columns(levels, adjacency):
+    workload = MarginalTables(levels, 3)
+    mechanism = built(workload, adjacency, n=2000)
+    records = workload.universe.sample(2000, 0)
+    assert 0.97 <= error_of_release(mechanism, records) <= 1.03

@@ -1,0 +1,299 @@
+"""Variances of noise on residuals: closed forms, exact sensitivities and independent optima."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from geomdp.mechanisms import Gaussian, Matrix, ResidualGaussian
+from geomdp.mechanisms.strategies import residual_costs, residual_scales
+from geomdp.mechanisms.strategies.residual_costs import (
+    AddRemoveCost,
+    ProfileCost,
+    capped_cost,
+    replace_one_classes,
+    shares_of,
+)
+from geomdp.mechanisms.strategies.residual_scales import best_scales
+from geomdp.mechanisms.strategies.residual_tables import TableCost
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP
+from geomdp.workloads import ChosenTables, MarginalTables
+from geomdp.workloads.structure.residuals import Residuals
+from tests.workloads.test_residuals import residual_matrix, sets_of
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+ORACLE = MarginalTables([2, 3, 2], 2)
+WORKLOADS = [
+    ORACLE,
+    MarginalTables([2, 3, 1, 4], 3),
+    MarginalTables([2] * 5, 3),
+    MarginalTables([4, 2, 3], 1),
+    MarginalTables([3, 3, 2, 2], 2),
+    MarginalTables([2, 3], 2),
+    ChosenTables(
+        {"a": 2, "b": 3, "c": 1, "d": 4}, [list("ab"), list("bcd"), ["d"]], [1.0, 2.5, 0.5]
+    ),
+    ChosenTables(dict.fromkeys("abcd", 2), [list("ab"), list("bc"), list("cd"), list("ad")]),
+]
+
+
+def cost_of_pairs(residuals, precisions, adjacency):
+    """The largest cost by brute force, over all records or pairs of records, by dense matrices."""
+    levels = residuals.workload.levels
+    images = [
+        math.sqrt(s) * residual_matrix(levels, A)
+        for A, s in zip(sets_of(residuals), precisions, strict=True)
+    ]
+    points = np.vstack(images).T
+    if adjacency is ADD:
+        return (points**2).sum(axis=1).max()
+    return max(((points - x) ** 2).sum(axis=1).max() for x in points)
+
+
+def precisions_of(scales):
+    moving = scales.variances > 0
+    return np.divide(1.0, scales.variances, out=np.zeros(len(moving)), where=moving)
+
+
+def test_oracle_of_the_formula_sheet():
+    residuals = Residuals(ORACLE)
+    scales = best_scales(residuals, ADD)
+    assert scales.energy == pytest.approx(28.5417801743, abs=1e-9)
+    precisions = precisions_of(scales)
+    assert cost_of_pairs(residuals, precisions, ADD) == pytest.approx(1, rel=1e-12)
+    precisions[0] = 0.0  # the number of records is public under replace-one
+    assert cost_of_pairs(residuals, precisions, REPLACE) == pytest.approx(2.1892481480, abs=1e-9)
+    for classes in replace_one_classes(residuals):
+        assert ProfileCost(residuals, classes).at_most(precisions) == pytest.approx(
+            2.1892481480, abs=1e-9
+        )
+    # ZCDP(0.5) allows a squared length of 1.
+    mechanism = ResidualGaussian(ORACLE, n=1, privacy=ZCDP(0.5), adjacency=ADD)
+    assert mechanism.noise.second_moment().value == pytest.approx(28.5417801743, abs=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_no_pair_of_records_costs_more(workload, adjacency):
+    """By brute force, for the scales found and for others; under both relations it is attained."""
+    residuals = Residuals(workload)
+    scales = best_scales(residuals, adjacency)
+    spent = cost_of_pairs(residuals, precisions_of(scales), adjacency)
+    assert 1 - 1e-9 <= spent <= 1 + 1e-12
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        precisions = rng.uniform(0, 1, residuals.count)
+        if adjacency is ADD:
+            exact = AddRemoveCost(shares_of(residuals)).at_most(precisions)
+            truth = cost_of_pairs(residuals, precisions, ADD)
+            assert exact == pytest.approx(truth, rel=1e-12)
+            continue
+        precisions[0] = 0.0
+        truth = cost_of_pairs(residuals, precisions, REPLACE)
+        alone = replace_one_classes(residuals)[-1]
+        assert ProfileCost(residuals, alone).at_most(precisions) == pytest.approx(truth, rel=1e-12)
+        for classes in replace_one_classes(residuals):
+            assert ProfileCost(residuals, classes).at_most(precisions) >= truth * (1 - 1e-12)
+        assert capped_cost(residuals).at_most(precisions) >= truth * (1 - 1e-12)
+        assert TableCost(residuals).at_most(precisions) >= truth * (1 - 1e-12)
+
+
+def test_the_brute_force_sees_the_sensitivity_of_the_other_relation():
+    """Scales for add/remove used under replace-one, and twice the precision."""
+    residuals = Residuals(ORACLE)
+    added = precisions_of(best_scales(residuals, ADD))
+    assert cost_of_pairs(residuals, added, REPLACE) > 2
+    doubled = 2 * precisions_of(best_scales(residuals, REPLACE))
+    assert cost_of_pairs(residuals, doubled, REPLACE) > 1.99
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_closed_form_under_add_remove(workload):
+    """ResidualPlanner: (sum over A of sqrt(p_A v_A))^2, from the formulas of the sheet."""
+    levels, total = workload.levels, 0.0
+    for A in sets_of(Residuals(workload)):
+        p = math.prod(1 - 1 / levels[i] for i in A)
+        v = 0.0
+        for table, weight in zip(workload.tables, workload.table_weights, strict=True):
+            if set(A) <= set(table):
+                cells = math.prod(levels[i] for i in table)
+                rest = math.prod(levels[i] ** -2 for i in table if i not in A)
+                v += weight**2 * cells * p * rest
+        total += math.sqrt(p * v)
+    scales = best_scales(Residuals(workload), ADD)
+    assert scales.energy == pytest.approx(total**2, rel=1e-9)
+
+
+def independent_optimum(residuals, adjacency):
+    """The least energy by CVXPY, with a constraint for each kind of pair of records."""
+    levels = residuals.workload.levels
+    sets = sets_of(residuals)
+    matrices = [residual_matrix(levels, A) for A in sets]
+    records = [np.ravel_multi_index(bits, levels) for bits in itertools.product(
+        *(range(min(n, 2)) for n in levels)
+    )]  # fmt: skip
+    if adjacency is ADD:
+        rows = np.array([[(R[:, 0] ** 2).sum() for R in matrices]])
+        used = np.ones(len(sets), dtype=bool)
+    else:
+        rows = np.array([[((R[:, x] - R[:, 0]) ** 2).sum() for R in matrices] for x in records[1:]])
+        used = np.array([bool(A) for A in sets])
+    energies, rows = residuals.energies()[used], rows[:, used]
+    precisions = cp.Variable(int(used.sum()))
+    objective = cp.sum(cp.multiply(energies, cp.inv_pos(precisions)))
+    problem = cp.Problem(cp.Minimize(objective), [rows @ precisions <= 1])
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_least_energy_by_an_independent_solver(workload, adjacency):
+    residuals = Residuals(workload)
+    expected = independent_optimum(residuals, adjacency)
+    assert best_scales(residuals, adjacency).energy == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_never_above_the_dense_mechanisms_and_as_good_as_the_best_ellipsoid(workload, adjacency):
+    """`Matrix` stops at a gap of 0.25% in the error. Its optimum has no structure put in."""
+    for privacy in (ZCDP(0.3), ApproxDP(1.0, 1e-6)):
+        error, dense, isotropic = (
+            kind(workload, n=10, privacy=privacy, adjacency=adjacency).predicted_rmse.value
+            for kind in (ResidualGaussian, Matrix, Gaussian)
+        )
+        assert error <= min(dense, isotropic) * (1 + 1e-7)
+        # Columns that are bounded block by block can cost more than they must.
+        if isinstance(workload, MarginalTables) or adjacency is ADD:
+            assert error >= dense * (1 - 3e-3)
+
+
+@pytest.mark.parametrize(("d", "k"), [(10, 2), (16, 3), (100, 2)])
+def test_better_than_the_closed_form_at_its_true_sensitivity(d, k):
+    """Under replace-one, and at most twice the energy of add/remove where records may be paired."""
+    residuals = Residuals(MarginalTables([2] * d, k))
+    added, replaced = best_scales(residuals, ADD), best_scales(residuals, REPLACE)
+    precisions = precisions_of(added)
+    precisions[0] = 0.0
+    (classes, *_) = replace_one_classes(residuals)
+    sensitivity = ProfileCost(residuals, classes).at_most(precisions)
+    energy = sensitivity * (residuals.energies() * added.variances)[1:].sum()
+    assert replaced.energy <= energy * (1 + 1e-9)
+    if (d, k) == (16, 3):
+        assert replaced.energy <= 0.9 * energy
+
+
+def test_merged_classes_and_caps_are_proved_bounds(monkeypatch):
+    """With few profiles, columns of different levels share a class: more noise, still enough."""
+    monkeypatch.setattr(residual_costs, "MAX_PROFILES", 40)
+    workload = MarginalTables([2, 2, 3, 4, 5, 7], 2)
+    residuals = Residuals(workload)
+    (classes,) = replace_one_classes(residuals)
+    assert math.prod(len(members) + 1 for members in classes) <= 40
+    assert sorted(itertools.chain(*classes)) == list(range(6))
+    scales = best_scales(residuals, REPLACE)
+    monkeypatch.undo()
+    alone = ProfileCost(residuals, [[i] for i in range(6)])
+    spent = alone.at_most(precisions_of(scales))
+    assert 0.85 <= spent <= 1 + 1e-12
+    best = best_scales(residuals, REPLACE).energy
+    assert best <= scales.energy <= 1.1 * best
+    monkeypatch.setattr(residual_costs, "MAX_PROFILES", 1)
+    assert replace_one_classes(residuals) == []
+    capped = best_scales(residuals, REPLACE)
+    assert 0.5 <= alone.at_most(precisions_of(capped)) <= 1 + 1e-12
+
+
+def test_sets_left_out_of_a_kind_only_raise_the_bound():
+    """Some pairs of six columns, as if all pairs were measured."""
+    names = "abcdef"
+    pairs = [list(pair) for pair in ("ab", "cd", "ef", "ac")]
+    residuals = Residuals(ChosenTables(dict.fromkeys(names, 3), pairs))
+    together, alone = (ProfileCost(residuals, c) for c in replace_one_classes(residuals))
+    precisions = np.random.default_rng(0).uniform(size=residuals.count)
+    precisions[0] = 0.0
+    assert not together.complete
+    assert alone.complete
+    assert together.at_most(precisions) > alone.at_most(precisions)
+    truth = cost_of_pairs(residuals, precisions, REPLACE)
+    assert alone.at_most(precisions) == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_equal_noise_costs_the_squared_sensitivity_table_by_table(workload):
+    """The precisions of noise of variance 1 on all answers: 2 w^2 for each table that varies."""
+    residuals = Residuals(workload)
+    cost = TableCost(residuals)
+    assert cost.at_most(cost.equal) == pytest.approx(workload.l2_diameter() ** 2, rel=1e-12)
+    assert cost_of_pairs(residuals, cost.equal, REPLACE) == pytest.approx(
+        workload.l2_diameter() ** 2, rel=1e-12
+    )
+
+
+def test_chosen_tables_of_many_columns():
+    """Too many sets of columns for profiles: a bound table by table, never behind equal noise."""
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(30)]
+    triples = list(itertools.combinations(names, 3))
+    tables = [triples[i] for i in rng.choice(len(triples), 30, replace=False)]
+    workload = ChosenTables({name: int(rng.integers(2, 6)) for name in names}, tables)
+    residuals = Residuals(workload)
+    scales = best_scales(residuals, REPLACE)
+    assert isinstance(scales.cost, TableCost)
+    precisions = precisions_of(scales)
+    records = workload.universe.sample(60, 1)
+    counts = np.array([workload.cell_counts(record[None]).sums for record in records])
+    moves = residuals.of_counts((counts[:, None] - counts[None]).reshape(-1, counts.shape[1]))
+    assert (residuals.squared_lengths(moves) @ precisions).max() <= 1
+    ours, equal = (
+        kind(workload, n=1, privacy=ZCDP(0.5)).predicted_rmse.value
+        for kind in (ResidualGaussian, Gaussian)
+    )
+    assert ours <= 0.995 * equal
+
+
+def test_too_many_kinds_are_not_optimised(monkeypatch):
+    monkeypatch.setattr(residual_scales, "MAX_KINDS", 2)
+    residuals = Residuals(MarginalTables([2] * 6, 3))
+    scales = best_scales(residuals, REPLACE)
+    assert cost_of_pairs(residuals, precisions_of(scales), REPLACE) <= 1 + 1e-12
+    monkeypatch.undo()
+    assert best_scales(residuals, REPLACE).energy < scales.energy
+
+
+@pytest.mark.parametrize(
+    "levels", [[2] * 100, [2] * 50 + [3] * 30 + [7] * 20], ids=["2", "2, 3, 7"]
+)
+def test_profiles_of_a_hundred_columns_hold_random_pairs(levels):
+    """Costs of pairs of records by the formula for c_A(D), against the bound and its profile."""
+    workload = MarginalTables(levels, 2)
+    residuals = Residuals(workload)
+    scales = best_scales(residuals, REPLACE)
+    precisions = precisions_of(scales)
+    inverse = 1 / np.array(levels)
+
+    def cost(differ):
+        y = (~differ) - inverse
+        total = 0.0
+        for group in residuals.groups[1:]:
+            p = np.prod(1 - inverse[group.columns], axis=1)
+            q = np.prod(y[group.columns], axis=1)
+            total += 2 * float(precisions[group.numbers] @ (p - q))
+        return total
+
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        assert cost(rng.uniform(size=100) < rng.uniform()) <= 1 + 1e-12
+    highest = np.zeros(len(scales.cost.kinds))
+    np.maximum.at(highest, scales.cost.kind, precisions)
+    bound, profile = scales.cost.largest(highest)
+    differ = np.zeros(100, dtype=bool)
+    for members, d in zip(scales.cost.classes, profile, strict=True):
+        differ[members[:d]] = True
+    assert cost(differ) == pytest.approx(bound, rel=1e-11)
+    assert bound == pytest.approx(1, rel=1e-6)

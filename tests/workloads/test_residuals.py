@@ -1,0 +1,155 @@
+"""Residuals of tables against dense matrices, and counts of many tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.workloads import ChosenTables, MarginalTables, WorkloadSizeError, explicit_answers
+from geomdp.workloads.structure.residuals import Residuals, _distinct_rows
+from geomdp.workloads.table_queries import TableQueries
+
+WORKLOADS = [
+    MarginalTables([2, 3, 2], 2),
+    MarginalTables([2, 3, 1, 4], 3),
+    MarginalTables([2] * 5, 3),
+    MarginalTables([4, 2, 3], 1),
+    ChosenTables(
+        {"a": 2, "b": 3, "c": 1, "d": 4}, [list("ab"), list("bcd"), ["d"]], [1.0, 2.5, 0.5]
+    ),
+]
+
+
+def tensor(parts):
+    """The Kronecker product of matrices, of which there may be none."""
+    product = np.ones((1, 1))
+    for part in parts:
+        product = np.kron(product, part)
+    return product
+
+
+def sets_of(residuals):
+    """The sets of columns in the order of their numbers."""
+    return [tuple(row) for group in residuals.groups for row in group.columns.tolist()]
+
+
+def difference(levels):
+    return np.hstack([np.ones((levels - 1, 1)), -np.eye(levels - 1)])
+
+
+def centred(levels):
+    return np.eye(levels) - 1 / levels
+
+
+def residual_matrix(levels, A):
+    """R_A of the formula sheet, on the histogram of all records."""
+    return tensor(centred(n) if i in A else np.ones((1, n)) for i, n in enumerate(levels))
+
+
+def answers_of_residual(workload, A):
+    """The map (m, cells of A) from a residual on A, as a table, to all answers."""
+    rows = []
+    for table, weight in zip(workload.tables, workload.table_weights, strict=True):
+        if set(A) <= set(table):
+            shape = workload.shape(table)
+            parts = (
+                np.eye(n) if i in A else np.full((n, 1), 1 / n)
+                for i, n in zip(table, shape, strict=True)
+            )
+            rows.append(weight * tensor(parts))
+        else:
+            cells = math.prod(workload.shape(table))
+            rows.append(np.zeros((cells, math.prod(workload.shape(A)))))
+    return np.vstack(rows)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_sets_are_the_subsets_of_tables(workload):
+    within = {
+        A
+        for table in workload.tables
+        for size in range(len(table) + 1)
+        for A in itertools.combinations(table, size)
+        if all(workload.levels[i] > 1 for i in A)
+    }
+    found = sets_of(Residuals(workload))
+    assert len(set(found)) == len(found)
+    assert set(found) == within
+    assert found[0] == ()
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_coordinates_are_whole_differences_and_give_the_answers_back(workload):
+    residuals, levels = Residuals(workload), workload.levels
+    matrices = [
+        tensor(difference(n) if i in A else np.ones((1, n)) for i, n in enumerate(levels))
+        for A in sets_of(residuals)
+    ]
+    expected = np.vstack(matrices)  # a column for each element
+    counts = explicit_answers(workload) / workload.weights
+    found = residuals.of_counts(counts)
+    np.testing.assert_array_equal(found, expected.T)
+    assert np.abs(found).max() <= 1
+    np.testing.assert_allclose(
+        residuals.to_answers(found), explicit_answers(workload), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_lengths_energies_and_variances_are_those_of_dense_matrices(workload):
+    residuals = Residuals(workload)
+    sets = sets_of(residuals)
+    counts = np.random.default_rng(0).standard_normal((3, math.prod(workload.levels)))
+    tables = counts @ (explicit_answers(workload) / workload.weights)
+    lengths = [((counts @ residual_matrix(workload.levels, A).T) ** 2).sum(axis=1) for A in sets]
+    found = residuals.squared_lengths(residuals.of_counts(tables))
+    np.testing.assert_allclose(found, np.transpose(lengths), rtol=1e-9)
+    variances = np.random.default_rng(1).uniform(0.1, 2, len(sets))
+    covariance = np.zeros((workload.n_queries, workload.n_queries))
+    energies = []
+    for A, variance in zip(sets, variances, strict=True):
+        root = answers_of_residual(workload, A) @ tensor(map(centred, workload.shape(A)))
+        energies.append(np.trace(root @ root.T))
+        covariance += variance * root @ root.T
+    np.testing.assert_allclose(residuals.energies(), energies, rtol=1e-12)
+    np.testing.assert_allclose(residuals.cell_variances(variances), np.diag(covariance), rtol=1e-12)
+
+
+def test_rows_with_numbers_too_large_for_one_key():
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.integers(0, 3, (50, 3)), axis=1)
+    distinct, place = _distinct_rows(rows, 3)
+    others, places = _distinct_rows(rows, 10**21)
+    np.testing.assert_array_equal(distinct, others)
+    np.testing.assert_array_equal(place, places)
+    np.testing.assert_array_equal(distinct[place], rows)
+
+
+def test_too_many_subsets_of_columns_are_refused():
+    with pytest.raises(WorkloadSizeError, match=r"2\^24 subsets"):
+        Residuals(MarginalTables([2] * 20, 10))
+
+
+@pytest.mark.parametrize(
+    ("levels", "k"),
+    [([2, 3, 4], 2), ([2, 3, 4], 3), ([3, 1, 2, 4, 2], 3), ([2] * 7, 3), ([2, 5, 1, 3], 2)],
+)
+def test_counts_by_products_of_indicators(levels, k):
+    workload = MarginalTables(levels, k)
+    records = workload.universe.sample(100, 1)
+    counted = workload.cell_counts(records)
+    one_by_one = TableQueries._counts(workload, np.asarray(records))
+    np.testing.assert_array_equal(counted.sums, one_by_one)
+    np.testing.assert_array_equal(counted.sums, workload.evaluate(records).sum(axis=0))
+    assert counted.count == 100
+
+
+def test_cell_counts_have_no_weights():
+    workload = WORKLOADS[-1]
+    records = workload.universe.sample(40, 2)
+    counts = workload.cell_counts(records).sums
+    np.testing.assert_array_equal(counts * workload.weights, workload.totals(records).sums)
+    assert set(counts - np.rint(counts)) == {0.0}
