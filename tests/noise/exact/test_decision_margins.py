@@ -18,7 +18,7 @@ from geomdp.noise.exact.near import LARGEST, NearVector, nearest_by_floats
 from geomdp.noise.exact.tables import tries
 from geomdp.noise.exact.uniforms import Undecided, UniformBits
 from tests.noise.exact.reference import seeded
-from tests.noise.exact.test_stated_bounds import Known, Supply, Terms
+from tests.noise.exact.terms import Known, Supply, Terms
 
 #: Gaps in units of the margin: none so near to 1 that rounding matters.
 RATIOS = [0.55, 0.7, 0.8, 1.2, 1.3, 1.45]

@@ -181,7 +181,9 @@ def test_first_words_are_those_of_balls():
     first = bits.first_words(500)
     assert [first.tolist()] == other.words(0, 500, 1)
     assert bits.words(0, 500, 3) == other.words(0, 500, 3)
-    with pytest.raises(RuntimeError, match="before any other word is read"):
+    with pytest.raises(
+        RuntimeError, match=r"^first_words must be called before any other word is read$"
+    ):
         bits.first_words(1)
     with pytest.raises(OSError, match="gave 3 bytes"):
         UniformBits(lambda _: b"abc").first_words(2)
