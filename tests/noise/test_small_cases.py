@@ -49,6 +49,14 @@ def shuffled(count):
     return Listed(sizes[:, None] * np.array([1.0, -2.0, 0.0]))
 
 
+def least_ordered(values, kth, axis=-1):
+    """`np.partition` that leaves the entries before and after `kth` in decreasing order."""
+    values = np.sort(values, axis=axis)
+    first, last = np.split(values, [kth], axis=axis)
+    middle, last = np.split(last, [1], axis=axis)
+    return np.concatenate([np.flip(first, axis), middle, np.flip(last, axis)], axis=axis)
+
+
 @pytest.mark.parametrize("block", [intervals.BLOCK_ENTRIES, 100])
 @pytest.mark.parametrize(
     ("confidence", "count", "rank"),
@@ -57,6 +65,7 @@ def shuffled(count):
 def test_half_widths_are_order_statistics(confidence, count, rank, block, monkeypatch):
     """Rank ceil((B + 1) confidence) among B = max(1999, 20 / beta) draws."""
     monkeypatch.setattr(intervals, "BLOCK_ENTRIES", block)
+    monkeypatch.setattr(np, "partition", least_ordered)
     assert rank == math.ceil((count + 1) * confidence)
     assert half_widths(shuffled(count), confidence).tolist() == [rank, 2 * rank, 0]
     widths = simultaneous_half_widths(shuffled(count), confidence)
@@ -85,6 +94,11 @@ def test_the_energy_of_a_part_is_the_mean_over_its_draws():
     known = Part(Listed(draws), matrix, energy=5.0)
     exact = Part(LaplaceNoise(1, 1.0), np.ones((3, 1)))
     assert MappedNoise([known, exact]).second_moment() == Estimate.exact(5.0 + 3 * 2.0)
+
+
+def test_a_sum_of_no_parts_is_refused():
+    with pytest.raises(ValueError, match=r"^parts must hold at least 1 part, got none$"):
+        MappedNoise([])
 
 
 def test_variances_of_images():
