@@ -1,20 +1,21 @@
-"""Vectors without a noise class, against mpmath on the same uniform numbers."""
+"""Vectors without a noise class, and choices, against mpmath on the same uniform numbers."""
 
 from __future__ import annotations
+
+import itertools
 
 import mpmath
 import numpy as np
 import pytest
 from flint import ctx
 
-from geomdp.noise.exact import gaussian_vector, matrix_entries, times, wishart_difference
-from geomdp.noise.exact.linear import linear_map
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
+from geomdp.noise.exact import argmax, gaussian_vector, matrix_entries, times, wishart_difference
+from geomdp.noise.exact.argmax import EXPONENTIAL, GUMBEL, LAPLACE, exact_argmax, noisy_argmax
+from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Undecided, UniformBits
 from geomdp.noise.exact.vectors import scaled_gaussians, scaled_laplaces
 from tests.noise.exact.reference import REFERENCE_BITS, REFERENCE_WORDS, Reference, seeded
 
 SCALES = [1.0, 2.0, 0.1]
-ROOT = linear_map(np.diag([1.0, 1.0, 3.0]))
 
 
 def scaled(values):
@@ -71,3 +72,46 @@ def test_vectors_are_those_of_the_same_numbers(name):
             for ball, value in zip(found, exact, strict=True):
                 assert abs(mpmath.mpf(ball.mid().str(100, radius=False)) - value) < 1e-80
                 assert ball.rad() < 1e-80
+
+
+SCORES = [0.0, 1.5, -1.0, 3.0, 2.9]
+PERTURBATIONS = {
+    "gumbel": (GUMBEL, lambda r: [-mpmath.log(-mpmath.log(u)) for u in r.uniforms(5)]),
+    "exponential": (EXPONENTIAL, lambda r: [-mpmath.log(u) for u in r.uniforms(5)]),
+    "laplace": (LAPLACE, lambda r: r.laplaces(5)),
+}
+
+
+def undecided(*_):
+    raise Undecided
+
+
+@pytest.mark.parametrize("by_balls", [False, True], ids=["as it is", "balls alone"])
+@pytest.mark.parametrize("name", PERTURBATIONS)
+def test_choices_are_those_of_the_same_numbers(name, by_balls, monkeypatch):
+    if by_balls:
+        monkeypatch.setattr(argmax, "_by_floats", undecided)
+    perturbation, reference = PERTURBATIONS[name]
+    rough = np.round(SCORES) + 0.25
+    errors = np.abs(rough - SCORES)
+    for seed, scale in itertools.product(range(20), (0.7, 3.0)):
+        with mpmath.workprec(REFERENCE_BITS):
+            keys = [
+                x / mpmath.mpf(scale) + z
+                for x, z in zip(SCORES, reference(Reference(seeded(seed))), strict=True)
+            ]
+            best = keys.index(max(keys))
+        given = scale, seeded(seed)
+        assert noisy_argmax(np.array(SCORES), *given, perturbation=perturbation) == best
+        given = scale, seeded(seed)
+        found = exact_argmax(rough, errors, SCORES.__getitem__, *given, perturbation=perturbation)
+        assert found == best
+
+
+def test_choices_use_gumbel_noise_if_none_is_named():
+    for seed in range(20):
+        scores = np.array(SCORES)
+        found = noisy_argmax(scores, 2.0, seeded(seed))
+        assert found == noisy_argmax(scores, 2.0, seeded(seed), perturbation=GUMBEL)
+        none = np.zeros(5)
+        assert found == exact_argmax(scores, none, SCORES.__getitem__, 2.0, seeded(seed))
