@@ -98,11 +98,14 @@ def largest_keys(term):
         cases.append(([place, 1.75], [0.0, 0.0], 0.0, 0.0, 1.0))
         cases.append(([0.0, 0.0], [place, 1.75], 0.0, 0.0, 1.0))
         cases.append(([place, 1.75], [-1.75, -1.75], 0.0, 0.0, 1.0))
+    # A margin of 2 + 2^-48, of which half the excess covers the quotient of error and scale.
+    cases += [([2.0 + k * 2.0**-51, 0.0], [0.0, 0.0], 1.0, 0.0, 1.0) for k in (5, 7, 9, 11)]
     cases += [([2.0**-999 * ratio, 0.0], [0.0, 0.0], 0.0, 0.0, 1.0) for ratio in RATIOS]
     for scores, noise, error, off, scale in cases:
         shift, values = np.array(scores) / scale, np.array(noise)
         keys = shift + values
         margin = term("scores", 2 * error / scale) + term("noise", 2 * off)
+        margin += term("quotient of errors", 2 * error / scale * 2.0**-50)
         for name, sizes in (("quotient", shift), ("value", values), ("sum", keys)):
             margin += term(name, 2.0**-51 * np.abs(sizes).sum())
         margin += term("underflow", 2 * 2.0**-1000)
@@ -143,7 +146,7 @@ def test_the_room_of_a_rounding_exceeds_the_error_by_the_stated_margins(grid):
     for value in (0.5 - room, 7.5 + room, -0.5 - room):
         values = np.array([value, 3.0]) * unit
         for other in (0.0, 0.25):
-            for error, expected in ((largest - 2.0**-71, True), (largest + 2.0**-71, False)):
+            for error, expected in ((largest - 2.0**-72, True), (largest + 2.0**-72, False)):
                 errors = np.array([error, other]) * unit
                 assert is_decided(values, errors, grid) == expected
     for whole in (LARGEST - 1, 1 - LARGEST):
@@ -172,6 +175,11 @@ def test_numbers_next_to_0_and_1_leave_a_try_open():
         uniforms[:, angle] = [0.0, 1.0, 0.5, 0.25]  # an angle may have any value
         uniforms[2:, radius] = ends[2:]
         assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0, 1, 1]
+    for start, twice in SHAPE._places.chi + SHAPE._places.parts:
+        if twice % 2:  # the last number of these is an angle
+            uniforms = np.full((2, SHAPE.numbers), 0.3)
+            uniforms[:, start + twice // 2 + 1] = [0.0, 1.0]
+            assert tries._Variables(uniforms, SHAPE._places).open.tolist() == [0, 0]
 
 
 def test_an_error_above_the_largest_leaves_a_try_open(monkeypatch):

@@ -56,6 +56,12 @@ def test_logarithms_of_uniform_numbers_are_within_their_bound():
                 assert abs(value - exact) <= (error - cut) / 2 + cut
 
 
+def test_the_word_0_has_an_infinite_logarithm():
+    with np.errstate(all="ignore"):
+        assert near.minus_log(np.zeros(1, dtype=np.uint64))[0].tolist() == [math.inf]
+        assert near.near_log(np.zeros(1)).tolist() == [-math.inf]
+
+
 def test_turns_are_within_their_bound():
     sine, cosine = near.near_turn(words())
     with mpmath.workprec(REFERENCE_BITS):

@@ -104,12 +104,14 @@ def orthonormal_rows(term):
 
 
 def vectors_of_a_column(term):
-    parts = np.array([[1.0, 2.0, 5.0]])
-    frame = np.eye(2)[None]
+    # The second try has larger errors, which do not count for the first.
+    parts = np.array([[1.0, 2.0, 5.0], [1.0, 2.0, 5.0]])
+    frame = np.array([np.eye(2), np.eye(2)])
     found, stated = [], []
     for parts_error, frame_error in ((0.0, 0.0), (0.25, 0.0), (0.0, 0.5)):
-        wrong = parts_error * np.array([[0.1, 0.4, 0.3]])
-        found.append(tries._vectors(parts, wrong, frame, np.array([frame_error]))[1][0])
+        wrong = parts_error * np.array([[0.1, 0.4, 0.3], [0.9, 0.9, 0.9]])
+        frame_errors = np.array([frame_error, 0.9])
+        found.append(tries._vectors(parts, wrong, frame, frame_errors)[1][0])
         share = term("parts", 3 * parts_error * 0.2) + term("shares", (3 + 2) * 2.0**-50)
         entries = term("factors", 4 * share) + term("roots", (3 + 4) * 2.0**-50)
         first = share + term("frame", frame_error)
