@@ -56,6 +56,12 @@ def test_logarithms_of_uniform_numbers_are_within_their_bound():
                 assert abs(value - exact) <= (error - cut) / 2 + cut
 
 
+def test_the_word_0_has_an_infinite_logarithm():
+    with np.errstate(all="ignore"):
+        assert near.minus_log(np.zeros(1, dtype=np.uint64))[0].tolist() == [math.inf]
+        assert near.near_log(np.zeros(1)).tolist() == [-math.inf]
+
+
 def test_turns_are_within_their_bound():
     sine, cosine = near.near_turn(words())
     with mpmath.workprec(REFERENCE_BITS):
@@ -181,7 +187,9 @@ def test_first_words_are_those_of_balls():
     first = bits.first_words(500)
     assert [first.tolist()] == other.words(0, 500, 1)
     assert bits.words(0, 500, 3) == other.words(0, 500, 3)
-    with pytest.raises(RuntimeError, match="before any other word is read"):
+    with pytest.raises(
+        RuntimeError, match=r"^first_words must be called before any other word is read$"
+    ):
         bits.first_words(1)
     with pytest.raises(OSError, match="gave 3 bytes"):
         UniformBits(lambda _: b"abc").first_words(2)

@@ -1,0 +1,79 @@
+"""Scales of noise that are proved for the floats as they are, also where a first guess is short."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from flint import ctx
+from mpmath import mpf
+
+from geomdp.noise.exact import scales
+from geomdp.privacy import ZCDP, ApproxDP, PureDP
+from tests.noise.exact.reference import REFERENCE_BITS
+
+CASES = [(1, 1.0, 1e-6), (7, 0.1, 1e-12), (1000, 9.0, 0.1), (3, 0.01, 1e-3)]
+
+
+def exact_delta(squared, scale, epsilon):
+    theta, loss = mpmath.sqrt(squared) / mpf(scale), mpf(epsilon)
+    low = mpmath.ncdf(-theta / 2 - loss / theta)
+    return mpmath.ncdf(theta / 2 - loss / theta) - mpmath.exp(loss) * low
+
+
+def check_suffices(scale, squared, privacy):
+    with mpmath.workprec(REFERENCE_BITS):
+        if isinstance(privacy, ZCDP):
+            assert 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
+        else:
+            assert exact_delta(squared, scale, privacy.epsilon) <= mpf(privacy.delta)
+
+
+@pytest.mark.parametrize(("squared", "epsilon", "delta"), CASES)
+def test_the_delta_of_a_scale(squared, epsilon, delta):
+    del delta
+    for scale in (0.5, 3.0, 40.0):
+        with ctx.workprec(scales.DELTA_BITS), mpmath.workprec(REFERENCE_BITS):
+            found = scales.gaussian_delta_ball(squared, scale, epsilon)
+            middle = mpf(found.mid().str(100, radius=False))
+            assert mpmath.almosteq(middle, exact_delta(squared, scale, epsilon), 1e-60)
+            assert found.rad() < 1e-60
+
+
+@pytest.mark.parametrize("short", [0.0, 2.0**-52, 2.0**-45, 2.0**-40])
+@pytest.mark.parametrize(("squared", "epsilon", "delta"), CASES)
+def test_a_gaussian_scale_that_is_too_small_is_made_larger(
+    squared, epsilon, delta, short, monkeypatch
+):
+    right = scales.gaussian_scale
+    monkeypatch.setattr(scales, "gaussian_scale", lambda *given: right(*given) * (1 - short))
+    for privacy in (ZCDP(epsilon), ApproxDP(epsilon, delta)):
+        found = scales.proved_gaussian_scale(squared, privacy)
+        check_suffices(found, squared, privacy)
+        # Each step doubles what is added, so it is at most twice what was missing.
+        assert found <= right(math.sqrt(squared), privacy) * (1 + 2 * short + 2.0**-50)
+
+
+@pytest.mark.parametrize("short", [0.0, 2.0**-52, 2.0**-48])
+def test_a_scale_of_the_shortcut_that_is_too_small_is_made_larger(short, monkeypatch):
+    right = scales.shortcut_step_epsilon
+    monkeypatch.setattr(scales, "shortcut_step_epsilon", lambda *given: right(*given) * (1 + short))
+    for change, steps, privacy in ((1, 64, ApproxDP(1.0, 1e-6)), (5, 3, ApproxDP(0.1, 1e-9))):
+        found = scales.proved_shortcut_scale(change, privacy, steps)
+        with mpmath.workprec(REFERENCE_BITS):
+            least = mpmath.sqrt(-8 * steps * mpmath.log(mpf(privacy.delta))) * change
+            least /= mpf(privacy.epsilon)
+            assert least <= found <= least * (1 + 2.0**-50)
+
+
+def test_guarantees_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match="epsilon must be at most 1"):
+        scales.proved_shortcut_scale(1, ApproxDP(2.0, 1e-6), 3)
+    with pytest.raises(ValueError, match="ApproxDP"):
+        scales.proved_shortcut_scale(1, ZCDP(0.5), 3)
+    with pytest.raises(ValueError, match="for Gaussian noise"):
+        scales.proved_gaussian_scale(1, PureDP(1.0))
+    assert np.isfinite(scales.proved_gaussian_scale(1, ZCDP(1e-9)))
