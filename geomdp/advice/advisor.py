@@ -110,9 +110,9 @@ def advise(
     is larger by at most a relative 1e-5 plus three standard errors. Of tied candidates, those with
     an exact sampler win, then those with correctly rounded releases, then the simplest one. If the
     winner is noise alone and one projection takes at most `effort`, the same noise with a
-    projection is advised instead. A projection never increases the error. Its prediction may be no
-    smaller, because it is an upper bound over all data sets. Shrinking is advised only if it lowers
-    the prediction by 1%.
+    projection is advised instead. A projection never increases the error. It can lower the
+    error even if it does not lower the prediction, which is an upper bound over all data sets.
+    Shrinking is advised only if it lowers the prediction by 1%.
 
     The table has a row for every candidate. If no prediction was made, the row says why: the
     candidate does not apply, it cannot make a release, a lower bound on its prediction shows that

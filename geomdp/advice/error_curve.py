@@ -48,7 +48,7 @@ class Quantity(enum.StrEnum):
 
     #: The error of a mechanism, predicted from public arguments alone.
     PREDICTED = "predicted"
-    #: An error that no mechanism with the same guarantee stays below on all data sets.
+    #: Every mechanism with the same guarantee has at least this error on some data set.
     EXCLUDED = "excluded"
     #: The error of a mechanism on data sets drawn from the records. It depends on the records.
     MEASURED = "measured, not private"
@@ -92,8 +92,8 @@ def error_table(
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
         answers, which are means), stderr, kind (of a prediction), sampler. Excluded errors are
-        stated at more numbers of records than `ns`. An error that is excluded at n is also excluded
-        at all smaller n.
+        also stated at numbers of records between the `ns`. An error that is excluded at n is also
+        excluded at all smaller n.
 
     Raises
     ------

@@ -37,8 +37,8 @@ class Pair:
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on the two inputs.
     learners : sequence of Learner
-        The learners whose scores compete. If a density or a law is known for this pair, its learner
-        can be among them.
+        The learners whose scores compete. If the distributions of the outputs are known, one
+        of the learners can use them.
 
     Examples
     --------

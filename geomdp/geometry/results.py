@@ -25,7 +25,7 @@ class Estimate:
         (low, high). The documentation of the function that returns the estimate states the level of
         the interval and the reason why it holds.
     samples : int
-        Number of independent samples of the estimate; 0 if exact.
+        Number of samples used; 0 if exact.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class Level:
 
     #: The K-norm body in R^D.
     source: NoiseBody
-    #: Orthonormal columns (m, r) that span the answers.
+    #: Orthonormal columns (m, r) that span the decomposed body.
     frame: FloatArray
     #: Orthonormal rows (d, r) that span V, in coordinates of `frame`.
     rows: FloatArray
@@ -125,8 +125,8 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     Raises
     ------
     ValueError
-        If K is not known to be symmetric, is the single point 0, or if `exact` is set and K itself
-        has no exact sampler and second moment.
+        If K is not known to be symmetric, if K is the single point 0, or if `exact` is set and K
+        lacks an exact sampler or an exact second moment.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
@@ -215,7 +215,7 @@ def principal_axes(moment: FloatArray) -> FloatArray:
 
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
-    # A dense matrix would be searched for masked and infinite entries first.
+    # SciPy would search a dense matrix for masked and infinite entries first.
     count, labels = connected_components(sp.csr_array(linked.astype(np.float64)), directed=False)
     values, axes = np.diag(moment).copy(), np.eye(len(moment))
     sizes = np.bincount(labels, minlength=count)

@@ -50,7 +50,7 @@ class ImageMoments:
         The points may be read from the user's cache.
         """
         if isinstance(self.body, TableMoments):
-            body = self.body  # its centroid is 0; a draw of a cut body takes a hundred tries
+            body = self.body  # its centroid is 0; a draw can take a hundred tries
             inputs, shape = (body.levels, body.violation), (DRAWS, body.dimension)
             return recalled("table-moments", inputs, shape, partial(_uniform, body))
         return np.asarray(_uniform(self.body) - self.body.centroid())

@@ -158,7 +158,7 @@ def draw_slice(
     Parameters
     ----------
     body : Body
-        K in R^m, with membership and chords.
+        K in R^m, with a membership test and chords.
     centre : (m,) array_like
         A point of K, drawn at the origin of the picture.
     rows : (2, m) or (3, m) array_like
@@ -179,7 +179,7 @@ def draw_slice(
         For rows of another shape, a `centre` outside of K, or axes of another dimension than the
         picture.
     MissingOracle
-        If the body has no membership or no chords.
+        If the body has no membership test or no chords.
 
     Examples
     --------

@@ -130,7 +130,7 @@ class CvxBody(Body):
         """A maximiser of <u, x> for each direction u, by one conic program for each."""
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
-            # Scale the direction to length 1, because solvers stop at an absolute gap.
+            # Scale the direction to length 1, because solvers stop at an absolute error.
             length = np.linalg.norm(direction) or 1.0
             points[i] = self._solved(self._highest, direction / length)
         return points
@@ -155,7 +155,10 @@ class CvxBody(Body):
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, with the support function of the body as offset."""
+        """A halfspace that contains the body but not `point`; None for a point of the body.
+
+        Its normal points from the nearest point of the body to `point`.
+        """
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
             return None
@@ -180,7 +183,10 @@ class CvxBody(Body):
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), by two conic programs for each row; 0 if the solver finds x outside."""
+        """Ends (lo, hi), by two conic programs for each row.
+
+        An end is 0 if the solver finds no point of the line in the body.
+        """
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [

@@ -32,9 +32,11 @@ class MappedElliptope(Body):
     r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries
     X_ij = (w_i w_j)^(1/2) R_ij is psd and has the diagonal w. The squared distance of two images is
     half the squared Frobenius distance of their matrices X. To project on the image therefore means
-    to find the nearest psd matrix with diagonal w. The answers to all two-way tables of d two-level
-    columns have this form, with w proportional to (d - 1, 1, .., 1), because each single sign
-    occurs in d - 1 tables and each product of two signs occurs in one table.
+    to find the nearest psd matrix with diagonal w.
+
+    The moment relaxation of all two-way tables of d two-level columns has this form: the entries of
+    r stand for the signs of the columns and for the products of two signs. A sign occurs in d - 1
+    tables, and a product in one table. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
 
     Parameters
     ----------

@@ -256,7 +256,10 @@ def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Aud
     if seconds <= MOST_SECONDS:
         return mechanism
     return Audited(
-        flag, None, 0.0, f"drawing its outputs would take {seconds:.0f} s: ask with --mechanism"
+        flag,
+        None,
+        0.0,
+        f"drawing its outputs would take {seconds:.0f} s: to audit it, name it with --mechanism",
     )
 
 
@@ -278,7 +281,7 @@ def _audited(
 
 
 def _print_results(audited: Sequence[Audited]) -> None:
-    """Print a row for every mechanism: verdict, bound, outputs, time and the event of the bound."""
+    """Print a row for every mechanism: verdict, bound, claim, outputs, time and tested event."""
     rows = []
     for each in audited:
         result = each.result

@@ -87,7 +87,7 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 
 
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
-    """The columns as an Arrow table; None if one is missing or a value would change."""
+    """The columns as an Arrow table; None if a name is missing or repeated, or a value changes."""
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None
     if is_polars(frame):

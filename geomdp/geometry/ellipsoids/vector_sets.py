@@ -20,7 +20,7 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """Result of `VectorSet.longest`: the vectors v of a set whose ||root v||^2 is near the maximum.
+    """Result of `VectorSet.longest`: those v in a set that have ||root v||^2 near the maximum.
 
     Parameters
     ----------

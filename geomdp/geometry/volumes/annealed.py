@@ -20,8 +20,8 @@ from geomdp.geometry.sampling.kernels import HitAndRun
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.geometry.sampling.samplers import pilot
 
-#: Burn-in of every phase, in autocorrelation times of the whole body. A phase estimates one ratio
-#: from points of one intersection. Its chains start nearly uniform on the next smaller
+#: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
+#: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
 #: intersection, which has about half the volume or more, so a short burn-in suffices.
 RELAXATIONS = 5.0
 #: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
@@ -42,7 +42,7 @@ def annealed_volume(
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    where "and" is the intersection. In the last ratio, K itself replaces K and B_(i+1). Each ratio
+    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio
     with two balls is at most 2, because K is convex. The first ratio is estimated by the share of
     uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of the share
     of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run

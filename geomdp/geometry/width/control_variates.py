@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 
-#: The ellipsoid is fitted to at most 256 extreme points, and to at most one point per 8 values of
-#: the sample whose variance it reduces.
+#: The ellipsoid is fitted to at most 256 extreme points, and to about one point per 8 values of the
+#: sample whose variance it reduces.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
@@ -54,7 +54,7 @@ class EllipsoidControl:
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """The variables X_i - c (Y_i - E Y) (n,), which have the mean E X and less variance than X_i.
+    """The variables X_i - c (Y_i - E Y) (n,), which have the mean E X and usually less variance.
 
     X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. For each half
     of the sample, the number c is fitted on the other half. So c is independent of the X_i and Y_i

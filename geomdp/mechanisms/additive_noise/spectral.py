@@ -99,7 +99,7 @@ class Spectral(PureMechanism):
 
 
 def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
-    """T (m, D), which maps svec(sum of s s^T) to the sums of answers without public constants."""
+    """T (m, D), which maps svec(sum of s s^T) to the sums of answers, up to public constants."""
     p = products.order
     rows, columns = np.triu_indices(p)
     above = np.flatnonzero(rows != columns)

@@ -100,7 +100,7 @@ class IterativeRelease(Generic[AnyQuery]):
 
 
 class IterativeConstruction(Generic[AnyQuery]):
-    """Build a hypothesis that is accurate to alpha on every query of a class (IC-ALG).
+    """Build a hypothesis that is accurate to alpha on every query of a class C (IC-ALG).
 
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
     much, and the true answer is released with Laplace noise. If the noisy answer differs from the
@@ -127,7 +127,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     privacy : PureDP or ApproxDP
         The guarantee of one release; epsilon is from 1e-12 to 1e12.
     beta : float
-        Probability that some query has an error above `accuracy`, 0 < beta < 1.
+        Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
         Shares of alpha for noise, loss and threshold. `PRINTED` has the shares of the paper, which
         guarantee an error of 3 alpha / 2.

@@ -23,8 +23,8 @@ from geomdp.workloads import Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.universe.universes import Records
 
-#: Largest number m of queries. The ranges of the queries are found from the workload's extreme
-#: answers in 2m directions, each of which has m answers.
+#: Largest number m of queries. The ranges of the queries are found from 2m extreme answer vectors
+#: of length m.
 MAX_QUERIES = 1 << 13
 #: Spread and scale are computed in float64 with fewer than 8 roundings. Multiplied by this factor,
 #: the scale is at least the exact scale.
@@ -132,7 +132,7 @@ class Selection(abc.ABC):
     def guarantee(self) -> Guarantee:
         """The claim of the constructor.
 
-        Sums of whole numbers are exact, and the choice is then decided exactly.
+        If answers are whole numbers and sums are below 2^53, sums and choice are exact.
         """
         arithmetic = DECIDED_ARITHMETIC if self._decided else FLOAT64_CAVEAT
         return Guarantee(self.privacy, self.adjacency, Exact(), arithmetic)
@@ -226,7 +226,7 @@ class Selection(abc.ABC):
 
 
 def spread(workload: Workload, adjacency: Adjacency) -> float:
-    """A bound on the change of the difference of two queries' sums between neighbours.
+    """A bound on the change, between neighbours, of the difference of the sums of two queries.
 
     Let l_j and u_j be the least and the largest value of query j. Replacing a record raises sum i
     by at most u_i - l_i and lowers sum j by at most u_j - l_j. Adding a record raises the

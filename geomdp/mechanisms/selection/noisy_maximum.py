@@ -47,7 +47,7 @@ class ReportNoisyMax(Selection):
     perturbation = LAPLACE
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) t with (m - 1) (1 + t / 2) e^-t / 2 = gamma for m queries, or 0.
+        """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
 
         The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
         difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2. The

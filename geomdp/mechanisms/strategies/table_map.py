@@ -23,8 +23,9 @@ MAX_NUMBERS = 1 << 22
 class TableMap:
     """The part R x of the answers that comes from one table, for the counts x of its cells.
 
-    Several measured tables can give estimates of the same interaction. The best linear estimate is
-    a weighted average of these, with shares that add up to 1. So R multiplies each interaction of
+    An interaction of some columns (see `Interactions`) follows from every table with these columns.
+    So several measured tables can give estimates of it. The best linear estimate is a weighted
+    average of these estimates, with shares that add up to 1. So R multiplies each interaction of
     this table by its share. A product with R changes the basis along each axis of this table, and
     then along each axis of the tables of the workload. It takes O(cells) time and memory for each
     column of the argument.
@@ -36,7 +37,7 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        Share of each interaction within the table, by the number of the interaction.
+        By number of the interaction, the share of this table in its estimate.
     """
 
     interactions: Interactions = field(repr=False)

@@ -44,7 +44,7 @@ MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with the answers computed from the
-#: measurements. If an interaction is not measured, the two differ on nearly every pair of elements.
+#: measurements. If an interaction is not measured, these elements show it almost surely.
 CHECKED = 64
 
 
@@ -131,9 +131,10 @@ class WeightedMarginals:
 class _Candidates:
     """The sets of columns that may be measured, and the families in which they are tried.
 
-    The list starts with all subsets of the columns if they are few, and otherwise with the subsets
-    of at most k columns, if the budget can be split over these in seconds. The sets of the families
-    follow.
+    A family is the table of all columns, or the blocks of one covering design. The list starts with
+    all subsets of the columns if they are few, and otherwise with the subsets of at most k columns.
+    The sets of the families follow. Subsets and families over which the budget cannot be split in
+    seconds are left out.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
@@ -178,7 +179,7 @@ class _Candidates:
         return sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
 
     def split(self, costs: FloatArray, overlap: sp.csr_array) -> Split:
-        """The best shares found by descents: first over all subsets, and then over families."""
+        """The best shares found by two searches: over the first subsets, then over families."""
         known = []
         if self._pool:
             found = best_split(costs, overlap[: self._pool])

@@ -1,9 +1,9 @@
 """Random sign matrices with limited independence, stored as a key of a few hundred bytes.
 
-A matrix A with T rows and a column for each element of a universe has r-wise independent entries
-+-T^(-1/2). They are computed from a random polynomial over GF(2^64). Its value at block b and
-element x is a uniform 64-bit word, whose bits are the signs of rows 64 b, ..., 64 b + 63 in column
-x (BR-JL, X-GF).
+The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
+any r of them are independent. They are computed from a random polynomial over GF(2^64). The value
+of the polynomial at block b and element x is a uniform 64-bit word, whose bits are the signs of
+rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
