@@ -39,10 +39,10 @@ from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
-#: Outer slab bodies (intersections of slabs around a body) are refined up to this effective
-#: dimension, and up to this product of universe size and effective dimension. Measured on one core:
-#: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for 1600
-#: elements in dimension 132. A minute is too long for a release.
+#: Outer slab bodies (intersections of slabs around a body) are refined by further slabs up to this
+#: effective dimension, and up to this product of universe size and effective dimension. Measured on
+#: one core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s
+#: for 1600 elements in dimension 132. A minute is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
@@ -98,7 +98,7 @@ def cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over the moment body of tables, which is cut by linear inequalities."""
+    """Noise from the cone over the moment body of tables, cut smaller by linear inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("its answers are not linear in tables of two columns")
@@ -194,7 +194,7 @@ def ellipsoid(setting: Setting) -> Mechanism:
 
 
 def recursive(setting: Setting) -> Mechanism:
-    """Hardt-Talwar noise of the best body with an exact sampler, if it has two levels or more."""
+    """Hardt-Talwar noise of the best body with an exact sampler, in two or more levels."""
     setting.check_cost("set-up", work=LEVELS_SHARE * axes_work(setting.workload))
     mechanism = Recursive(
         setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
@@ -207,7 +207,7 @@ def recursive(setting: Setting) -> Mechanism:
 
 
 def second_moment(setting: Setting) -> Mechanism:
-    """Wishart noise on second moments, then the nearest matrix that records can have."""
+    """Wishart noise on second moments, then the nearest second moments that records can have."""
     workload = setting.workload
     if not isinstance(workload, SecondMomentWorkload):
         raise InapplicableError("the queries are not the second moments of records in a unit ball")

@@ -1,4 +1,4 @@
-"""The lower side of a bracket: lower bounds from packings and lines, alone and combined."""
+"""Lower bounds on the sample complexity, from packings and from lines, alone and combined."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
 #: Separation factors c that are tried besides the factor of the metric. The answers of packed data
 #: sets are c alpha apart for the target error alpha. Every factor gives a valid bound on the same
-#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c. For
-#: few data sets it is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller
-#: c above 2.
+#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c,
+#: where the odds are those of `Metric` with the factor c. For few data sets the bound is largest
+#: near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among single elements, without multisets: the smallest pool and no exchanges.
+#: Effort of a search among single elements. With the smallest possible pool, 3, no multisets are
+#: drawn if there are at least 3 elements.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Largest number of answers (elements times queries) that are searched for each separation factor,
 #: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
@@ -140,7 +141,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` with at most `answers` answers of elements, or `LEAST_ELEMENTS` elements if more."""
+    """`effort` with at most `answers` answers, but at least `LEAST_ELEMENTS` elements allowed."""
     most = max(LEAST_ELEMENTS, answers // workload.n_queries)
     return replace(effort, elements=min(effort.elements, most))
 

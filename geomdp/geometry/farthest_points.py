@@ -15,7 +15,7 @@ from geomdp._validation import finite_array, whole
 Norm = Callable[[FloatArray], FloatArray]
 #: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: All whole numbers up to these are exact: up to the first in float64, to the second in float32.
+#: All whole numbers up to the first are exact in float64, and up to the second in float32.
 LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
@@ -52,7 +52,7 @@ class FarthestPoints:
         Raises
         ------
         ValueError
-            If the order ended before the distances had fallen to `separation`.
+            If `separation` is not above 0, or the order ended before the distances fell below it.
         """
         if not separation > 0 or separation <= self.rest:
             raise ValueError(
@@ -88,9 +88,9 @@ def farthest_points(
     most : int, optional
         Largest number of points listed.
     of_squares : callable, optional
-        If the norm is an increasing function of the squared Euclidean length, this function. If all
-        coordinates are whole numbers, too, each point takes only one product of a matrix with a
-        vector, with the same result.
+        The norm as a function of the squared Euclidean length, if it is an increasing function of
+        this length. If in addition all coordinates are whole numbers, the same result is computed
+        faster, by one product of a matrix with a vector for each listed point.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Mapped noise: a sum of independent parts, each of which is the image of a noise."""
+"""Mapped noise: a sum of independent noise vectors, each after a linear map."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ LOG_CONCAVE = (
     PairedNoise,
     RecursiveNoise,
 )
-#: Number of steps of the upper sum that bounds an integral. The sum exceeds the integral by some
-#: tenths of a percent.
+#: Number of steps of the upper sum that bounds the integral of `log_concave_maximum`. The sum
+#: exceeds the integral by some tenths of a percent.
 STEPS = 1 << 12
 #: The integral is cut off where the exponent is ln m plus this number. The rest has a weight of
 #: e^-40 and is bounded separately.

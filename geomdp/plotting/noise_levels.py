@@ -35,7 +35,7 @@ COVERED = 0.999
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The set {z : density >= c} with probability `share`, as a body if its form is known.
+    """The set {z : density >= c} that has probability `share`, as a body if its form is known.
 
     Parameters
     ----------

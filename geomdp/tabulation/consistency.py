@@ -41,8 +41,8 @@ from geomdp.tabulation.specs import Task
 #: this many elements. A projection takes about a hundred steps. Each step computes one score for
 #: every element, in about 20 ms at this size.
 MAX_ELEMENTS = 1 << 20
-#: The gap of the projection adds at most this multiple of the mean squared noise to the squared
-#: error.
+#: Duality gap that the projection must reach, as a share of the mean squared noise. The gap adds at
+#: most twice this share to the squared error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection, for noise that is larger than the answers.
 LARGEST_TOLERANCE = 1e-6

@@ -50,8 +50,9 @@ def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatA
 
 
 def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi), (b,) each, of {t : ||x + t u||_2 <= 1} for rows x in the unit ball, u != 0.
+    """Ends (lo, hi), (b,) each, of the intervals {t : ||x + t u||_2 <= 1}.
 
+    x is a row of `points` in the unit ball, and u is the same row of `directions`, not 0.
     The ends are the roots of a quadratic polynomial. The root of larger modulus is computed by a
     formula without cancellation, and the other root from the product of the two roots.
     """

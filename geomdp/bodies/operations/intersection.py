@@ -72,7 +72,7 @@ class Intersection(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether all parts implement the verb. For chords, a part needs only a membership test."""
+        """Whether all parts implement the verb. For chords, a membership test suffices."""
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in _SHARED:

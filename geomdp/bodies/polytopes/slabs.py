@@ -92,7 +92,7 @@ class SlabBody(ByInequalities):
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and the normals +-z_j / w_j of the slabs with the largest ratio."""
+        """Gauges, and the normals +-z_j / w_j of the slabs with the largest |<z_j, y>| / w_j."""
         ratios = points @ self.normals.T
         winners = np.abs(ratios).argmax(axis=1)
         top = np.take_along_axis(ratios, winners[:, None], axis=1)

@@ -10,9 +10,9 @@ where p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has 
 column, with the integrals of p_i w. The weight w(x) is e^(-|x|) e^(i t/2) for x > 0 and
 e^(-|x|) e^(-i t/2) for x < 0, where i is the imaginary unit and t is a real number. At t = 0 the
 integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2, and let p (without
-index) be the degree of the density of the gas in the positive eigenvalues, see
-`coupling_from_the_past.difference_spectra`. The integral at t divided by the integral at 0 is
-E e^(i t (p - D/2)), so a Fourier sum over t gives the distribution of p. The polynomials are
+index) be the random degree in the positive eigenvalues that
+`coupling_from_the_past.difference_spectra` defines. The integral at t divided by the integral at 0
+is E e^(i t (p - D/2)), so a Fourier sum over t gives the distribution of p. The polynomials are
 orthonormal for the weight e^(-2 |x|), which makes A well conditioned.
 
 References
@@ -159,9 +159,10 @@ def _log_laguerre_mass(d: int) -> float:
 
 
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
-    """Pf A at t = `angle`, and its derivative in s at s = 0 if w is multiplied by 1 + s x^2, x > 0.
+    """Pf A at t = `angle`, and its derivative in s at s = 0.
 
-    `norms` are the coefficients of `_recurrence`.
+    For the derivative, w(x) is multiplied by 1 + s x^2 for x > 0. `norms` are the coefficients of
+    `_recurrence`.
     """
     d = len(norms)
     t, weights = scipy.special.roots_laguerre(d + 2)

@@ -10,8 +10,8 @@
 
 In the notation of `geomdp.bounds.certificates.rung`, log_others is ln(M - 1), size is s, distance
 is d, separation is gamma and copies is T. Under replace-one, largest_distance is
-(ln(M - 1) + log odds) / epsilon; under add/remove it is half of this. All numbers of records from
-first to last are excluded. The types of families are:
+(ln(M - 1) + log odds) / epsilon; under add/remove it is half of this. A rung proves
+that no number n of records from first to last is enough. The types of families are:
 
 * ``listed``: "datasets" (M, s), row numbers of elements, and either "workload" (name and
   parameters) with the records "elements" (E, ...), or the "answers" (E, k) of the elements;
@@ -27,9 +27,9 @@ first to last are excluded. The types of families are:
   "length" and "degree" of the code of functions.
 
 An array of more than 4096 entries is written as {"array": name}. Its values are under that name in
-the .npz file, which has the same file name as the JSON file, and "arrays" lists all such names. The
-digest is the SHA-256 of the JSON text without the digest (sorted keys, no blanks), followed by the
-name and the bytes of each array, in order of name.
+the .npz file, which is named like the JSON file apart from the ending. "arrays" lists all such
+names. The digest is the SHA-256 of the JSON text without the digest (sorted keys, no blanks),
+followed by the name and the bytes of each array, in order of name.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, which can contain NumPy arrays, to `path` and its .npz file.
 
-    Both files are written in full, or neither is written. If no array is large enough for the .npz
-    file, none is written, and an .npz file of an earlier certificate of this name is removed.
+    Both files are written in full, or neither is written. If no array is large enough for an .npz
+    file, only the JSON file is written, and an earlier .npz file of this name is removed.
 
     Raises
     ------

@@ -27,7 +27,8 @@ from geomdp.workloads import Workload
 #: 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
-#: most 2^-53 per operation. The checker adds in another order, so 16 times 2^-53 is allowed.
+#: most 2^-53 per operation. The program that checks certificates adds in another order, so 16 times
+#: 2^-53 is allowed.
 ROUNDING = 2.0**-49
 
 
@@ -131,13 +132,14 @@ class Packing(PackingFamily):
 
     @cached_property
     def distance(self) -> int:
-        """The most replacements of a record that any data set needs to become another one.
+        """Least number of replacements that suffices to turn any data set into any other one.
 
-        Let two data sets contain an element a and b times. They need s minus the sum over elements
-        of min(a, b) replacements. The number min(a, b) is the number of levels l = 1, 2, ... with
-        l <= a and l <= b. So the sums for all pairs of data sets are one product of 0/1 matrices,
-        whose columns belong to pairs (element, level). If M^2 s is above 2^28, the upper bound s is
-        returned without this computation.
+        If two data sets contain a and b copies of an element, they share min(a, b) copies. The
+        number of replacements between them is s minus the sum of min(a, b) over all elements. The
+        number min(a, b) is the number of levels l = 1, 2, ... with l <= a and l <= b. So the sums
+        for all pairs of data sets are one product of 0/1 matrices, whose columns belong to pairs
+        (element, level). If M^2 s is above 2^28, the upper bound s is returned without this
+        computation.
         """
         if len(self.datasets) == 1:
             return 0

@@ -142,7 +142,7 @@ class ReedSolomonSets:
         return math.log(self.universe)
 
     def elements(self, words: IntArray) -> IntArray:
-        """Element numbers (b, s) of the sets that some `words` (b, s) define."""
+        """Element numbers (b, s) of the sets that the rows of `words` (b, s) define."""
         return words + self.code.prime * np.arange(self.size)
 
     def document(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The first word of each docstring says how much is known. An *explicit* formula holds for every data
 set. A *shape* states how the bound depends on all parameters, but its theorem does not give the
 absolute constant C, which the caller gives as `constant`. There are k queries, N elements in the
-universe and n records. Sample sizes are real numbers: with at least that many records the error is
+universe and n records. A sample size is a real number: with at least as many records, the error is
 at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
 per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if nothing
 else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
@@ -157,7 +157,7 @@ def jl_mechanism_rows(
     """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
     It is c1 eps n / c2, rounded up: for c1 = c2 the ceil(eps n) of the theorem. It is at most the
-    effective `dimension` of the workload, in which the identity is a map without distortion.
+    effective `dimension` of the workload: with that number of rows no distortion is needed.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -194,8 +194,8 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    `size` N. It needs no JL map. Even under approximate DP, no mechanism needs a number of records
-    that grows more slowly with N.
+    `size` N. It needs no JL map. For some queries, the number of records that any mechanism needs
+    grows at least as fast with N, even under approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 

@@ -1,4 +1,4 @@
-"""Count on a Dask cluster: one task counts each part, and a tree of tasks adds the counts.
+"""Count on a Dask cluster: each part is counted by one task, and a tree of tasks adds the counts.
 
 If a worker fails, its tasks are run again on other workers.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client, Future
 
-#: Number of counts that one task adds up.
+#: Largest number of `Tallies` that one task adds up.
 FAN_IN = 8
 
 

@@ -108,7 +108,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r that is proved to contain the differences of the points, and its slack."""
+    """A body in R^r proved to contain the differences of the points, and its relative slack."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -206,7 +206,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
 
 
 def _product_bound(body: Product, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """The largest bound of a factor: the gauge of a product is the largest of its factors."""
+    """The largest bound of a factor: the gauge of a product is the largest gauge of a factor."""
     start, bound = 0, 0.0
     for factor in body.bodies:
         stop = start + factor.dimension

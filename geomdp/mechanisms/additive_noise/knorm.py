@@ -40,9 +40,10 @@ class KNorm(PureMechanism):
     * with `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2;
     * otherwise the neighbour body, if it has an exact sampler. With the sensitivity polytope K_Q,
       it is K_Q - K_Q for replace-one and the convex hull of K_Q and -K_Q for add/remove;
-    * otherwise the refined outer slab body of the neighbour body (X-OUT), sampled by hit-and-run.
-      It has at most 20 slabs per dimension, and fewer above dimension 62 (see `slab_budget`).
-      Refinement takes seconds in dimension 50 and minutes above dimension 100.
+    * otherwise a refined outer slab body: an intersection of slabs around the neighbour body
+      (X-OUT), sampled by hit-and-run. It has at most 20 slabs per dimension, and fewer above
+      dimension 62 (see `slab_budget`). Refinement takes seconds in dimension 50 and minutes
+      above dimension 100.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
     `body` is a symmetric body in R^m in units of sums (not divided by n), and `exact` requires an

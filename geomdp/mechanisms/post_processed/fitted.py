@@ -109,7 +109,7 @@ class Fitted(PostProcessedNoise):
 
 
 def moved_towards(start: FloatArray, end: FloatArray, reach: float) -> FloatArray:
-    """`end`, or the point at distance `reach` from `start` on the segment to `end`, if nearer."""
+    """The point at distance `reach` from `start` towards `end`, or `end` if it is nearer."""
     distance = float(np.linalg.norm(end - start))
     share = 1.0 if distance <= reach else reach / distance
     return np.asarray(start + share * (end - start))

@@ -31,7 +31,8 @@ from geomdp.workloads.universe.universes import Records
 
 #: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
 Sums = tuple[FloatArray, FloatArray]
-#: Functions from exact sums to the private mean and to private second moments, with their noise.
+#: Two functions whose noise is already drawn: from the exact sums of x to the private mean, and
+#: from the exact sums of x x^T to private second moments.
 Noisy = tuple[Privatiser, Privatiser]
 
 

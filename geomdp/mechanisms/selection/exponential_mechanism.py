@@ -48,7 +48,8 @@ class ExponentialMechanism(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
-        The loss exceeds this bound with probability at most `gamma`, for all data. No smaller bound
+        The loss, the largest answer minus the chosen answer, exceeds this bound with probability at
+        most `gamma`, for all data. No smaller bound
         holds: if the answer to one query exceeds all others by just this amount, another query is
         chosen with probability `gamma`.
         """

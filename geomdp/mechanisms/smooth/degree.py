@@ -79,8 +79,8 @@ class TheoremDegree(DegreeRule):
 class LeastPredictedError(DegreeRule):
     """The least number t of degrees whose predicted error is within 5% of the smallest.
 
-    The error is the sum of both errors of `predicted_error`. With weighted noise, additional
-    degrees change it little, so the rule avoids their cost.
+    The error is the sum of both errors of `predicted_error`. With `WeightedLaplace` noise,
+    additional degrees change it little, so the rule avoids their cost.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class SmoothAnswer(NamedTuple):
         Standard deviation of the privacy noise in `value`. For projected moments, the standard
         deviation before the projection.
     approximation_error : float
-        The largest difference between the query and the polynomial that was found at public points.
+        The largest of the differences between the query and the polynomial at some public points.
     error_bound : float
         A proved bound on the difference at all points; infinite if the query states no bounds on
         its derivatives.
@@ -86,7 +86,7 @@ class SmoothRelease:
     noise_std : (t,) * d array
         Standard deviation of the noise on each moment; 0 for the constant moment.
     n : int
-        Number of records, or the declared normaliser.
+        Number of records; under add/remove, the declared number by which the sums are divided.
     smoothness : int
         Number K of bounded derivatives for which the number of moments was chosen. Queries with
         fewer or more bounded derivatives are answered, too.
@@ -150,7 +150,7 @@ class SmoothRelease:
         Parameters
         ----------
         query : callable
-            A `SmoothQuery`, or a function of points (n, d) of the cube with values (n,).
+            A `SmoothQuery`, or a function that maps points (n, d) of [-1, 1]^d to values (n,).
         filter : Filter, optional
             Rule that computes the Chebyshev coefficients of the polynomial from those of the
             function; by default `Truncation()`.
@@ -158,7 +158,7 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            If `query` is not a function of points of the cube, or does not have d variables.
+            If `query` is not a function of points of [-1, 1]^d, or does not have d variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
@@ -251,7 +251,7 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
-        raise ValueError("moments must be 1 and noise_std 0 at m = 0, and noise_std at least 0")
+        raise ValueError("the constant moment must be 1 with noise_std 0, and noise_std at least 0")
     description, post_processed = record["schema"], record["post_processed"]
     schema = None if description is None else Schema.from_json(json.dumps(description))
     if schema is not None:

@@ -160,7 +160,7 @@ def approximate_many(
 
     Notes
     -----
-    Cost: (2 t)^d evaluations of each query, or t^d if that is more than 2^24; one cosine transform;
+    Cost: (2 t)^d evaluations of each query, or t^d if (2 t)^d exceeds 2^24; one cosine transform;
     and 1024 t^d operations to measure the error.
 
     References

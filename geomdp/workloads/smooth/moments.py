@@ -47,7 +47,7 @@ class LocalExpansions(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """e^S, which bounds the sum of the terms |z|^q / q!."""
+        """Bound on the sum of absolute values of the terms of an expansion."""
         return local_moments.amplification(self.d, self.size, self.cells)
 
     def _empty(self) -> FloatArray:
@@ -173,9 +173,9 @@ def moment_transform(
     Returns
     -------
     MomentTransform
-        For d <= 3 and t of at least `LEAST_SIZE[d]`, `LocalExpansions` if their table is at most
-        96 MB, and otherwise `NonUniformFFT` if d = 3. In all other cases, and if the faster
-        algorithms are not precise enough, `Recurrences`, which are the most precise.
+        If d <= 3 and t is at least `LEAST_SIZE[d]`: `LocalExpansions`, if their table is at most
+        96 MB and they are precise enough; else for d = 3 `NonUniformFFT`, if it is precise enough.
+        In all other cases: `Recurrences`, which are the most precise.
 
     Raises
     ------

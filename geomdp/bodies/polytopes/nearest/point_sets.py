@@ -51,7 +51,7 @@ class Columns(abc.ABC):
 
 
 class VertexColumns(Columns):
-    """A body with listed vertices s_j (N, m): pricing is one matrix-vector product.
+    """A body with listed vertices s_j (N, m); `price` takes one matrix-vector product.
 
     `matrix` is A (d, m), or None for the identity.
     """
@@ -169,7 +169,10 @@ class OracleColumns(Columns):
         return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of the `count` best images known, after a new extreme point was added to them."""
+        """Keys of the `count` images with the largest <direction, p_j> among those known.
+
+        The image of an extreme point in this direction is found first and added to them.
+        """
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)
         if count >= self._count:

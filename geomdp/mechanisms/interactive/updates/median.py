@@ -62,13 +62,14 @@ def net(size: int, records: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Median:
-    """The update rule of the median mechanism, on a net of candidates: B(alpha) = log2 |net|.
+    """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
 
-    The hypothesis answers with the median of the candidates' answers. Each update deletes the
-    candidates whose answer is the median or lies on the wrong side of the median. At least half of
-    the candidates are deleted. The net must be strictly finer than alpha, for instance an
-    alpha/2-net. Otherwise the candidate nearest to the data can have the median answer and be
-    deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
+    The net is the set of candidates. The hypothesis answers with the median of the candidates'
+    answers. Each update deletes the candidates whose answer is the median or lies on the wrong side
+    of the median. At least half of the candidates are deleted. The net must be strictly finer than
+    alpha, for instance an alpha/2-net. Otherwise the candidate nearest to the data can have the
+    median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and Theorem 5.8;
+    BR-MED.
 
     Parameters
     ----------
@@ -121,7 +122,9 @@ class Median:
 
 
 class MedianHypothesis:
-    """The candidates that are left of `candidates` (K, M). Answers are their lower medians.
+    """The rows of `candidates` (K, M) that no update has deleted.
+
+    The answer to a query is the lower median of their answers.
 
     Examples
     --------

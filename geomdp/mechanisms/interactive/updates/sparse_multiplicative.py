@@ -2,8 +2,8 @@
 
 The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
 whose support contains it. All free slots have the same weight, so only assigned slots are stored. A
-query of sparsity m takes time O(m), and memory is proportional to the number of assigned slots.
-Time and memory do not depend on the size of the universe.
+query of sparsity m (with m elements in its support) takes time O(m). Memory is proportional to the
+number of assigned slots. Time and memory do not depend on the size of the universe.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SparseMultiplicativeWeights:
         return high
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = 4 (ln s + 1) / alpha^2."""
+        """The largest number of updates, B(alpha) = 4 (ln s + 1) / alpha^2."""
         return 4 * (math.log(self.slots(alpha)) + 1) / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> SlotHypothesis:
