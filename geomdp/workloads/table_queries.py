@@ -105,7 +105,7 @@ class TableQueries(Workload):
         return Totals(count, counts * self.weights)
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """Number of records (n, c) in each cell: (m,)."""
+        """Number of the records `codes` (n, c) in each cell: (m,)."""
         columns = np.ascontiguousarray(codes.T)
         cells = (
             np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
