@@ -9,11 +9,11 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: Singular values below this share of the largest count as zero. This decides the dimension of the
-#: affine hull of points, the rank of the matrix of a `LinearImage`, and the number of axes of an
-#: ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N) 2^-53, which is
-#: 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as flat if it is
-#: thinner than the tolerance of `contains`.
+#: A singular value counts as zero if it is below this share of the largest one. This decides the
+#: dimension of the affine hull of points, the rank of the matrix of a `LinearImage`, and the number
+#: of axes of an ellipsoid. For N points, rounding turns a true zero into a share of up to
+#: sqrt(N) 2^-53, which is 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body
+#: counts as flat if it is thinner than the tolerance of `contains`.
 RANK_TOLERANCE = 1e-9
 #: Smallest number of points that are factored at a time to find an affine hull.
 HULL_ROWS = 4096

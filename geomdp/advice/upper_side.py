@@ -129,8 +129,8 @@ _SIMULATED = (
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
-    The mechanisms are set up. On universes larger than `MAX_PROJECTED_UNIVERSE`, a projection is
-    tried only after the noise with the least prediction.
+    On universes larger than `MAX_PROJECTED_UNIVERSE`, a projection is tried only for the noise with
+    the least predicted error.
     """
     trials = Trials(setting)
     for row in CANDIDATES:
@@ -183,7 +183,7 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
 @singledispatch
 def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
-    """Upper bound on the error of `mechanism` in `metric`, for every data set of its n records.
+    """Upper bound on the error of `mechanism` in `metric`, for every data set of n records.
 
     Parameters
     ----------
@@ -221,8 +221,9 @@ def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
 def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
     """Bound on the mean l2 error Y, from the bound on its root mean square: E Y <= (E Y^2)^(1/2).
 
-    K-norm noise in dimension r is R U with an independent radius R and a random point U of K. Since
-    (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by ((r + 1) / (r + 2))^(1/2).
+    K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
+    radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
+    ((r + 1) / (r + 2))^(1/2).
     """
     del metric
     limit = error_limit(RMS(), mechanism)

@@ -18,8 +18,8 @@ A schema file is one JSON object:
 The kinds are those of `geomdp.data.columns`. Each kind has the keys shown here and optional flags.
 ``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
 texts that are not listed. ``"clip": true`` moves reals outside their bounds to the nearest bound.
-Columns of the records that the schema does not name are not read. Categories, edges and bounds are
-public, so they must be known without the records.
+Columns that the schema does not name are not read. Categories, edges and bounds are public, so they
+must be known without the records.
 """
 
 from __future__ import annotations

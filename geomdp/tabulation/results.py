@@ -119,7 +119,8 @@ class Tabulation:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
         The values do not depend on the data. Post-processing moves the noisy answers to consistent
-        answers. This step lowers the mean error over the queries, but not the error of each query.
+        answers. This step lowers the mean error over the queries, but not always the error of each
+        query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)

@@ -129,7 +129,7 @@ class Explicit(FiniteWorkload):
 
     @property
     def _small(self) -> bool:
-        """Whether the matrix is dense, or has few enough entries for a dense copy."""
+        """Whether the matrix is dense, or small enough for a dense copy."""
         return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
             MAX_ENTRIES
         )

@@ -110,7 +110,7 @@ class TableQueries(Workload):
         return Totals(count, counts)
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """Number of records (n, c) in each cell: (m,)."""
+        """Number of the records `codes` (n, c) in each cell: (m,)."""
         columns = np.ascontiguousarray(codes.T)
         cells = (
             np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))

@@ -2,10 +2,11 @@
 
 An event is "column i has level a". A column of l levels is represented by l orthogonal vectors y_a
 in R^(1 + f) that add up to the first unit vector e_0. They satisfy |y_a|^2 = <y_a, e_0> = m_a, the
-share of level a. The number f is P + 1 for the P of `TableMoments`. The inner products of the
-vectors of two columns form their two-way table. Columns are drawn in turn. After each column, the
-violations of the inequalities between this column and earlier columns are added up. Most draws that
-are rejected are therefore rejected before all columns are drawn.
+share of level a. The number f is P + 1, where P is the sum of (l - 1) over the columns. The inner
+products of the vectors of two columns form their two-way table. Columns are drawn in turn. After
+each column, the violations of the inequalities of `TableMoments` between this column and earlier
+columns are added up. A draw is rejected as soon as the sum is above a limit, mostly before all
+columns are drawn.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
     """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
-    a, b and c are numbers of tested events. `first` holds the shares of records with both a and c,
-    and `second` the shares with both b and c. For the inequalities see `TableMoments`.
+    a, b and c are positions in the list of tested events. `first` holds the shares of records with
+    both a and c, and `second` the shares with both b and c. `TableMoments` has the inequalities.
     """
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0

@@ -1,7 +1,7 @@
 """Where rays leave a polytope given by its vertices, and through which facet.
 
-The body is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). A ray p + t u leaves
-conv(+-v_i) through the facet that solves
+The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). A ray p + t u
+leaves conv(+-v_i) through the facet whose normal z solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
 
@@ -80,7 +80,8 @@ class RayShooter:
     Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
     """
 
-    #: (N, R): the vertices v_i in whitened coordinates; for a difference body the lifted (v_i, 1).
+    #: (N, R): the vertices v_i in whitened coordinates, R = m; for a difference body the vectors
+    #: (v_i, 1), R = m + 1.
     columns: FloatArray
     whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
     #: Products of the columns with a facet normal lie in [-lower, 1]. `lower` is 1 for hulls of the

@@ -89,7 +89,7 @@ class Ball(NormBall):
         return Ball(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The ellipsoid with root r times the matrix."""
+        """The ellipsoid {r matrix @ x : ||x||_2 <= 1}."""
         return Ellipsoid(self.r * matrix)
 
     def gaussian_width(self) -> float:
@@ -136,7 +136,7 @@ class CrossPolytope(NormBall):
         return np.asarray(self.r * np.abs(directions).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """sign(u_i) r e_i, where i is the first entry of u of largest modulus."""
+        """sign(u_i) r e_i, where u_i is the first entry of u of largest modulus."""
         winners = np.abs(directions).argmax(axis=1)
         rows = np.arange(len(directions))
         points = np.zeros_like(directions)

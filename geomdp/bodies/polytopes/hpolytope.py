@@ -60,11 +60,11 @@ class ByInequalities(Body):
         """The dual program of max <u, x>; its solver's state is kept from one u to the next."""
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, x>, one linear program each."""
+        """Largest <u, x>, by one linear program for each direction u."""
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A vertex that attains the support function; for u = 0, a vertex for the first axis."""
+        """A vertex that attains the support function; u = 0 is replaced by e_1."""
         directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
@@ -75,9 +75,9 @@ class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
 
     Support and extreme points solve linear programs with m rows and F columns; each program starts
-    from the solution for the previous direction. All other verbs have closed forms, O(F m) per
-    point. At first use, two linear programs check that the set is bounded and not empty, and find
-    its affine hull.
+    from the solution for the previous direction. All other verbs (methods of `Body`) have closed
+    forms, O(F m) per point. At first use, two linear programs check that the set is bounded and not
+    empty, and find its affine hull.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether the list of inequalities is closed under negation, entry for entry."""
+        """Whether for each row (normal, offset) there is a row (-normal, offset), exactly equal."""
         ours = np.column_stack([self.normals, self.offsets]) + 0.0
         theirs = np.column_stack([-self.normals, self.offsets]) + 0.0
         return np.array_equal(np.unique(ours, axis=0), np.unique(theirs, axis=0))
@@ -166,8 +166,8 @@ class HPolytope(ByInequalities):
         """Norm of an inner point o, plus the largest distance from o to the boundary along an axis.
 
         The axes are the basis vectors of the affine hull; along each axis, the distance is the
-        shorter one of the two ways. The scale is at most twice the radius. It costs far less than
-        the radius and does not change with redundant rows.
+        shorter one of the two ways. The scale is at most twice the largest norm of a point of the
+        set. It costs far less than that norm and does not change with redundant rows.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]

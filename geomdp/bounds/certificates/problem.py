@@ -41,8 +41,8 @@ class Problem:
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, n is the public normaliser, and the mechanism need be
-        accurate only on data sets of exactly n records.
+        Neighbour relation. Under add/remove, n is a public number by which answers are divided,
+        and the mechanism need be accurate only on data sets of exactly n records.
 
     Raises
     ------
@@ -73,7 +73,10 @@ class Problem:
 
     @property
     def required_separation(self) -> float:
-        """Least distance c alpha between the answers of a packing; c depends on the metric."""
+        """Least distance c alpha between the answers of two data sets of a packing.
+
+        The factor c depends on the metric.
+        """
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:

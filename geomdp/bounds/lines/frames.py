@@ -23,8 +23,8 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Number of steps of an ascent. Further steps change the widths by less than one per cent each.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest eigenvalue are raised to that value, so that they can
-#: be inverted.
+#: Eigenvalues below this share of the largest eigenvalue are raised to this share of it, so that
+#: they can be inverted.
 SINGULAR = 1e-9
 #: An element counts as dependent on the elements before it if its squared distance from their span
 #: (the pivot) is below this share of the largest pivot.

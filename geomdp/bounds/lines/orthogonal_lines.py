@@ -17,10 +17,10 @@ at least lambda_j for all values of the other entries. The errors in orthogonal 
 
 The second inequality holds because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in
 particular for a_j proportional to lambda_j delta_j. The second inequality also bounds the largest
-error, because ||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be the right-hand side for p = 1,
-or its square root for p = 2, divided by sqrt(k). No epsilon-DP mechanism has an error below C / n
-on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n from
-b sum_j T_j to C / alpha.
+error, because ||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be
+b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for
+p = 1. No epsilon-DP mechanism has an error below C / n on all data sets of n >= b sum_j T_j
+records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
 
 The frame U = (u_1, ..., u_i) is the polar factor of W D, where W = (w_1, ..., w_i) and
 D = diag(weights). Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. Hence only
@@ -52,7 +52,7 @@ from geomdp.workloads import Workload
 
 #: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
 #: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. This changes the root
-#: of the other eigenvalues by less than `LENGTH_MARGIN` times the largest root.
+#: of any other eigenvalue by less than `LENGTH_MARGIN` times the largest root.
 LEAST_EIGENVALUE = 1e-9
 #: Relative margin by which C is rounded down.
 LENGTH_MARGIN = 5e-10
@@ -164,7 +164,7 @@ class LinePlan:
     copies : int
         Number of records b that one step replaces.
     known : tuple of PrivateLine
-        The Bayes risk for each different number of steps, in order of increasing numbers.
+        The Bayes risk for each number of steps that occurs, in increasing order of these numbers.
     scale : float
         C, rounded down: the error that is excluded with n records is C / n.
     """
@@ -183,7 +183,7 @@ class LinePlan:
 
 @dataclass(frozen=True, eq=False)
 class LineRung(ExcludedRange):
-    """One step of a certificate: a range of numbers of records that orthogonal lines exclude.
+    """One rung of a certificate: the values of n for which orthogonal lines exclude an error.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class LineRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: its constants, and the lines in full."""
+        """The rung as written to a certificate file: its constants, and the lines in full."""
         del problem
         return {
             "copies": self.plan.copies,
@@ -253,6 +253,6 @@ def line_plan(
 
 
 def line_rung(plan: LinePlan, alpha: float) -> LineRung | None:
-    """The numbers of records at which a plan excludes the error `alpha`; None if there are none."""
+    """The values of n for which a plan excludes the error `alpha`; None if there are none."""
     last = math.floor(plan.scale / alpha)
     return LineRung(plan.records, last, plan) if last >= plan.records else None

@@ -33,7 +33,7 @@ from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
 from geomdp.bounds.rounding import rounded_up
 
-#: Default probability over the signs that a bound fails; the tests of this library use it, too.
+#: Default probability over the signs that a bound fails.
 FAILURE = 1e-6
 #: Largest number of signs that `check_sample` draws.
 SAMPLED_SIGNS = 1 << 21
@@ -174,7 +174,7 @@ class RandomSignSets(PackingFamily):
         least = self.separation(MEAN_L2)
         for _ in range(self.sampled_pairs):
             first, second = self.sets.elements(self.sets.code.sample(2, rng))
-            # Two equal words are the same set, so there is no pair to check.
+            # Equal words of the code give the same set, so there is no pair to check.
             if (first == second).all():
                 continue
             total = np.zeros(self.queries)

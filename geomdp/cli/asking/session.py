@@ -136,7 +136,7 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
 ) -> None:
-    """Answer each question with a noisy share of the `n` records; write it to the state file.
+    """Answer each question about the `n` records, write the answer to the state file and print it.
 
     The run stops after the last question, or when the mechanism answers no more. `histogram` holds
     the number of records for each combination of levels.

@@ -79,11 +79,11 @@ class Setting:
         check_whole("--questions", self.questions, minimum=1)
 
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
-        """The mechanism for `n` records on `size` elements.
+        """The mechanism for `n` records and `size` combinations of levels.
 
         The privacy cost is charged to the ledger when the mechanism is built. The sparse vector
-        technique compares counts of records with a count; the online construction answers with
-        shares of the records.
+        technique compares numbers of records with n times the threshold; the online construction
+        answers with shares of the records.
         """
         from geomdp.mechanisms import (
             AboveThreshold,

@@ -1,4 +1,4 @@
-"""Conversion of smooth queries from the units of the columns to those of the cube."""
+"""Conversion of smooth queries from the units of the columns to those of the cube [-1, 1]^d."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_TERMS = 10_000
 
 
 def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
-    """The query on the cube that has the same values as `query` has on the columns of `schema`.
+    """A query on the cube, with the values that `query` has on the columns of `schema`.
 
     The bounds of column i have the middle c_i and the half width r_i, so a point x of the cube
     represents the values y_i = c_i + r_i x_i. A bandwidth is one number for all columns, and so is

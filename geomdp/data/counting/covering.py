@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
-#: Cells of a table that stays in the processor's cache while it is counted: 2^16 int64 are 512 KB.
+#: A table of up to this many cells stays in the processor's cache while it is counted: 2^16 int64
+#: are 512 KB.
 CACHED_CELLS = 1 << 16
 
 Table = tuple[int, ...]
@@ -32,8 +33,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     -------
     list of tuples of int
         Sorted column numbers of the tables to count. Each of these has at most `CACHED_CELLS`
-        cells, or is one of `tables`. If all of `tables` have one column, they are the result. If
-        the table of all columns is one of `tables`, it comes last.
+        cells, or is one of `tables`. If each of `tables` has one column, they are the result.
+        If the table of all columns is one of `tables`, it comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]

@@ -1,4 +1,7 @@
-"""The ellipsoid of least trace around a set of vectors: the noise body of JL-ELL."""
+"""The ellipsoid {v : v^T S^-1 v <= 1} of least trace tr S around a set of vectors (JL-ELL).
+
+The notes of `least_trace_ellipsoid` explain the searches, columns, weights and updates.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from geomdp.geometry.ellipsoids.vector_sets import LongVectors, VectorSet
 #: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
-#: Largest number of searches for the longest vectors.
+#: Largest number of searches for the vectors with the largest v^T S^-1 v.
 MAX_SEARCHES = 60
 #: Largest number of multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
@@ -23,17 +26,17 @@ INNER_UPDATES = 100
 #: larger exponent does not raise the dual value, it is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Only columns have weights: a column is a vector or a distribution of vectors. The updates of the
-#: weights end when the gap on the columns is at most this share of the gap on the whole set, which
-#: the last search found.
+#: weights end when the gap on the columns is at most this share of the gap that the last search
+#: found on the whole set.
 BALANCED_SHARE = 0.25
-#: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score is
-#: below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a smaller score
-#: lose weight. A later search may find the vector again.
+#: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score
+#: v^T S^-1 v is below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a
+#: smaller score lose weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: Each long vector that a search in R^r finds becomes a column if there are at most r times this
-#: number of long vectors. Otherwise their uniform distribution becomes one column. A set in general
-#: position touches the best ellipsoid in at most r (r + 1) / 2 vectors, and in practice in a small
-#: multiple of r vectors. A set with symmetries touches the ellipsoid in all vectors of an orbit.
+#: If a search in R^r finds at most r times this number of vectors, each becomes a column. If it
+#: finds more, their uniform distribution becomes one column. A set in general position touches the
+#: best ellipsoid in at most r (r + 1) / 2 vectors, in practice in a small multiple of r vectors.
+#: A set with symmetries touches the ellipsoid in all vectors of an orbit.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -63,12 +66,12 @@ class TraceEllipsoid:
 
 
 def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
-    """Ellipsoid around `vectors` whose K-norm noise has the least second moment (JL-ELL).
+    """The ellipsoid K around `vectors` for which K-norm noise has the least second moment (JL-ELL).
 
-    For the set of vectors V, solves min {tr S : v^T S^-1 v <= 1 for all v in V} through the dual
-    problem: maximise t^2 over weights p, where t = tr W^(1/2) and W = sum of p_v v v^T. For every
-    p, the matrix S = s t W^(1/2) with s = max over V of v^T (t W^(1/2))^-1 v is feasible, and its
-    relative duality gap is s - 1.
+    For the set V of these vectors, the function solves min {tr S : v^T S^-1 v <= 1 for all v in V}
+    through the dual problem: maximise t^2 over weights p, where t = tr W^(1/2) and
+    W = sum of p_v v v^T. For every p, the matrix S = s t W^(1/2) with
+    s = max over V of v^T (t W^(1/2))^-1 v is feasible, and its relative duality gap is s - 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Affine maps that bring a body into near-isotropic position, where hit-and-run mixes fast.
+"""Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast.
 
 A point x of a body K in R^m is written as x = offset + root @ y with coordinates y, where root
 (m, r) has full column rank r, the dimension of K's affine hull. The set of all y with x in K is
@@ -144,8 +144,8 @@ def plain_walk(body: Body) -> Walk:
 
     The kernel is coordinate hit-and-run for polytopes with listed facets, and hit-and-run in random
     directions for every other body with chords. If `body` is the image of another body under a
-    linear map, a scaling or a shift, the kernel moves points of that other body, and the affine map
-    of the `Walk` includes the image.
+    linear map, a scaling or a shift, the kernel moves points of that other body, and `offset` and
+    `root` of the `Walk` include the map, scaling or shift.
     """
     hull = body.affine_hull()
     if hull.dimension == 0:
@@ -192,6 +192,8 @@ def _(body: Shifted) -> Walk:
 
 def interior_point(body: Body) -> FloatArray:
     """A point (m,) in the relative interior: the centroid of r + 1 independent extreme points.
+
+    r is the dimension of the affine hull of `body`.
 
     Raises
     ------

@@ -52,7 +52,8 @@ class PairMarginals(PostProcessed):
     error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant, because its body uses that all signs have modulus 1.
+    has the same rate with a smaller constant, because its body uses that the entries of a record,
+    written as signs -1 and +1, all have modulus 1.
 
     References
     ----------
@@ -111,7 +112,8 @@ class PairMarginals(PostProcessed):
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
         The noise is added to the sum of x x^T. Its entries are whole numbers: the numbers of
-        records with x_i = x_j = 1. None if n is 2^53 or more, so that counts might not be exact.
+        records with x_i = x_j = 1. None if n is 2^53 or more, because the sum might then not be
+        exact.
         """
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 

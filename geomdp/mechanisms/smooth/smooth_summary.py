@@ -32,8 +32,9 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round sums to multiples of 2^-k. `grid_for` gives k for the noise, and sums use
-#: this number of bits more. So calibrating to rounded sums enlarges the noise by less than 1e-9.
+#: Unseeded releases round sums and noise to multiples of 2^-k, where k is this number larger than
+#: `grid_for` gives for the noise. So calibrating to rounded sums enlarges the noise by a share of
+#: less than 1e-9.
 EXTRA_BITS = 20
 #: The numerical error of a moment is at most the scale of its noise divided by this number. So the
 #: error is small compared with the noise.

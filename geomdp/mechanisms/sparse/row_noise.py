@@ -33,8 +33,6 @@ class GaussianRows:
 
     Examples
     --------
-    The noise on a row does not depend on the number of rows:
-
     >>> import geomdp as gd
     >>> noise = gd.mechanisms.GaussianRows()
     >>> round(noise.sigma(gd.ApproxDP(1.0, 1e-6), sensitivity=2.0, rows=64), 2)
@@ -114,9 +112,9 @@ def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
 class RoundedRows:
     """Correctly rounded noise on T^(1/2) A D, whose entries are whole numbers (X-GRID).
 
-    The entries of A are +-T^(-1/2). So for every hash key, adding a record changes each entry of
-    T^(1/2) A D by 1, and replacing a record changes it by at most 2. Dividing the noisy numbers by
-    T^(1/2) is post-processing.
+    The entries of A are +-T^(-1/2). So for every choice of the signs, adding a record changes each
+    entry of T^(1/2) A D by 1, and replacing a record changes it by at most 2. Dividing the noisy
+    numbers by T^(1/2) is post-processing.
 
     Parameters
     ----------
@@ -148,7 +146,7 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """A D + noise (T,), from the whole numbers `sums` T^(1/2) A D and the `noise` of `draw`."""
+        """A D + noise (T,); `sums` are the whole numbers T^(1/2) A D, and `draw` gives `noise`."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

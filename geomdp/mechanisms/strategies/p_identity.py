@@ -18,9 +18,9 @@ from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.closed_forms.diameters import l1_diameter
 
-#: Largest universe for which rows are optimised. For p rows and N elements, each step is a few
-#: products of p x N and N x N matrices. So the descent takes seconds at N = 256 and a minute at
-#: N = 1024 on one core.
+#: Largest number N of elements for which the matrix T (p, N) of `PIdentity` is optimised. Each step
+#: of the descent is a few products of p x N and N x N matrices. So the descent takes seconds at
+#: N = 256 and a minute at N = 1024 on one core.
 MAX_OPTIMISED = 1 << 10
 #: Largest number of steps of the descent. Further steps would lower the error by less than a
 #: thousandth.

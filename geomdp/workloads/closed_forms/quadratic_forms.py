@@ -82,9 +82,9 @@ def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
     """Range (b,) of the values of each form, and the outer point (b,) with the largest value.
 
     The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
-    form, the pair terms on the inner cube are tabulated once. If the outer coordinates are fixed to
-    a point y, the form on the inner cube changes only by a linear function. So each point of the
-    whole cube takes one addition and two comparisons.
+    form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form
+    is this table plus an affine function of the inner coordinates. So each point of the whole cube
+    takes one addition and two comparisons.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
@@ -123,9 +123,10 @@ def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
-    """Numbers (b,) of maximisers over {0, 1}^d of the forms of `quadratic_ranges`.
+    """Index (b,) of the point of {0, 1}^d that maximises each form of `quadratic_ranges`.
 
-    The first coordinate is the highest bit. Up to rounding, the lowest number wins a tie.
+    The first coordinate is the highest bit of the index. Up to rounding, the lowest index wins a
+    tie.
     """
     forms, size = linear.shape
     inner = min(size, INNER)

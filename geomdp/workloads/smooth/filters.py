@@ -1,4 +1,4 @@
-"""Filters: factors of the Chebyshev coefficients of a query, with bounds on the error."""
+"""Filters: factors that multiply the Chebyshev coefficients of a query, and error bounds."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Filter(ABC):
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
         """Bound on the largest error of the filtered polynomial; infinite if no bound is known.
 
-        `bounds` (J + 1,) are bounds on all derivatives of the query of order 0..J. The coefficients
-        are computed from N Chebyshev nodes in each variable.
+        Entry j of `bounds` (J + 1,) is a bound on all derivatives of order j of the query. The
+        coefficients are computed from N Chebyshev nodes in each variable.
         """
         del bounds, size, nodes, dimension
         return math.inf

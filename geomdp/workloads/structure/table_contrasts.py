@@ -1,4 +1,8 @@
-"""Workloads on tables of at most two columns, as linear functions of contrasts of levels."""
+"""Workloads on tables of at most two columns, as linear functions of contrasts of levels.
+
+A contrast of a column is a sum of the indicators of its levels, with coefficients that add up to 0.
+A contrast of a pair is the product of a contrast of each column.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +44,12 @@ class TableContrasts:
 
 @functools.singledispatch
 def table_contrasts(workload: Workload) -> TableContrasts | None:
-    """The map of a workload that is linear in tables of two columns; otherwise None.
+    """The answers of a workload as a function of contrasts; None for workloads not named here.
 
-    The map is given for `MarginalTables` and `Marginals` with k <= 2, on their columns of two or
-    more levels, and for `Parities` with k = 2. For parities, there are d - 1 columns of two levels:
-    the products s_1 s_i of the first sign and another sign. Every product s_i s_j of two other
-    signs is the product of two of these columns.
+    The function is known for `MarginalTables` and `Marginals` with k <= 2, on their columns of two
+    or more levels, and for `Parities` with k = 2. For parities, there are d - 1 columns of two
+    levels: the products s_1 s_i of the first sign and another sign. Every product s_i s_j of two
+    other signs is the product of two of these columns.
     """
     del workload
     return None

@@ -1,7 +1,8 @@
 """Evaluate many tries of rejection sampling in float64, with bounds on the errors.
 
 A uniform point of `TableMoments(levels, limit)` is found by rejection and may take a hundred tries.
-A try is a function of uniform numbers, and ball arithmetic evaluates one in a few milliseconds.
+A try is refused if it violates the inequalities of `TableMoments` by more than `limit` in total. It
+is a function of uniform numbers, and ball arithmetic evaluates one try in a few milliseconds.
 This module evaluates the same function of the same numbers in float64, with a bound on the error of
 the result. Refused tries are then skipped, and ball arithmetic decides the tries that the bound
 leaves open (`geomdp.noise.exact.tables.points`).
@@ -9,10 +10,10 @@ leaves open (`geomdp.noise.exact.tables.points`).
 Notes
 -----
 The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
-relative error u = 2^-53, in any order of summation, and for `float_functions`. Each step counts at
-least twice its rounding error. This covers products of errors, because every error is below 2^-20.
-If an error is larger, the total error is set to infinity, and the try stays open: float64 does not
-decide it.
+relative error u = 2^-53, in any order of summation. The functions of `float_functions` have error
+bounds of their own. Each step counts at least twice its rounding error. This covers products of
+errors, because every error is below 2^-20. If an error is larger, the total error is set to
+infinity, and the try stays open: float64 does not decide it.
 """
 
 from __future__ import annotations
