@@ -254,6 +254,16 @@ def test_jl_maps_without_constants_predict_the_diameter(law):
         JL(inner, 6, law=3)
 
 
+@pytest.mark.statistical
+def test_jl_measurements_have_the_noise_of_the_mapped_mechanism():
+    """JL-A1: measurements of no records are noise alone, that of the mechanism for A Q."""
+    workload = RandomSigns(20, 12, 0)
+    mechanism = JL(Ball(workload, n=100, privacy=PureDP(1.0)), 8, rng=0)
+    rng, zero = np.random.default_rng(0), np.zeros(workload.n_queries)
+    squares = np.array([np.mean(mechanism.draw(rng)(zero) ** 2) for _ in range(2000)])
+    mean_agrees(squares, mechanism.inner.predicted_rmse.value**2)
+
+
 class TestTargets:
     """All two-way tables of ten binary attributes, n = 5000, epsilon = 1, replace-one."""
 
