@@ -54,5 +54,4 @@ SCRIPTS = (
     "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
-    "experiments.mutants.mutants",
 )
