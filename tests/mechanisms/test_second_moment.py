@@ -471,3 +471,14 @@ def test_shrinkage_is_kept_by_copies():
     assert M.with_workload(Workload(4)).shrink
     plain = SecondMoment(Workload(3), n=10**5, privacy=PURE).predicted_rmse.value
     assert plain < M.with_n(10**5).predicted_rmse.value < 2 * plain
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+def test_releases_are_second_moments_however_large_the_noise(shrink):
+    """Noise of one record is many times the body: without the projection nothing would be left."""
+    mechanism = SecondMoment(Workload(3), n=1, privacy=PureDP(0.1), shrink=shrink)
+    record = np.array([[1.0, 0.0, 0.0]])
+    for seed in range(5):
+        values = np.linalg.eigvalsh(unsvec(mechanism.release(record, rng=seed).answers))
+        assert values[0] >= -1e-9
+        assert values.sum() <= 1 + 1e-9
