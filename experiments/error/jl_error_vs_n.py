@@ -44,8 +44,8 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.error.ball_formula import ball_error, balls_in_closed_form
-from experiments.error.jl_mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
-from experiments.error.jl_noise import MARGINALS, measurements_have_their_noise, noise_columns
+from experiments.error.jl.mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
+from experiments.error.jl.noise import MARGINALS, measurements_have_their_noise, noise_columns
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 

@@ -54,7 +54,7 @@ from experiments.engine.statistics import (
     LEVEL,
     MeanSquare,
 )
-from experiments.error.jl_problems import (
+from experiments.error.jl.problems import (
     Family,
     Noise,
     Route,
@@ -64,7 +64,7 @@ from experiments.error.jl_problems import (
     levels,
     squared_errors,
 )
-from experiments.error.jl_ratios import (
+from experiments.error.jl.ratios import (
     KEYS,
     Point,
     curve_name,
@@ -86,7 +86,7 @@ class Config:
     """One way to answer one workload."""
 
     family: Family  # Workload
-    size: int  # Its size; see `jl_problems.workload`
+    size: int  # Its size; see `jl.problems.workload`
     divisor: int  # Effective dimension divided by epsilon n, rounded
     noise: Noise
     route: Route  # Projection alone, or behind which map

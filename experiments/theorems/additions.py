@@ -184,6 +184,7 @@ ADDITIONS = (
             "geomdp.noise.ResidualNoise",
             "geomdp.mechanisms.strategies.residual_scales.best_scales",
         ),
+        claims=("many_columns::X-RES",),
         tests=(
             "tests/mechanisms/test_residual_scales.py::test_oracle_of_the_formula_sheet",
             "tests/mechanisms/test_residual_scales.py::test_no_pair_of_records_costs_more",

@@ -69,6 +69,7 @@ BLUM_ROTH = (
         ("geomdp.bounds.upper.online_accuracy", "geomdp.OnlineConstruction"),
         ("Theorem 3.3",),
         correction="Run as the construction with explicit constants below: 76.4 in place of 3000.",
+        claims=("stated_accuracies::BR-T3.3",),
         tests=("tests/bounds/test_upper.py::test_online_theorem_and_the_construction_here",),
     ),
     Theorem(
@@ -217,6 +218,7 @@ BLUM_ROTH = (
         ("geomdp.bounds.upper.coefficient_bound",),
         ("Lemma 4.6", "Corollary 4.7"),
         correction="The logarithm of Corollary 4.7 has base 2 (DISC-4).",
+        claims=("corrections::BR-L4.6",),
         tests=("tests/mechanisms/test_sparse_project.py::test_projected_queries_are_flat",),
     ),
     Theorem(

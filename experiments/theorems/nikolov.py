@@ -116,6 +116,7 @@ NIKOLOV = (
         r"If $f:S\to\mathbb R^m$ is 1-Lipschitz then $w(f(S))\le w(S)$.",
         ("geomdp.gaussian_width", "geomdp.bounds.upper.near_contraction_width"),
         ("Lemma 10",),
+        claims=("image_widths::JL-L10",),
         tests=(
             "tests/geometry/test_width.py::test_contractions_do_not_widen",
             "tests/geometry/test_width.py::test_isometries_keep_the_width",
@@ -129,6 +130,7 @@ NIKOLOV = (
         r" best separation gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
         ("geomdp.bounds.upper.near_contraction_width", "geomdp.gaussian_width"),
         ("Lemma 11",),
+        claims=("image_widths::JL-L11",),
         tests=(
             "tests/bounds/test_upper.py::test_widths_under_near_contractions",
             "tests/geometry/test_width.py"

@@ -125,7 +125,7 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
     >>> np.unique(A).tolist()
     [-1.0, 0.0, 1.0]
     >>> round(float(np.mean(A != 0)), 2)
-    0.33
+    0.34
     """
     k, m, q = whole(k, "k"), whole(m, "m"), checked_density(density)
     generator = np.random.default_rng(rng)

@@ -14,6 +14,12 @@ class JLLaw(Protocol):
     """The distribution of a random matrix A (k, m) whose rows are independent and subgaussian.
 
     E A_i A_i^T = I / k for every row, so that E||A x||_2^2 = ||x||_2^2 (JL-D8).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> isinstance(gd.geometry.RademacherMap(), gd.geometry.JLLaw)
+    True
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:

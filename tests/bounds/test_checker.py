@@ -262,7 +262,7 @@ def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path: Path) 
     other = json.loads(saved(marginal_bound(33, 2, epsilon=0.1, alpha=0.002), tmp_path).read_text())
     document["rungs"] = [other["rungs"][0], *document["rungs"]]
     assert other["rungs"][0]["last"] >= first["last"] - 60
-    rejected(path, document, "of 2 workloads")
+    rejected(path, document, "for 2 workloads")
 
 
 # --- independence and the command ------------------------------------------------------------

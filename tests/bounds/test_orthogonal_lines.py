@@ -362,7 +362,7 @@ def test_bad_lines_of_a_workload_are_refused() -> None:
     elements, one = np.arange(4), np.ones(1)
     for pairs, weights, message in (
         (np.zeros((0, 2)), one, "shape"),
-        (np.array([[0, 4]]), one, "rows"),
+        (np.array([[0, 4]]), one, "pairs must hold row numbers"),
         (np.array([[0, 1]]), np.zeros(1), "above 0"),
         (np.array([[0, 1]]), np.ones(2), "weights"),
         (np.zeros((5, 2)), np.ones(5), "number of pairs"),

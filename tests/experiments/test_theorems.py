@@ -21,11 +21,7 @@ BY_ID = {theorem.id: theorem for theorem in THEOREMS}
 
 #: Statements that no claim of a figure can refute yet. A figure that does takes them out of here.
 UNCLAIMED = {
-    "JL-L10",
-    "JL-L11",
     "JL-L19",
-    "BR-T3.3",
-    "BR-L4.6",
     "IC-DIST",
     "SM-T3.2",
     "LAB-1",

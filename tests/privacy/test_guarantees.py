@@ -73,7 +73,7 @@ def test_an_approximate_sampler_that_proves_nothing_is_refused(epsilon):
 
 def test_an_approximate_sampler_has_no_zcdp_statement():
     guarantee = Guarantee(ZCDP(0.5), Adjacency.REPLACE_ONE, Approximate(1e-6, "a proof"))
-    with pytest.raises(ValueError, match="no zCDP statement"):
+    with pytest.raises(ValueError, match="no zCDP guarantee"):
         _ = guarantee.effective
 
 

@@ -61,7 +61,7 @@ def test_a_union_is_its_parts_side_by_side():
         (lambda: ChosenTables(COLUMNS, [["a"], ["a"]]), r"the table \['a'\] occurs more"),
         (lambda: ChosenTables(COLUMNS, [["a", "b"], ["b", "a"]]), "tables must differ"),
         (lambda: ChosenTables(COLUMNS, [["a", "z"]]), "among a, b, c; got 'z'"),
-        (lambda: ChosenTables(COLUMNS, [["a", "a"]]), "each column once"),
+        (lambda: ChosenTables(COLUMNS, [["a", "a"]]), "must not name a column twice"),
         (lambda: ChosenTables(COLUMNS, ["ab"]), "must be a list"),
         (lambda: ChosenTables(COLUMNS, [["a"]], [1, 2]), "1 entries, one per table, got 2"),
         (lambda: ChosenTables(COLUMNS, [["a"]], [0]), "weights must be a finite number above 0"),

@@ -24,7 +24,7 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
     Examples
     --------
     >>> import geomdp as gd
-    >>> gd.bounds.upper.near_contraction_width(2.0, 0.0, rows=10)
+    >>> round(gd.bounds.upper.near_contraction_width(2.0, 0.0, rows=10), 3)
     2.0
     >>> round(gd.bounds.upper.near_contraction_width(2.0, 0.5, rows=16), 3)
     8.0

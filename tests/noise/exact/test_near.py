@@ -119,7 +119,7 @@ def test_values_are_within_their_errors(kind, monkeypatch):
 def test_a_bound_without_its_rounding_is_caught(kind, monkeypatch):
     for name in ("SHARE_ERROR", "WORD_ERROR", "TURN_ERROR"):
         monkeypatch.setattr(near, name, 0.0)
-    monkeypatch.setattr(near, "_unit", np.zeros_like)
+    monkeypatch.setattr(near, "rounding_error", np.zeros_like)
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors(kind, KINDS[kind])
 

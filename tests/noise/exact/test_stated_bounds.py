@@ -53,7 +53,7 @@ def unit(values):
 def one_operation(term):
     values = np.array([0.0, 1.0, -3e5, 2.0**60, 2.0**-950])
     stated = term("relative", 2.0**-53 * np.abs(values)) + term("underflow", 2.0**-1000)
-    return near._unit(values), stated
+    return near.rounding_error(values), stated
 
 
 def logarithms_of_words(term):

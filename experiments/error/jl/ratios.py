@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slope, pooled_by
-from experiments.error.jl_problems import Route
+from experiments.error.jl.problems import Route
 
 KEYS = ["family", "divisor", "noise"]
 #: A curve (family, divisor, noise) and a value of m.

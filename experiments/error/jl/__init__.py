@@ -1,0 +1,1 @@
+"""Problems, mechanisms and noise of the figures on the JL mechanism."""
