@@ -238,7 +238,7 @@ QUICK = Sweep(
             epsilons=(0.5, 4.0),
             dimensions=(32, 192),
             middle=32,
-            maps=20,
+            maps=60,
         )
     ),
     trials=1,
