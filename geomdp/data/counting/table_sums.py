@@ -51,11 +51,20 @@ class TableSums:
             found.append(np.asarray(summed[kept].transpose(order)))
         return found
 
-    def _holder(self, columns: Table) -> Table:
-        """The first counted table that contains some columns; ``ValueError`` if there is none."""
+    def has(self, columns: Table) -> bool:
+        """Whether a table was counted that contains all `columns`."""
+        return self._containing(columns) != 0
+
+    def _containing(self, columns: Table) -> int:
+        """The counted tables that contain all `columns`, as the bits of a whole number."""
         bits = (1 << len(self._counted)) - 1
         for column in columns:
             bits &= self._holders[column]
+        return bits
+
+    def _holder(self, columns: Table) -> Table:
+        """The first counted table that contains some columns; ``ValueError`` if there is none."""
+        bits = self._containing(columns)
         if not bits:
             counted = ", ".join(map(str, self._counted))
             raise ValueError(

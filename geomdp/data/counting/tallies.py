@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,10 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp.data.counting.covering import Table, covering_tables
 from geomdp.data.counting.table_sums import TableSums
-from geomdp.workloads import Marginals, MarginalTables, Parities
+from geomdp.workloads import Marginals, Parities
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.finite import FiniteWorkload
+from geomdp.workloads.table_queries import TableQueries
 from geomdp.workloads.universe.universes import (
     BooleanCube,
     CategoricalProduct,
@@ -42,19 +43,6 @@ MAX_CELLS = 1 << 26
 MAX_WHOLE = 1 << 20
 #: Number of elements of a universe that are evaluated at a time.
 ELEMENTS = 1 << 12
-
-
-@runtime_checkable
-class WeightedTables(Protocol):
-    """A workload whose answers are the cells of chosen tables, each multiplied by a weight."""
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """Column numbers of each table."""
-
-    @property
-    def weights(self) -> npt.NDArray[np.float64]:
-        """The weight of each cell of all tables: (m,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +110,10 @@ class Tallies:
         """
         (counts,) = self.tables([columns])
         return counts
+
+    def has(self, columns: Table) -> bool:
+        """Whether a table was counted that contains all `columns`."""
+        return self._sums.has(columns)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
         """Counts of several tables as from `table`; sums that they share are computed once.
@@ -199,8 +191,7 @@ class CountedRecords:
             If a table was not counted and the records cannot be counted again, or if the number of
             records has changed since the first count.
         """
-        counted = [set(columns) for columns in self.tallies.cells]
-        missing = [t for t in tables if not any(set(t) <= columns for columns in counted)]
+        missing = [table for table in tables if not self.tallies.has(table)]
         if not missing:
             return self
         if self.recount is None:
@@ -248,6 +239,19 @@ class CountedRecords:
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
 
+    def cell_counts(self, workload: TableQueries) -> Totals:
+        """Number of records, and how many of them are in each cell of all tables, without weights.
+
+        Raises
+        ------
+        ValueError
+            If the workload is on another universe, or if a table is not a sum of tables that were
+            counted.
+        """
+        self.require(workload.universe)
+        cells = [counts.ravel() for counts in self.tables(workload.tables)]
+        return Totals(self.count, np.concatenate(cells).astype(np.float64))
+
     def require(self, universe: Universe) -> None:
         """Raise ``ValueError`` unless the records were counted for `universe`."""
         if universe != self.universe:
@@ -256,10 +260,8 @@ class CountedRecords:
     def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
         table = self.tallies.table
         match workload:
-            case MarginalTables() | WeightedTables():
-                parts = [counts.ravel() for counts in self.tables(workload.tables)]
-                sums = np.concatenate(parts).astype(np.float64)
-                return sums * workload.weights if isinstance(workload, WeightedTables) else sums
+            case TableQueries():
+                return self.cell_counts(workload).sums * workload.weights
             case Marginals() | Parities():
                 ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
                 low, high = workload._values
@@ -296,7 +298,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
         Number of levels of each column of a record.
     """
     match workload, workload.universe:
-        case ((MarginalTables() | WeightedTables()), _):
+        case TableQueries(), _:
             tables: list[Table] = list(workload.tables)
         case ((Marginals() | Parities()), _):
             tables = [tuple(map(int, subset)) for subset in workload.subsets]

@@ -179,9 +179,7 @@ class ResidualGaussian(AdditiveMechanism):
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the coordinates of all residuals, which get rounded noise."""
         if isinstance(records, CountedRecords):
-            records.require(self.workload.universe)
-            counts = [table.ravel() for table in records.tables(self.workload.tables)]
-            counted = Totals(records.count, np.concatenate(counts).astype(np.float64))
+            counted = records.cell_counts(self.workload)
         else:
             counted = self.workload.cell_counts(records)
         coordinates = self._residuals.of_counts(counted.sums[None])[0]
