@@ -139,16 +139,16 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 def claims(mutants: pd.DataFrame) -> list[Claim]:
     """None survives, and every figure notices one."""
-    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
-    survivors = list(mutants.mutant[~by_claim & ~by_test])
-    unseen = sorted({*mutants.figure} - {*mutants.figure[by_claim]})
+    noticed = outcomes(mutants)
+    alone, both, test = (noticed == name for name in list(OUTCOMES)[:3])
+    survivors = list(mutants.mutant[noticed == "nothing"])
+    unseen = sorted({*mutants.figure} - {*mutants.figure[alone | both]})
     return [
         Claim(
             "no mutant survives",
             not survivors,
-            f"{len(mutants)} mutants: {(by_claim & ~by_test).sum()} turn a claim red, "
-            f"{(by_test & ~by_claim).sum()} a test, {(by_claim & by_test).sum()} both"
-            + (f"; not {', '.join(survivors)}" if survivors else ""),
+            f"{len(mutants)} mutants: {alone.sum()} turn a claim red, {test.sum()} a test, "
+            f"{both.sum()} both" + (f"; not {', '.join(survivors)}" if survivors else ""),
             "all are noticed",
             "GEN-1",
         ),
@@ -156,7 +156,7 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
             "every figure turns red for a mutant",
             not unseen,
             f"{mutants.figure.nunique() - len(unseen)} of {mutants.figure.nunique()} figures, "
-            f"{mutants.figure[by_claim & ~by_test].nunique()} of them where no test does"
+            f"{mutants.figure[alone].nunique()} of them where no test does"
             + (f"; not {', '.join(unseen)}" if unseen else ""),
             "all",
             "GEN-1",

@@ -1,6 +1,6 @@
 """The process that `red_claims` starts: plant an edit, run a script, print its red claims.
 
-``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON, or null for none.
+``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -44,6 +43,5 @@ def _failure(what: str, error: str) -> RedClaim:
 
 if __name__ == "__main__":
     _, module, text = sys.argv
-    given = json.loads(text)
-    with nullcontext() if given is None else planted(Edit(**given)):
+    with planted(Edit(**json.loads(text))):
         print(json.dumps([asdict(claim) for claim in red(load(module))]))

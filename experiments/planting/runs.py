@@ -48,7 +48,7 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
     return failures[0].split(" ")[1].split("[")[0] if failures else None
 
 
-def red_claims(edit: Edit | None, script: str) -> list[RedClaim]:
+def red_claims(edit: Edit, script: str) -> list[RedClaim]:
     """The claims of a script, by module name, that fail at its quick preset with the edit.
 
     Nothing is read from a store of results or from the cache of public set-ups, because both hold
@@ -59,9 +59,10 @@ def red_claims(edit: Edit | None, script: str) -> list[RedClaim]:
     RuntimeError
         If the edit could not be planted or the script could not be loaded.
     """
-    given = "null" if edit is None else json.dumps(asdict(edit))
     with tempfile.TemporaryDirectory() as cache:
-        run = _run([sys.executable, "-m", FIGURE, script, given], GEOMDP_CACHE_DIR=cache)
+        run = _run(
+            [sys.executable, "-m", FIGURE, script, json.dumps(asdict(edit))], GEOMDP_CACHE_DIR=cache
+        )
     if run.returncode != PASSED:
         raise RuntimeError(f"{script} ended with code {run.returncode}: {_end(run)}")
     return [RedClaim(**claim) for claim in json.loads(run.stdout.splitlines()[-1])]

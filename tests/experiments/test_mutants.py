@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import CodeType
 
 import pytest
 
 from experiments.catalogue import SCRIPTS
 from experiments.mutants.catalogue import MUTANTS
 from experiments.mutants.mutants import FULL, QUICK, config, files_of
-from experiments.planting.edits import planted
+from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
 ROOT = Path(__file__).parents[2]
 #: The figure of the mutants themselves.
@@ -30,29 +29,14 @@ def test_every_figure_has_a_mutant() -> None:
     assert {mutant.script for mutant in MUTANTS.values()} == set(SCRIPTS) - {ITSELF}
 
 
-def instructions(code: CodeType) -> tuple[object, ...]:
-    return code.co_code, code.co_consts, code.co_names
-
-
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_changes_one_function_and_is_undone(name: str) -> None:
-    edit = MUTANTS[name].edit
-    function = edit.function()
-    sound = function.__code__
-    with planted(edit):
-        assert instructions(function.__code__) != instructions(sound)
-        arguments = sound.co_varnames[: sound.co_argcount]
-        assert function.__code__.co_varnames[: sound.co_argcount] == arguments
-    assert function.__code__ is sound
+    changes_one_function_and_is_undone(MUTANTS[name].edit)
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_tests_of_a_mutant_exist(name: str) -> None:
-    assert MUTANTS[name].tests
-    for test in MUTANTS[name].tests:
-        path, *names = test.split("::")
-        text = (ROOT / path).read_text(encoding="utf-8")
-        assert (f"def {names[-1]}(" if names else "def test_") in text
+    are_tests(MUTANTS[name].tests)
 
 
 def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:

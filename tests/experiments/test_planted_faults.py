@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from types import CodeType
-
 import pytest
 
 from experiments.planting.edits import EditDoesNotFit, planted
 from experiments.privacy.faults.catalogue import FAULTS, PARTS
 from experiments.privacy.faults.fault import Fault
 from geomdp.privacy import PureDP, basic_composition
-
-ROOT = Path(__file__).parents[2]
+from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
 
 def test_there_are_many_faults_with_names_of_their_own() -> None:
@@ -21,30 +16,14 @@ def test_there_are_many_faults_with_names_of_their_own() -> None:
     assert len(FAULTS) >= 150
 
 
-def instructions(code: CodeType) -> tuple[object, ...]:
-    return code.co_code, code.co_consts, code.co_names
-
-
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
-    edit = FAULTS[name].edit
-    function = edit.function()
-    sound = function.__code__
-    with planted(edit):
-        assert function.__code__ is not sound
-        assert instructions(function.__code__) != instructions(sound)
-        arguments = sound.co_varnames[: sound.co_argcount]
-        assert function.__code__.co_varnames[: sound.co_argcount] == arguments
-    assert function.__code__ is sound
+    changes_one_function_and_is_undone(FAULTS[name].edit)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_tests_of_a_fault_exist(name: str) -> None:
-    assert FAULTS[name].tests
-    for test in FAULTS[name].tests:
-        path, _, function = test.partition("::")
-        text = (ROOT / path).read_text(encoding="utf-8")
-        assert re.search(rf"def {function}\(", text) if function else "def test_" in text
+    are_tests(FAULTS[name].tests)
 
 
 def test_a_fault_is_in_force_inside_the_block_only() -> None:

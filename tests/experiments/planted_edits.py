@@ -1,0 +1,37 @@
+"""What holds for every edit of a catalogue, and for the tests that are to notice it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType
+
+from experiments.planting.edits import Edit, planted
+
+ROOT = Path(__file__).parents[2]
+
+
+def instructions(code: CodeType) -> tuple[object, ...]:
+    return code.co_code, code.co_consts, code.co_names
+
+
+def changes_one_function_and_is_undone(edit: Edit) -> None:
+    """Assert that the function does something else inside the block, and the same after it."""
+    function = edit.function()
+    sound = function.__code__
+    with planted(edit):
+        assert function.__code__ is not sound
+        assert instructions(function.__code__) != instructions(sound)
+        arguments = sound.co_varnames[: sound.co_argcount]
+        assert function.__code__.co_varnames[: sound.co_argcount] == arguments
+    assert function.__code__ is sound
+
+
+def are_tests(tests: Sequence[str]) -> None:
+    """Assert that there are tests, and that each is in its file."""
+    assert tests
+    for test in tests:
+        path, *names = test.split("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"def {names[-1]}\(", text) if names else "def test_" in text
