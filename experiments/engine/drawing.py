@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from experiments.engine.statistics import MeanSquare
 
@@ -140,6 +140,12 @@ def log_axes(axes: Axes) -> None:
         axis.set_major_locator(LogLocator(base=10, numticks=20))
         axis.set_minor_locator(LogLocator(base=10, subs=tuple(range(2, 10)), numticks=20))
         axis.set_minor_formatter(NullFormatter())
+
+
+def label_ticks(axes: Axes, ticks: Sequence[float]) -> None:
+    """Put ticks on the x axis at these positions only, with plain numbers as labels."""
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def shared_legend(

@@ -23,13 +23,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import slopes_by
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    Look,
+    draw_measured,
+    draw_theory,
+    label_ticks,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
@@ -244,9 +250,7 @@ def draw(axes: Axes, rows: pd.DataFrame, x: str) -> None:
         draw_measured(axes, means, look, quantity)
     log_axes(axes)
     if x == "d":
-        ticks = sorted(rows.d.unique())
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.xaxis.set_minor_locator(NullLocator())
+        label_ticks(axes, sorted(rows.d.unique()))
 
 
 def grid(

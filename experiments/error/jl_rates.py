@@ -29,12 +29,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    Look,
+    draw_measured,
+    draw_theory,
+    label_ticks,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.error.needle.claims import (
     NOISE_TO_DISTORTION,
@@ -178,9 +184,7 @@ def draw(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
         best = float((gaussian.epsilon * gaussian.n).iloc[0]) / NOISE_TO_DISTORTION
         axes.axvline(best, color="black", linestyle=(0, (1, 2)), linewidth=1.1, label=OPTIMUM)
     else:
-        ticks = sorted(rows[panel].unique())
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.xaxis.set_minor_locator(NullLocator())
+        label_ticks(axes, sorted(rows[panel].unique()))
 
 
 @dataclass(frozen=True)

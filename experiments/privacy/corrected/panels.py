@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
-from experiments.engine.drawing import Look, draw_points
+from experiments.engine.drawing import Look, draw_points, label_ticks
 from experiments.privacy.corrected.statement import Statement, Version
 
 
@@ -72,8 +71,7 @@ def draw_panel(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
     if panel.limits[0] > 0:
         axes.set_yscale("log")
     if panel.ticks is not None:
-        axes.set_xticks(panel.ticks, [f"{tick:g}" for tick in panel.ticks])
-        axes.xaxis.set_minor_locator(NullLocator())
+        label_ticks(axes, panel.ticks)
     axes.set_ylim(*panel.limits)
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.label)
