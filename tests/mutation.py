@@ -44,17 +44,59 @@ TABLE = ROOT / "paper_figures" / "mutation.csv"
 HARMLESS = Path(__file__).with_name("harmless_mutants.csv")
 #: Seed of the draw of a sample, so that a second run draws the same mutants.
 SEED = 20261122
-#: Folders of tests by the package of geomdp whose mutants they are to kill.
+
+
+def _of_mechanisms(names: str) -> tuple[str, ...]:
+    """Files of tests/mechanisms, by the words that their names end with."""
+    return tuple(f"tests/mechanisms/test_{name}.py" for name in names.split())
+
+
+#: Folders and files of tests by the package of geomdp whose mutants they are to kill.
 TESTS = {
     "privacy": ("tests/privacy",),
     "noise": ("tests/noise", "tests/laws/test_noises.py", "tests/laws/test_single_numbers.py"),
-    "mechanisms": ("tests/mechanisms", "tests/laws"),
+    "mechanisms/additive_noise": (
+        "tests/laws/test_mechanisms.py",
+        *_of_mechanisms("oracles real_answers release_order arguments joint_tables"),
+        *_of_mechanisms("certified_bodies certified_rows cone recursive spectral tight_cone"),
+        *_of_mechanisms("residual_gaussian rounded_gaussian rounded_releases"),
+    ),
+    "mechanisms/interactive": (
+        "tests/laws/test_interactive.py",
+        *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
+        *_of_mechanisms("updates exact_truths unseeded_streams"),
+    ),
+    "mechanisms/post_processed": (
+        "tests/laws/test_mechanisms.py",
+        *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
+    ),
+    "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers"),
+    "mechanisms/selection": _of_mechanisms("selection"),
+    "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection"),
+    "mechanisms/sparse": (
+        "tests/mechanisms/hashing",
+        *_of_mechanisms("sparse_project rounded_rows"),
+    ),
+    "mechanisms/strategies": _of_mechanisms(
+        "strategies joint_tables residual_scales rounded_measurements residual_gaussian"
+    ),
     "bounds/checker": ("tests/bounds",),
 }
 #: Tests that start processes, which run code of their own, and those that time it.
 LEFT_OUT = "not process and not kill and not forked and not fast and not speed"
-#: Functions that raise an error with a message: the number of arguments before the message.
-REQUIREMENTS = {"require": 1, "require_close": 2}
+#: Functions that raise an error: the position of the argument that only its message shows, a text
+#: or the name of a parameter.
+REQUIREMENTS = {
+    "require": 1,
+    "require_close": 2,
+    "positive": 1,
+    "probability": 1,
+    "whole": 1,
+    "require_type": 2,
+    "finite_array": 1,
+    "batch": 2,
+    "vector": 2,
+}
 #: What an exit code of a worker of mutmut means.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
@@ -119,8 +161,8 @@ class _WithoutWords(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leave the conditions of `require` and its like, and no names of arguments."""
         self.generic_visit(node)
-        kept = REQUIREMENTS.get(ast.unparse(node.func), len(node.args))
-        node.args = node.args[:kept]
+        shown = REQUIREMENTS.get(ast.unparse(node.func), len(node.args))
+        del node.args[shown : shown + 1]
         node.keywords = [word for word in node.keywords if word.arg != "name"]
         return node
 

@@ -182,8 +182,7 @@ def _log_delta(a: float, epsilon: float) -> float:
     log_upper = float(scipy.special.log_ndtr(a))
     # ln(e^epsilon Phi(-b)) = ln(phi(a) R(b)); R(x) = sqrt(pi/2) erfcx(x / sqrt 2).
     log_lower = -a * a / 2 + math.log(float(scipy.special.erfcx(b / math.sqrt(2))) / 2)
-    log_share = log_lower - log_upper
-    return log_upper + math.log1p(-math.exp(log_share)) if log_share < 0 else -math.inf
+    return log_upper + math.log1p(-math.exp(log_lower - log_upper))
 
 
 def _log_mills_difference(x: float, theta: float) -> float:

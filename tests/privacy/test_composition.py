@@ -138,6 +138,12 @@ def test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution(epsilon,
     assert shortcut <= largest_step_epsilon(total, steps)
 
 
+def test_the_shortcut_ends_at_one():
+    assert shortcut_step_epsilon(ApproxDP(1.0, 1e-6), 10) > 0
+    with pytest.raises(ValueError, match="epsilon must be at most 1"):
+        shortcut_step_epsilon(ApproxDP(math.nextafter(1.0, 2.0), 1e-6), 10)
+
+
 def test_the_shortcut_is_refused_where_it_is_wrong():
     # DISC-5: beyond epsilon of about 4 ln(1/delta) the textbook step costs more than epsilon.
     epsilon, delta, steps = 4.0, 0.45, 1
