@@ -1,4 +1,7 @@
-"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25)."""
+"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25).
+
+`geomdp.bounds.packings.marginal_blocks` explains the parts, tuples and codes of the packings.
+"""
 
 from __future__ import annotations
 
@@ -112,8 +115,8 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
-    Each is a power of two from 2 on that leaves at least two attributes for the last part. The last
-    condition of the code, d' >= min(d / (3 l), 2), is true for all these numbers.
+    Each size is a power of two, at least 2, that leaves at least two attributes for the last part.
+    The condition d' >= min(d / (3 l), 2), which the last line tests, is true for all these sizes.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [

@@ -41,7 +41,7 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
     For general queries, a scale below 4/eps on the queries is not private (DISC-12). For monotone
-    queries this scale is 2/eps.
+    queries, the noise on each query is Lap(2/eps).
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
