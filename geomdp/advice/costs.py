@@ -50,11 +50,11 @@ SMALL_NOISE = 0.05
 def breadth_work(workload: Workload) -> float:
     """Operations of computing one breadth h(u) + h(-u) of the body of all attainable answers.
 
-    The body is the sensitivity polytope, or the relaxation used in its place. For a universe of N
-    elements with m answers each, the number is 2 N log2 N if a transform scores all elements, and
-    N m / 8 if the answers are listed. For tables whose body is an elliptope, the number is the cost
-    of two support values of the elliptope. It is 0 if there is a closed form, or if N is so large
-    that the oracle raises an error at once.
+    The body is the sensitivity polytope, or the relaxation used in its place, and h is its support
+    function. For a universe of N elements with m answers each, the number is 2 N log2 N if a
+    transform scores all elements, and N m / 8 if the answers are listed. For tables whose body is
+    an elliptope, the number is the cost of two support values of the elliptope. It is 0 if there is
+    a closed form, or if N is so large that the oracle raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:

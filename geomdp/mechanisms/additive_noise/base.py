@@ -274,7 +274,7 @@ class AdditiveMechanism(Mechanism):
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """The `inner` of `mechanism` (or itself) if additive for the same workload, else None."""
+    """`mechanism.inner` (or `mechanism`) if it is additive and has the same workload, else None."""
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner

@@ -119,7 +119,8 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _capacity(self) -> int:
-        # Measurements of a record have entries of at most 1: indicators, shares and signs.
+        # The entries of the measurements of one record have modulus at most 1: they are indicators,
+        # shares and signs.
         if not self._measurements:
             return super()._capacity
         return (LARGEST_SUM - 1) // self._unit

@@ -201,7 +201,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         Returns
         -------
         Answer
-            `value` is the answer; `above` says whether the data were used and H updated.
+            `value` is the answer; `above` says whether it came from the data and H was updated.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Generalised least squares: the nearest point of a body in the norm that fits the noise."""
+"""Generalised least squares: the nearest point of a body in the norm of the noise covariance."""
 
 from __future__ import annotations
 
