@@ -26,9 +26,9 @@ WIDTH_DIRECTIONS = 4096
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: The set-up of noise on residuals takes this many bytes for each cell of a table and for each set
-#: of columns within a table, this many operations for each cell, and this many for each set. It
-#: takes a second for all 3-way tables of 100 binary columns: 1.3 million cells, and as many sets.
+#: The set-up of noise on residuals takes `RESIDUAL_BYTES` per cell of a table and per set of
+#: columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. It takes a
+#: second for all 3-way tables of 100 binary columns: 1.3 million cells, and as many sets.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 #: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024

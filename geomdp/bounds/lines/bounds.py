@@ -172,7 +172,7 @@ def additive_noise_error(
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """One `LineRung` for each plan that excludes a range of numbers of records."""
+    """One `LineRung` for each plan that excludes at least one number of records."""
     plans = line_plans(
         workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
     )

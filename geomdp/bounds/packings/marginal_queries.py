@@ -20,7 +20,7 @@ from geomdp.bounds.packings.marginal_blocks import MarginalBlocks
 from geomdp.bounds.packings.reed_solomon import ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Ratio of each number of tuples that is tried to the number tried before.
+#: Several numbers of tuples are tried. Each is about this ratio times the number tried before.
 LENGTH_RATIO = 2**0.25
 #: Degrees that are tried for one length of a code, as shares of the length.
 DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
@@ -52,10 +52,10 @@ def marginal_bound(
     Bound
         ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
         packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. If l
-        is constant and alpha is small enough, the bound is at least a constant times
-        d / (alpha epsilon) for l = 1, and a constant times
-        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2.
+        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. Let l
+        be constant and alpha small enough. For l = 1, the bound is at least a constant times
+        d / (alpha epsilon). For l >= 2, it is at least a constant times
+        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)}.
 
     Raises
     ------
@@ -142,10 +142,10 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Growing numbers of tuples s, from 1 to `most` or until answers cannot be far enough apart.
+    """Increasing values of s, the number of tuples, from 1 to `most` or the largest useful one.
 
-    The separation proved for s tuples is at most sqrt(2 s) / s. It must be at least the required
-    separation c alpha, so s is at most 2 / (c alpha)^2.
+    The separation of answers that is proved for s tuples is at most sqrt(2 s) / s. It must be at
+    least the required separation c alpha, so s > 2 / (c alpha)^2 is useless.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))

@@ -87,7 +87,7 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        Otherwise the sequence is empty, and noise is added to the answers.
+        If they are not, the sequence is empty, and noise is added to the answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()

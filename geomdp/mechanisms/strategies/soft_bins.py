@@ -130,7 +130,7 @@ class SoftBins:
 
 
 def _on_grid(hats: FloatArray) -> FloatArray:
-    """Weights rounded to multiples of 2^-24; those of each element add up to exactly 1."""
+    """Weights rounded to multiples of 2^-24. The weights of each element add up to exactly 1."""
     rounded = np.rint(hats * ENTRY_UNIT) / ENTRY_UNIT
     largest = rounded.argmax(axis=0), np.arange(hats.shape[1])
     rounded[largest] += 1 - rounded.sum(axis=0)
