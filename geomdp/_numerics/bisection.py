@@ -38,9 +38,9 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
 def _bracket(
     above: Callable[[float], bool], low: float, high: float, tolerance: float
 ) -> tuple[float, float]:
-    """Halve [low, high] until its ends are adjacent floats or relatively `tolerance` apart.
+    """Halve [low, high] until its ends are adjacent floats, or at most `tolerance` |high| apart.
 
-    `above` is taken to be false at `low` and true at `high`. The returned ends have this property.
+    If `above` is false at `low` and true at `high`, this also holds for the returned ends.
     """
     while high - low > tolerance * abs(high) and low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if above(middle) else (middle, high)

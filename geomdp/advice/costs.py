@@ -26,9 +26,9 @@ WIDTH_DIRECTIONS = 4096
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: Bytes for each cell and each set of columns within a table, and operations for each cell and for
-#: each such set, of the noise on residuals. A set-up takes a second for all 3-way tables of 100
-#: binary columns: 1.3 million cells, and as many sets within tables.
+#: The set-up of noise on residuals takes `RESIDUAL_BYTES` per cell of a table and per set of
+#: columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. It takes a
+#: second for all 3-way tables of 100 binary columns: 1.3 million cells, and as many sets.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 #: Number of draws from which a second moment is simulated.
 MOMENT_DRAWS = 1024
@@ -36,8 +36,9 @@ MOMENT_DRAWS = 1024
 #: all columns, and P is L minus the number of columns. A draw takes 1.5 ms for 40 levels of 10
 #: columns.
 TRY_OPERATIONS = 34
-#: A projection on the convex hull of listed answers takes this many products with all answers, and
-#: exchanges this many answers per dimension in its current combination.
+#: A projection on the convex hull of listed answers takes this many products with the matrix of all
+#: answers, and this many exchanges per dimension. An exchange adds an answer to the current convex
+#: combination or removes one.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
 #: A projection by an oracle is slower if the noise is small. Let t be the length of the noise
 #: divided by the diameter of the answers. If t is below this constant, the number of exchanges is
@@ -49,11 +50,11 @@ SMALL_NOISE = 0.05
 def breadth_work(workload: Workload) -> float:
     """Operations of computing one breadth h(u) + h(-u) of the body of all attainable answers.
 
-    The body is the sensitivity polytope, or the relaxation used in its place. For a universe of N
-    elements with m answers each, the number is 2 N log2 N if a transform scores all elements, and
-    N m / 8 if the answers are listed. For tables whose body is an elliptope, the number is the cost
-    of two support values of the elliptope. It is 0 if there is a closed form, or if N is so large
-    that the oracle raises an error at once.
+    The body is the sensitivity polytope, or the relaxation used in its place, and h is its support
+    function. For a universe of N elements with m answers each, the number is 2 N log2 N if a
+    transform scores all elements, and N m / 8 if the answers are listed. For tables whose body is
+    an elliptope, the number is the cost of two support values of the elliptope. It is 0 if there is
+    a closed form, or if N is so large that the oracle raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -88,7 +89,8 @@ def projection_work(workload: Workload, spread: float) -> float:
     if body.implements(Body.vertex_list):
         products = LISTED_PRODUCTS * breadth_work(workload)
         return products + EXCHANGES * 2.0 * m * r**2 / PRODUCT_SPEED
-    # About r calls of the oracle, each for half a breadth, and r exchanges of 2 m r operations.
+    # About r calls of the oracle, each at half the cost of a breadth, and r exchanges of 2 m r
+    # operations.
     exchanges = 2.0 * m * r**2
     calls = breadth_work(workload) / 2 * r
     return (calls + exchanges) * max(1.0, SMALL_NOISE / spread)
@@ -124,9 +126,8 @@ def _subsets(workload: TableQueries) -> int:
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
     """Number of levels of each column, if the workload is linear in tables of two columns.
 
-    The result is None for other workloads.
-
-    These are the workloads that `table_contrasts` accepts. No contrasts are computed here.
+    The result is None for workloads that `table_contrasts` does not accept. No contrasts are
+    computed here.
     """
     match workload:
         case MarginalTables(k=1 | 2):

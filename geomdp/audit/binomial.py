@@ -34,7 +34,7 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 
     A bound is below p with probability at most `level`, 0 < level < 1. For a count k in `successes`
     (...), among n = `trials` independent trials, the bound is the 1 - `level` quantile of
-    Beta(k + 1, n - k), and 1 for k = n.
+    Beta(k + 1, n - k). For k = n, the bound is 1.
 
     Examples
     --------

@@ -26,7 +26,7 @@ ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
 class Claim(NamedTuple):
-    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for all events S, inputs a, b."""
+    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for neighbours a, b, events S."""
 
     epsilon: float
     delta: float
@@ -48,7 +48,7 @@ def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
 
 
 def definition(guarantee: Guarantee | Privacy) -> Privacy:
-    """The definition of privacy that is to be tested; ``ValueError`` for anything else."""
+    """The definition of privacy to test; ``ValueError`` for an argument of another type."""
     if not isinstance(guarantee, Guarantee):
         check_privacy(guarantee, name="guarantee")
         return guarantee

@@ -32,7 +32,7 @@ class AuditResult:
     event : str
         The event, in words.
     pair : str
-        The neighbouring inputs, in words, if the audit chose among several pairs; otherwise empty.
+        The neighbouring inputs, in words; empty unless the audit chose among several pairs.
 
     Examples
     --------

@@ -163,8 +163,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
 
     Notes
     -----
-    Cost: O(N k) for each point of the net, one pass over the answers, and O(M^2 k) for a net of M
-    points.
+    Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k).
 
     References
     ----------

@@ -26,7 +26,7 @@ FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Log `step` at its start, and the steps that the library reports until it ends.
+    """Log `step` at its start, and the steps that the library reports until `step` ends.
 
     If the step takes longer than half a second and standard error is a terminal, an animated line
     on the terminal shows the latest step.

@@ -48,8 +48,8 @@ def column_values(
     Returns
     -------
     (n,) array
-        Codes, or real numbers for a `RealColumn`. The last code is that of missing values, if the
-        column declares them.
+        Codes, or real numbers for a `RealColumn`. If the column declares missing values, they have
+        the last code.
     """
     present = series.notna().to_numpy(dtype=bool)
     if present.all():

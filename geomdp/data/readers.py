@@ -36,7 +36,7 @@ def read_chunks(
     texts**, so that the type of a value cannot depend on its chunk. An empty field is a missing
     value; any other field, such as "NA", is a text. A row with too few fields has missing values,
     and a row with too many is an error. A blank line is a row of missing values. `encode` takes
-    these texts; for files that hold numeric codes already see `numeric_chunks`.
+    these texts. For files that already hold numeric codes, see `numeric_chunks`.
 
     Parquet (``.parquet``) keeps the types of the file.
 
@@ -113,7 +113,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
         raise ValueError(f"columns must be a list of names, got {columns!r}")
     chosen = list(columns)
     if not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"columns must be at least 1, each once, got {chosen}")
+        raise ValueError(f"columns must list at least one name, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
         raise ValueError(f"{path}: no columns {missing} among the {len(names)} of the header")

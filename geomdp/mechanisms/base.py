@@ -103,7 +103,7 @@ class FunctionOfSums(abc.ABC):
 
 
 class Mechanism(FunctionOfSums):
-    """A private mechanism for one workload, n and privacy guarantee.
+    """A private mechanism for one workload, one number n of records and one privacy guarantee.
 
     The constructor of each concrete mechanism is the only place where its privacy claim is made.
 

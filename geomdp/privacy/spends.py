@@ -24,8 +24,8 @@ class Spend:
     privacy : PureDP, ApproxDP or ZCDP
         Cost of the spend.
     time : str
-        When the spend was granted, in UTC (ISO 8601). Only spends read from a ledger have a time;
-        it is empty otherwise. Spends that differ in their time alone are equal.
+        When the spend was granted, in UTC (ISO 8601), for spends read from a ledger; empty for all
+        other spends. Spends that differ in their time alone are equal.
 
     Examples
     --------

@@ -61,9 +61,9 @@ def release(
     schema : Schema
         Public declaration of the columns.
     workload : str, or sequence of str and of sequences of str
-        The queries, as specifications of the command: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; `geomdp workloads` lists all kinds. A list combines specifications of
-        tables with tables given by the names of their columns:
+        The queries, specified as on the command line: ``"marginals:2"``, ``"histogram"``,
+        ``"prefixes:age"``; the command `geomdp workloads` lists all kinds. A list combines such
+        specifications of tables with tables given by the names of their columns:
         ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
         The epsilon of pure differential privacy. Give either `epsilon` or `privacy`.

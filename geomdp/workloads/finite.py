@@ -100,7 +100,7 @@ class Histogram(_OnCodes):
         return counts
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Unit vectors of the first largest entry of each row of `directions` (b, N)."""
+        """e_x for the first x with the largest u_x, for each row u of `directions` (b, N)."""
         directions = batch(directions, self.N, "directions")
         return self.evaluate(directions.argmax(axis=1))
 

@@ -26,7 +26,8 @@ class PairCells:
     first, second : (c,) arrays
         Both levels of each cell, as positions in a list of the levels of all columns.
     starts, sizes : (c,) arrays
-        The place of the first cell of its table, and the number of cells of its table.
+        For each cell, the place of the first cell of its table, and the number of cells of its
+        table.
     """
 
     first: IntArray
@@ -98,8 +99,9 @@ class MarginalTables(TableQueries):
     def _counts(self, codes: IntArray) -> FloatArray:
         """The number of records (n, c) in each cell: (m,).
 
-        For k = 2 one matrix product of indicators counts all tables at once, and for k = 3 one
-        product for each level counts all tables that begin with its column.
+        For k = 2, one matrix product of indicators counts all tables at once. For k = 3, there is
+        one product for each level, which counts the cells with this level in all tables whose first
+        column has this level.
         """
         if self.k == 2:
             return self._pair_counts(codes)
@@ -140,8 +142,8 @@ class MarginalTables(TableQueries):
     def _triple_counts(self, codes: IntArray) -> FloatArray:
         """For k = 3, the number of records (n, c) in each cell: (m,).
 
-        The cells of the tables (i, j, k) with the same i follow each other, and those of one table
-        with the same level of i are the cells of the table (j, k).
+        Tables (i, j, k) with the same i follow each other. The cells of table (i, j, k) with the
+        same level of column i are in the order of the cells of table (j, k).
         """
         indicators, pairs = self._indicators(codes), self._pairs
         counts, start, known = np.empty(self.n_queries), 0, 0

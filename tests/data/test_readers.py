@@ -187,8 +187,8 @@ def test_repeated_names_in_parquet_are_refused(tmp_path):
     ("columns", "message"),
     [
         (["a", "z"], r"no columns \['z'\] among the 3 of the header"),
-        ([], "columns must be at least 1, each once"),
-        (["a", "a"], "columns must be at least 1, each once"),
+        ([], "columns must list at least one name, each once"),
+        (["a", "a"], "columns must list at least one name, each once"),
         ("a", "columns must be a list of names, got 'a'"),
     ],
 )

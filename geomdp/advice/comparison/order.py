@@ -15,10 +15,10 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try the candidates whose geometry does not depend on n, alone, shrunk and projected.
+    """Try each noise whose geometry does not depend on n, alone and projected, and the best shrunk.
 
-    Only the best noise is also shrunk. The prediction of shrunk noise grows with the prediction of
-    the noise, so the best noise is also the best one to shrink.
+    Only the best noise is shrunk, because the prediction of shrunk noise grows with the prediction
+    of the noise.
     """
     return _try_noise(setting, use_least=False)
 

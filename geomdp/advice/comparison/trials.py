@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The mechanism, or the one inside it, that adds noise to the same queries; or None."""
+        """The mechanism or its `inner`, if additive and for the same queries, else None."""
         return additive_within(self.mechanism)
 
 

@@ -108,7 +108,7 @@ def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
     For each new point, a Gaussian direction is drawn with the public seed and made orthogonal to
-    the differences of the points before. Of the two extreme points along this direction, the one
+    the differences of earlier points. Of the two extreme points along this direction, the one
     farther from the first point is taken. The cost is 2 r + 1 extreme points, and O(r^3) to keep
     the differences orthonormal. Raises ``ValueError`` if the body has a smaller dimension than its
     declared affine hull.
@@ -133,7 +133,7 @@ def independent_points(body: Body) -> FloatArray:
 
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
-    """The part of `vector` (r,) that is orthogonal to orthonormal `rows` (k, r), of length 1."""
+    """The part of `vector` (r,) orthogonal to orthonormal `rows` (k, r), divided by its length."""
     for _ in range(2):  # the second pass removes the rounding errors of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

@@ -52,13 +52,13 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """A bound on the norm, by power cones; CVXPY rounds p to a denominator of at most 1024."""
+        """A bound on the norm. CVXPY replaces p by a fraction of denominator at most 1024."""
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
 
     def gauge_bound(self, l1: float, l2: float) -> float:
-        """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
+        """The bound l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0); see `Body.gauge_bound`.
 
         For p <= 2 the bound is Littlewood's inequality: log ||x||_p is convex in 1/p. For p above 2
         the bound follows from ||x||_p <= ||x||_2, because ||x||_p decreases in p.
@@ -172,9 +172,9 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
     """Independent uniform points (n, m) of the unit ball of the l_p norm (SAM-4).
 
     If the g_i are independent with density proportional to e^(-|g|^p), and X ~ Exp(1), then
-    g / (sum |g_i|^p + X)^(1/p) is uniform. Each |g_i| is drawn as G^(1/p) U with G ~ Gamma(1 + 1/p)
-    and U uniform on [0, 1]. The simpler draw G^(1/p) with G ~ Gamma(1/p) would underflow for large
-    p.
+    g / (sum |g_i|^p + X)^(1/p) is uniform. Each g_i is drawn as G^(1/p) U with G ~ Gamma(1 + 1/p)
+    and U uniform on [-1, 1]. The simpler draw of |g_i| as G^(1/p) with G ~ Gamma(1/p) would
+    underflow for large p.
     """
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)

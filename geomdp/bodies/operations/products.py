@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 class Product(Body):
     """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
 
-    Every verb asks the factors for the same verb.
+    Every verb (a method such as `support`) is computed from the same verb of the factors.
 
     Parameters
     ----------
@@ -198,9 +198,10 @@ class Product(Body):
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """The largest of the factors' largest gauges; None if a factor returns None.
+        """Largest gauge on the set that `support` describes; None if a factor returns None.
 
-        Each factor is given the projection of the set on the factor's coordinates.
+        This is the maximum over all factors of the factor's largest gauge on the projection of the
+        set to the coordinates of the factor.
         """
 
         def largest(body: Body, part: slice) -> float | None:

@@ -20,7 +20,7 @@ from geomdp.bodies.oracles import Facets, Halfspace
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Body):
-    """The body factor K = {factor x : x in K}; every verb asks K for the same verb.
+    """The body factor K = {factor x : x in K}. Every verb (method of `Body`) uses that verb of K.
 
     Parameters
     ----------

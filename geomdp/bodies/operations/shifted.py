@@ -15,14 +15,14 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs whose results depend on the position of 0. Their results for K do not hold for the shifted
-#: body, so they are derived from other verbs of the shifted body.
+#: Verbs (methods of `Body`) whose results depend on the position of 0. The results for K do not
+#: hold for the shifted body, so these verbs are derived from other verbs of the shifted body.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Body):
-    """The body K + offset. Its gauge is derived from `chord`, because the shift changes gauges.
+    """The body K + offset. The gauge is derived from `chord`, because the shift changes gauges.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """The difference body and the symmetric hull of any body.
 
-The neighbour body of a workload is one of them, taken of the sensitivity polytope.
+The neighbour body of a workload is the difference body of its sensitivity polytope (replace-one) or
+the symmetric hull (add/remove). The methods of a body are called verbs.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ class Symmetrised(Body):
         return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K has what the verb needs.
+        """Whether this class has the verb and K has what the verb needs.
 
-        Gauge, facets, contains and chord need listed vertices of K. Other verbs need the same verb
-        of K.
+        Gauge, facets, contains and chord need listed vertices of K; with column generation alone
+        they do not count as implemented. `affine_hull` and `radius` need nothing. All other verbs
+        need the same verb of K.
         """
         if not super().implements(verb):
             return False

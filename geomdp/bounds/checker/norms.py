@@ -22,8 +22,8 @@ class Measure:
         Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row: its root
         mean square or its largest absolute value.
     moment : int
-        The number p such that a mechanism of error alpha has a p-th moment of at most alpha^p: 1
-        for a mean, 2 for a root mean square.
+        The number p: 1 for a mean, 2 for a root mean square. For a mechanism of error alpha, the
+        p-th moment of the norm of the errors is at most alpha^p.
     largest : bool
         Whether the norm is the largest absolute value.
     """

@@ -94,7 +94,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
 def _check_union_bound(
     sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
 ) -> None:
-    """Check that the failure probability (M^2 / 2) e^(-k rate) is at most `failure`, and close.
+    """Check that the failure probability (M^2 / 2) e^(-k rate) is at most `failure`, but near it.
 
     M is the number of sets, k the number of queries, and the rate follows from tilt and deviation.
     """

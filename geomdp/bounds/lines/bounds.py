@@ -172,7 +172,7 @@ def additive_noise_error(
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """The rungs of all plans for a workload: each excludes a range of numbers of records."""
+    """One `LineRung` for each plan that excludes at least one number of records."""
     plans = line_plans(
         workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
     )
@@ -183,7 +183,7 @@ def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans for a workload, in order of their numbers of records; the scale increases, too."""
+    """Plans for a workload. The number of records and the scale increase from plan to plan."""
     require_type(workload, Workload, "workload")
     require_type(metric, Metric, "metric")
     return _plans(
@@ -195,9 +195,9 @@ def line_plans(
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
-    """Plans for all frames and prices; a plan is dropped if one with fewer records proves as much.
+    """Plans for all frames and prices.
 
-    A plan proves more if its scale is larger.
+    A plan is dropped if a plan with at most as many records has at least the same scale.
     """
     most = max(1, math.floor(STEP_EPSILON / epsilon))
     # Use either several steps with the largest number of copies, or one step with fewer copies.

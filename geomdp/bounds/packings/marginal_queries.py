@@ -1,4 +1,7 @@
-"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25)."""
+"""Theorem 25 of Nikolov (2022): monotone marginals of constant width need many records (JL-T25).
+
+`geomdp.bounds.packings.marginal_blocks` explains the parts, tuples and codes of the packings.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from geomdp.bounds.packings.marginal_blocks import MarginalBlocks
 from geomdp.bounds.packings.reed_solomon import ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Ratio of each number of tuples that is tried to the number tried before.
+#: Several numbers of tuples are tried. Each is about this ratio times the number tried before.
 LENGTH_RATIO = 2**0.25
 #: Degrees that are tried for one length of a code, as shares of the length.
 DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
@@ -49,10 +52,10 @@ def marginal_bound(
     Bound
         ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
         packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. If l
-        is constant and alpha is small enough, the bound is at least a constant times
-        d / (alpha epsilon) for l = 1, and a constant times
-        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2.
+        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. Let l
+        be constant and alpha small enough. For l = 1, the bound is at least a constant times
+        d / (alpha epsilon). For l >= 2, it is at least a constant times
+        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)}.
 
     Raises
     ------
@@ -112,8 +115,8 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
-    Each is a power of two from 2 on that leaves at least two attributes for the last part. The last
-    condition of the code, d' >= min(d / (3 l), 2), is true for all these numbers.
+    Each size is a power of two, at least 2, that leaves at least two attributes for the last part.
+    The condition d' >= min(d / (3 l), 2), which the last line tests, is true for all these sizes.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [
@@ -139,10 +142,10 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Growing numbers of tuples s, from 1 to `most` or until answers cannot be far enough apart.
+    """Increasing values of s, the number of tuples, from 1 to `most` or the largest useful one.
 
-    The separation proved for s tuples is at most sqrt(2 s) / s. It must be at least the required
-    separation c alpha, so s is at most 2 / (c alpha)^2.
+    The separation of answers that is proved for s tuples is at most sqrt(2 s) / s. It must be at
+    least the required separation c alpha, so s > 2 / (c alpha)^2 is useless.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))

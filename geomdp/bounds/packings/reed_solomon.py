@@ -90,7 +90,7 @@ class ReedSolomon:
         return self.evaluate(numbers[:, None] // self.prime ** np.arange(self.degree) % self.prime)
 
     def evaluate(self, coefficients: IntArray) -> IntArray:
-        """Words of polynomials with `coefficients` (b, t), lowest first: (b, length)."""
+        """Words (b, length) of polynomials with `coefficients` (b, t), constant terms first."""
         # In larger fields, products of elements exceed int64, so Python's integers are used.
         dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
         points = np.arange(self.length, dtype=np.int64).astype(dtype)

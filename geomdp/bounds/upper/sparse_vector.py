@@ -62,9 +62,9 @@ def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) ->
     """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
     alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where `threshold` and `query` are the
-    scales of the Laplace noise. By a union bound (GEN-3), with probability 1 - beta the noise on
-    the threshold is at most the first term and the noise on each of the k queries at most the
-    second.
+    scales of the Laplace noise. By a union bound (GEN-3), the following holds with probability
+    1 - beta: the noise on the threshold is at most the first term, and the noise on each of the k
+    queries is at most the second term.
 
     Examples
     --------

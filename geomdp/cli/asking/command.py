@@ -155,7 +155,7 @@ def ask(
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    """The number that counts are divided by: the counted records, or --n under add-remove."""
+    """The number that counts are divided by: `counted` records, or --n under add-remove."""
     if relation is Adjacency.ADD_REMOVE:
         assert n is not None  # by `check_normaliser`
         return n

@@ -1,7 +1,8 @@
 """The code of a value as a SQL expression, for columns whose values DuckDB can encode.
 
 The expression is NULL for a value without a code: an error in the records, or a rare spelling that
-only `encode` recognises. If a value is NULL, `encode` reads the records and decides which it is.
+only `encode` recognises. If the expression is NULL for any value, `encode` reads the records and
+finds out which of the two it is.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
 
 
 def _text(value: str, kind: str) -> str | None:
-    """SQL for the same text as from `columns.as_text`; None for a type without such SQL."""
+    """SQL for the text that `columns.as_text` gives; None for a type without such SQL."""
     if kind == "VARCHAR":
         return value
     if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
@@ -80,7 +81,7 @@ def _text(value: str, kind: str) -> str | None:
 
 
 def _number(value: str, kind: str) -> str | None:
-    """SQL for a value as float64, NULL for a text that is no number; None for other types."""
+    """SQL for a value as float64, with NULL for a text that is no number; None for other types."""
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"
     if TEXT_TYPES.fullmatch(kind):

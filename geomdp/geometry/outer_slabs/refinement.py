@@ -134,9 +134,9 @@ def refine_slabs(
     Notes
     -----
     In dimension r there are about F / r rounds, or fewer: the search stops if E ||U||^2 falls by
-    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points (r / 5
-    points if a symmetry is given) from K, computes one support value for every direction found, and
-    makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
+    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points from K
+    (r / 5 points if a symmetry is given), and computes one support value for every direction found.
+    It also makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
 
     Examples
     --------

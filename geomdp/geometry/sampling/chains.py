@@ -26,7 +26,7 @@ AGREEMENT = 1.1
 #: Largest number of states kept per chain in a pilot run. If there are more, every other state is
 #: dropped.
 KEPT = 256
-#: Level of the interval of a mean over chains.
+#: Probability that the interval of a mean over chains misses the true mean.
 LEVEL = 0.05
 
 
@@ -119,7 +119,7 @@ def run_chains(
     draws : int
         States stored per chain, at least 1.
     burn_in : int
-        Number of first steps, after which no state is stored, at least 0.
+        Number of steps at the start whose states are not stored, at least 0.
     thinning : int
         Number of later steps per stored state, at least 1.
 

@@ -269,7 +269,7 @@ class AdditiveMechanism(Mechanism):
         if self._hull is None:
             return answers
         # Noise is in the subspace only. Outside the subspace, sums have rounding errors without
-        # noise. They vanish if the answers are computed from noisy coordinates in the subspace.
+        # noise. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
@@ -298,7 +298,7 @@ def quotients(
         raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
     size, each = n * unit, unit // step
     if len(scaled) != len(multiples):
-        raise ValueError(f"sums and multiples must be equally many, got {len(scaled)}")
+        raise ValueError(f"{len(scaled)} sums need as many multiples, got {len(multiples)}")
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
         # All numerators are below 2^53, so they are exact in float64, and the quotient is rounded

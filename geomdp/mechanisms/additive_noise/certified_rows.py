@@ -15,9 +15,9 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Certified slack tau (X-GRID). The axes of the ellipsoid of a rounded release, and hence its
-#: error, are 1 + tau times as large as for the ellipsoid found in float64. The slack covers all
-#: rounding errors in the computation of that ellipsoid.
+#: Certified slack tau (X-GRID). A rounded release uses the ellipsoid found in float64, with all
+#: axes 1 + tau times as long. The error of the release is larger by the same factor. The slack
+#: covers all rounding errors in the computation of the ellipsoid.
 SLACK = 1e-6
 #: Largest universe whose pairs of elements are all checked: distances of 4096 points take a second.
 MAX_CHECKED = 1 << 12
@@ -76,7 +76,7 @@ def certified_rows(
     workload : Workload
         m queries.
     root : (m, r) array
-        In float64 its ellipsoid contains all differences of neighbours.
+        Up to rounding, its ellipsoid contains all differences between neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -196,7 +196,7 @@ def longest_difference(
 def proved_bound(longest: float, error: float, rank: int) -> float:
     """A bound on an exact distance between two points that are known up to `error`.
 
-    The last factor covers rounding in the distance, which is a norm of `rank` entries, and in the
-    sum.
+    The last factor covers rounding in the sum and in the distance, which is a norm of `rank`
+    entries.
     """
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -118,8 +118,8 @@ class Cone(PureMechanism):
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # The maps are exact in float64: entries are +-2^-k for products of signs, and rational with
-        # one denominator for cells of tables. Simplices and boxes need no map.
+        # For products of signs, the map is exact in float64: its entries are +-2^-k. For cells of
+        # tables, `cell_map` finds the exact rational map. Simplices and boxes need no map.
         body, matrix = self._lift.body, self._lift.matrix
         if isinstance(body, TableMoments) and matrix is not None:
             return cell_map(body.levels, matrix, self._lift.constant) is not None

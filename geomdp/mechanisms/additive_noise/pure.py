@@ -33,6 +33,6 @@ class PureMechanism(AdditiveMechanism):
         """Check the workload and compute parameters that take little time.
 
         ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity` checks
-        the workload. It refuses a constant one, for instance.
+        the workload; for instance, it refuses constant workloads.
         """
         l1_sensitivity(self.workload, self.adjacency)

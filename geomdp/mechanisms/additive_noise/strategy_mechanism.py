@@ -87,7 +87,7 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        Otherwise the sequence is empty, and noise is added to the answers.
+        If they are not, the sequence is empty, and noise is added to the answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
@@ -119,7 +119,8 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _capacity(self) -> int:
-        # Measurements of a record have entries of at most 1: indicators, shares and signs.
+        # The entries of the measurements of one record have modulus at most 1: they are indicators,
+        # shares and signs.
         if not self._measurements:
             return super()._capacity
         return (LARGEST_SUM - 1) // self._unit

@@ -1,4 +1,4 @@
-"""What unseeded releases of real answers measure: answers in units, on small universes."""
+"""What unseeded releases of real answers measure: answers rounded to a unit, on small universes."""
 
 from __future__ import annotations
 

@@ -30,10 +30,11 @@ def solve_accuracy(
 
         alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
 
-    Here c = max(1, floor(B(alpha0))) is the number of updates, with the bound B of the rule, k is
-    the number of adaptive `queries`, n the number of records, and beta the failure probability. For
-    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
-    grows. ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition.
+    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is the bound of the rule.
+    The number of adaptive `queries` is k, n is the number of records, and beta is the failure
+    probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side
+    falls as alpha0 grows. ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the
+    condition.
     """
 
     def enough(alpha: float) -> bool:
@@ -201,7 +202,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         Returns
         -------
         Answer
-            `value` is the answer; `above` says whether the data were used and H updated.
+            `value` is the answer; `above` says whether it came from the data and H was updated.
 
         Raises
         ------

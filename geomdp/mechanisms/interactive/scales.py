@@ -41,7 +41,7 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
     For general queries, a scale below 4/eps on the queries is not private (DISC-12). For monotone
-    queries this scale is 2/eps.
+    queries, the noise on each query is Lap(2/eps).
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
@@ -99,10 +99,10 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
 
-    With c = `cutoff`, the scales are sqrt(32 c ln(2/delta)) / e, where e is
-    e1 = sqrt(512) eps / (sqrt(512) + 1) for the threshold, e1 / 2 for each query, and
-    e2 = 2 eps / (sqrt(512) + 1) for each answer. Noise with these scales is private, but the
-    printed accuracy does not hold for few queries (DISC-11).
+    With c = `cutoff`, the scales are sqrt(32 c ln(2/delta)) / e. For the threshold,
+    e = sqrt(512) eps / (sqrt(512) + 1), and for each query e is half of this number. For each
+    answer, e = 2 eps / (sqrt(512) + 1). Noise with these scales is private, but the printed
+    accuracy does not hold for few queries (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)

@@ -1,4 +1,4 @@
-"""Generalised least squares: the nearest point of a body in the norm that fits the noise."""
+"""Generalised least squares: the nearest point of a body in the norm of the noise covariance."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class WhitenedNorm:
 class SignNorm:
     """Least squares over the elliptope, with products of signs weighted by 1 / noise variance.
 
-    All 2-way tables of d two-level columns are c + T r, where r holds the products of d + 1 signs,
-    of which the first is 1. The method treats the noise on r as uncorrelated, with one variance for
-    single signs and one for products of two signs. With these weights the body is a
-    `MappedElliptope`, which implements `project`.
+    All 2-way tables of d two-level columns are c + T r, where r holds the products of any two of
+    d + 1 signs, the first of which is 1. Products with the first sign are single signs. The noise
+    on r is treated as uncorrelated, with one variance for single signs and one for products of two
+    other signs. With these weights the body is a `MappedElliptope`, which implements `project`.
     """
 
     #: c and T. The columns of T are orthogonal.
@@ -100,7 +100,7 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def nearest(self, noisy: FloatArray) -> Projection:
-        """The nearest point in the weighted norm, by some ten eigendecompositions."""
+        """The nearest point in the weighted norm. It takes about ten eigendecompositions."""
         stretch = self.body.matrix
         products = _products(noisy - self.signs.constant, self.signs)
         found = self.body.project((stretch @ products)[None])[0] / stretch.diagonal()

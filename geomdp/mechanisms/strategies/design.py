@@ -29,7 +29,7 @@ MISFIT = 1e-8
 #: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
 #: last place of float64.
 ROUNDING = 1e-13
-#: Largest share by which rounding the scales of the noise can increase the privacy loss, with room.
+#: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
 #: Number of random Gaussian vectors by which `check_rebuilt` multiplies a difference. All 32
 #: products are below a tenth of the length of the difference with probability 1e-35.
@@ -327,7 +327,7 @@ def cell_measurement(
     sums: ExactSums | None = None,
     table: tuple[int, ...] | None = None,
 ) -> Measurement:
-    """The measurement of counts of cells, with noise for the share `share` of epsilon.
+    """The measurement of counts of cells, with noise that spends the share `share` of epsilon.
 
     The columns of `rows` (p, b) are points of a simplex: their entries are multiples of 1 / `unit`
     and add up to exactly 1.

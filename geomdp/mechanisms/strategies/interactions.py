@@ -132,7 +132,7 @@ class Interactions:
         for t, (table, weight) in enumerate(zip(self.workload.tables, weights, strict=True)):
             cells = self.cells(table)
             for U, places in self._within(table):
-                # The first product is the number of coordinates of theta_U per cell of U.
+                # The product over U of (1 - 1 / l_i) is len(places) / cells(U).
                 rows.append(t)
                 columns.append(self.number[U])
                 values.append(weight**2 * len(places) * self.cells(U) / cells**2)
@@ -141,7 +141,10 @@ class Interactions:
 
     @cached_property
     def _sources(self) -> IntArray:
-        """The coordinate at each cell of each table before the change of basis to cells: (m,)."""
+        """For each cell of each table, the number of the coordinate that `to_answers` puts there.
+
+        The shape is (m,).
+        """
         sources = np.zeros(self.workload.n_queries, dtype=np.int64)
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             own = sources[cells]

@@ -10,7 +10,8 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 
-#: If the solution of a linear system has a larger relative error, its matrix counts as singular.
+#: The matrix of a linear system counts as singular if the residual of the computed solution is
+#: larger than this, relative to the right-hand side.
 SOLVED = 1e-9
 
 

@@ -38,9 +38,9 @@ class SoftBins:
     The rows of C are the hat functions of p bins. They are piecewise linear along the order of the
     elements and add up to 1. So an element adds a point of a simplex to C h, and also to h, and the
     same kind of noise suits both. Hat functions give a smaller error than the indicators of a
-    `Tree`: 11.4 instead of 12.3 for prefixes of 256 elements at epsilon = 1. A descent over all
-    entries of C, started at hat functions, does not lower the error further. Without bins only the
-    histogram is measured.
+    `Tree` with the same noise: a root mean squared error of sums of 11.4 instead of 12.3, for
+    prefixes of 256 elements at epsilon = 1. A descent over all entries of C, started at hat
+    functions, does not lower the error further. Without bins only the histogram is measured.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class SoftBins:
 
 
 def _on_grid(hats: FloatArray) -> FloatArray:
-    """Weights rounded to multiples of 2^-24; those of each element add up to exactly 1."""
+    """Weights rounded to multiples of 2^-24. The weights of each element add up to exactly 1."""
     rounded = np.rint(hats * ENTRY_UNIT) / ENTRY_UNIT
     largest = rounded.argmax(axis=0), np.arange(hats.shape[1])
     rounded[largest] += 1 - rounded.sum(axis=0)

@@ -3,17 +3,17 @@
 Q(x) holds the weighted cells of the tables for a record x. It is a sum with one part for each set S
 of columns. The part of S depends on x only through the columns in S. In a table T that does not
 contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product with
-one factor for each column i of T. Let l_i be the number of levels of column i. The factor is
-e_(x_i) - 1/l_i if i is in S, where e_j are the unit vectors, and the constant vector 1/l_i
-otherwise. The parts of different sets are orthogonal. The parts of S for all x span a space of
+one factor for each column i of T. Let l_i be the number of levels of column i. If i is in S, the
+factor is e_(x_i) - 1/l_i, where e_j is unit vector j. If i is not in S, the factor is the constant
+vector 1/l_i. The parts of different sets are orthogonal. The parts of S for all x span a space of
 dimension prod (l_i - 1). Let
 c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. Then
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
-where products without a range are over i in S. The first expression depends only on the columns of
-S in which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
+Products without a range are over i in S. The first expression depends only on the columns of S in
+which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ z = sum_i s_i r_i h u_i,
 
 On |z| <= S = (sum_i r_i) h / 2, exp(i z) is approximated by the polynomial of degree < P that
 interpolates it at the P Chebyshev nodes of [-S, S]. The error is at most 2 (S / 2)^P / P!. This
-bound grows as the P-th power of the degrees and so faster than the noise. Therefore the highest
-degrees determine how many cells are needed.
+bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise,
+which grows more slowly. Therefore the highest degrees determine how many cells are needed.
 """
 
 from __future__ import annotations

@@ -84,10 +84,10 @@ class Universe(abc.ABC):
         Parameters
         ----------
         records : array, DataFrame, or iterable of arrays or DataFrames
-            A list or tuple is an iterable of chunks if it is not empty, and all its items are
-            DataFrames or arrays with as many axes as a record array. Any other list or tuple is one
-            array, as `numpy.asarray` reads it. Every other iterable, such as a generator, is an
-            iterable of chunks, and one chunk is in memory at a time.
+            A non-empty list or tuple is an iterable of chunks if all its items are DataFrames, or
+            arrays with as many axes as a record array. Any other list or tuple is one array, as
+            `numpy.asarray` reads it. Every other iterable, such as a generator, is an iterable of
+            chunks, and one chunk is in memory at a time.
         rows : int
             Largest number of rows of a yielded chunk. Larger chunks are split.
         """

@@ -27,7 +27,7 @@ from geomdp._typing import FloatArray, IntArray
 #: A point nearer than this to the span of the others counts as dependent on them: 50 machine
 #: epsilons, just above the rounding of one orthogonalisation pass over points of norm about 1.
 DEPENDENT = 1e-14
-#: A vector is orthogonalised once more if a pass has shortened it below this share. A threshold
+#: A vector is orthogonalised once more if a pass leaves less than this share of its length. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
 #: Number of passes after which a vector that still shrinks counts as dependent. Two passes suffice

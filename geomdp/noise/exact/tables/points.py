@@ -21,9 +21,9 @@ from geomdp.noise.exact.tables.tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Number of tries evaluated together: at first, and later if all of these were refused. On average
-#: a point takes a hundred tries if the cut leaves a hundredth of the volume, and less than three if
-#: the cut leaves most of the volume.
+#: Number of tries that are evaluated together: in the first batch, and in each later batch. On
+#: average a point takes a hundred tries if the cut leaves a hundredth of the volume, and less than
+#: three if the cut leaves most of the volume.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
@@ -54,10 +54,10 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Points of the uncut body are drawn until the total violation of a point is at most the limit.
-    Every try takes the same number of uniform numbers, and no two tries share any. Float64 with
-    proved error bounds refuses most tries, see `tries`. Every decision holds for the exact point,
-    so decisions do not depend on the precision.
+    Points of the uncut body are drawn until a point violates the inequalities of the cut by at most
+    `limit` in total. Every try takes the same number of uniform numbers, and no two tries share
+    any. A computation in float64 with proved error bounds refuses most tries (see `tries`). Every
+    decision holds for the exact point, so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)

@@ -9,8 +9,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest product of the numbers of triples and matrices that are evaluated at a time. The
-#: evaluation then needs ten arrays of 256 KiB of float64.
+#: Largest number of triples times number of matrices in one step of the evaluation. A step then
+#: needs ten arrays of 256 KiB of float64.
 BLOCK = 1 << 15
 
 
