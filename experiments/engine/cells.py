@@ -48,7 +48,7 @@ def configuration_fields(configuration: DataclassInstance) -> Row:
 
 
 def plain(value: object, name: str) -> Scalar:
-    """A JSON scalar equal to `value`; NumPy scalars and string enumerations lose their type.
+    """A JSON scalar equal to `value`; NumPy scalars and string enumerations become plain ones.
 
     Raises
     ------

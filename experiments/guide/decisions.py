@@ -8,7 +8,7 @@ from experiments.guide.exports import exports
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 
-#: Definitions of privacy by the flags that ask for them.
+#: How the table of mechanisms writes the guarantees that a mechanism can give.
 DEFINITIONS = {
     Guarantees.PURE: "ε",
     Guarantees.CONCENTRATED: "(ε, δ), ρ",
@@ -30,7 +30,7 @@ class Decision:
 DECISIONS = (
     Decision(
         "Do queries come one at a time, each chosen after earlier answers?",
-        "Ask which are above a threshold, or have all answered from a public hypothesis.",
+        "Ask which answers exceed a threshold, or have all queries answered from public estimates.",
         (
             "geomdp.mechanisms.AboveThreshold",
             "geomdp.mechanisms.NumericSparse",
