@@ -38,7 +38,7 @@ from geomdp.bounds.upper import near_contraction_width
 
 #: Dimension, and points of a random set.
 M, POINTS = 16, 64
-#: Least width of a blown-up cube over the sharp bound, 1 / (1 + sqrt(2 pi)) (Cauchy's inequality).
+#: Least width of a blown-up cube divided by the sharp bound (by Cauchy's inequality).
 CUBE_SHARE = 1 / (1 + math.sqrt(2 * math.pi))
 
 
@@ -94,7 +94,7 @@ class Config:
 
     image: Image  # Map
     side: float  # Side a of the cube; 1 for random sets
-    draws: int  # Gaussian directions, the same for a set and its image
+    draws: int  # Gaussian directions for a set, and again for its image
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
