@@ -177,7 +177,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One row per kind of data and n."""
+    """One row for each d, kind of data and n."""
     shown = Table("d", "records", "n", title="RMS Frobenius error of second moments, 1-DP")
     for heading in (*Method, "explicit bound", "ratio", "goal"):
         shown.add_column(heading, justify="right")

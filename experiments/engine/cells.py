@@ -20,7 +20,7 @@ else:
     C = TypeVar("C")
 
 Scalar = str | int | float | bool | None
-#: One line of a result: column name to value.
+#: One row of a result: the value of each column by its name.
 Row = dict[str, Scalar]
 
 #: Words of 32 bits in a configuration hash (SHA-256).

@@ -174,7 +174,7 @@ class _Process:
         return received  # type: ignore[no-any-return]
 
     def stop(self) -> tuple[Cell[Any], float]:
-        """End the process at once; returns the cell it held, if any, and the seconds it took."""
+        """End the process at once; returns its cell, if any, and the seconds since it got it."""
         self._process.kill()
         self._process.join()
         self._process.close()

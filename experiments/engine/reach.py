@@ -66,7 +66,7 @@ class Snapshot:
 
     def _named(self, text: str) -> set[PurePosixPath]:
         bound, used = _names_of(text)
-        # An imported package by itself loads nothing yet.
+        # Importing a package of the library loads none of its modules yet.
         names = used | set(filter(self._is_no_package, bound.values()))
         return set().union(*(self._modules(name.split(".")[1:]) for name in names))
 

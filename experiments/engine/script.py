@@ -132,7 +132,7 @@ class LoadedScript:
 
 
 class UnknownScriptError(ValueError):
-    """No script has this name; the message suggests near ones."""
+    """No script has this name; the message suggests similar names."""
 
 
 def load(module_name: str) -> LoadedScript:

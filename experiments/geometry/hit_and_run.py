@@ -119,12 +119,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
-    """Standard errors between measured shares and what they should be."""
+    """Differences between measured and expected shares, in standard errors."""
     return (table.share - expected) / table.share_stderr
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact laws, and where the walks are after the last step."""
+    """Exact laws, squared errors after the last step, and the steps of long and round bodies."""
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
     reach = quantile(LEVEL / (2 * len(known)), int(table.chains.min()))

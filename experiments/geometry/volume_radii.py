@@ -5,11 +5,12 @@ sheet JL-L17, JL-L20, JL-URY.
 
 Claim: let V be a random subspace of dimension j, and kappa_j the volume of the unit ball in R^j.
 The mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j) of a body K in R^k fall with j,
-from Q_1 = w(K) / mu_k to Q_k = vr(K), where mu_k is the mean norm of a Gaussian vector. This is
-Alexandrov and Fenchel's inequality; applied to the largest projection on i dimensions it gives
-Lemma 17. For j = 1 and j = k it gives Urysohn's inequality vr(K) <= w(K) / mu_k. Balls have
-equality there; for large k the ratio of its two sides falls to e^(-1/2) for cubes and to 0 for long
-bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) for every i (Lemma 20).
+from Q_1 = w(K) / mu_k to Q_k = vr(K), where mu_k is the mean norm of a Gaussian vector and vr the
+volume radius. This is Alexandrov and Fenchel's inequality; applied to the largest projection on i
+dimensions it gives Lemma 17. For j = 1 and j = k it gives Urysohn's inequality
+vr(K) <= w(K) / mu_k. Balls have equality there; for large k the ratio of its two sides falls to
+e^(-1/2) for cubes and to 0 for long bodies. Hence the largest volume radius vr_i(K) of a projection
+on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick

@@ -22,8 +22,8 @@ class Decision:
 
     question: str  # Ends with a question mark
     answer: str  # What to use; ends with a full stop
-    use: tuple[str, ...]  # Dotted names of it, as the reference has them
-    section: str  # Label of the section of the guide with an example of it
+    use: tuple[str, ...]  # Dotted names of what to use, as in the reference
+    section: str  # Label of the section of the guide with an example
 
 
 #: Questions in the order in which they are asked: the first yes decides.

@@ -138,7 +138,7 @@ def _(mo):
                     "Answer 2": "At a corner: all records are of one kind, and the mean of equal "
                     "vectors is that vector.",
                     "Answer 3": r"No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for "
-                    "every record, hence for every mean. So the hull lies below that line.",
+                    "every record, hence for every mean, and the hull excludes the point.",
                 }
             ),
         ]

@@ -52,7 +52,7 @@ SLACKS = (1e-6, 1e-3, 0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 #: Largest delta at which the shortcut follows from advanced composition for one step at
 #: epsilon = 1, to three decimals (GEN-2b).
 ONE_STEP = 0.709
-#: Largest relative distance from the limit of many steps.
+#: Largest relative distance that the claim allows from the limit for many steps.
 NEAR_LIMIT = 0.03
 
 
@@ -99,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
-    """delta of simulated losses, at the epsilon where randomised responses have MEASURED."""
+    """delta of simulated losses, at the epsilon where that of randomised responses is MEASURED."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
     laplace = LaplaceNoise(1, 1 / STEP)

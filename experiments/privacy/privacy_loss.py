@@ -7,11 +7,12 @@ GEN-3, JL-KN, JL-L14, JL-L15.
 Claim: for answers that move by s and noise Z of density f, the privacy loss is
 L = ln f(Z) - ln f(Z - s). Let s be a vertex of the sensitivity body. The loss of K-norm noise then
 never exceeds epsilon, and its mean is at most epsilon tanh(epsilon / 2), the mean loss of
-randomised response. The noise is (t, delta)-DP for delta(t) = E (1 - e^(t - L))_+ at least, which
-falls to 0 at t = epsilon; for one query delta(t) is 1 - e^((t - epsilon) / 2). For 32 one-way
-marginals, Laplace and ball noise are far larger than needed: their mean loss is about a thirtieth
-of epsilon tanh(epsilon / 2). Noise of the cube itself uses the budget in full, as one query does.
-The loss of Gaussian noise of rho = epsilon^2 / 2 can exceed epsilon.
+randomised response. The least delta for which the noise is (t, delta)-DP is
+delta(t) = E (1 - e^(t - L))_+. It falls to 0 at t = epsilon, for one query as
+1 - e^((t - epsilon) / 2). For 32 one-way marginals, Laplace and ball noise are far larger than
+needed: their mean loss is about a thirtieth of epsilon tanh(epsilon / 2). Noise of the cube itself
+uses the budget in full, as one query does. The loss of Gaussian noise of rho = epsilon^2 / 2 can
+exceed epsilon.
 
 Losses are exact numbers for each draw; delta and means are averages over independent draws. Run
 time on one core: quick 3 s, full 30 s.

@@ -23,7 +23,7 @@ class Chapter:
     #: Paragraphs of prose, formulas as in docstrings.
     text: tuple[str, ...]
     figure: str  # Short name of the script that draws it
-    #: The claims of that script whose names begin with one of these are quoted, as measured.
+    #: Claims of that script whose names begin with one of these are quoted, with what was measured.
     quoted: tuple[str, ...] = ()
 
 

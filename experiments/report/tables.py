@@ -1,4 +1,4 @@
-"""The pages for reference: every claim with its margin, and every theorem with its code."""
+"""Two pages to look things up: every claim with its margin, and every theorem with its code."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _mbi() -> ModuleType:
 
     jax.config.update("jax_enable_x64", True)
     with warnings.catch_warnings():
-        # About the cache of compiled programs, which is off where it matters here.
+        # The warnings concern the cache of compiled programs, which does not matter here.
         warnings.simplefilter("ignore")
         import mbi
 

@@ -39,7 +39,7 @@ def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, s
     for number, (i, j) in enumerate(pairs):
         found, _ = _diffprivlib().tools.histogramdd(
             columns[:, [i, j]],
-            # Its histograms are epsilon-DP for one added record.
+            # A histogram of diffprivlib is epsilon-DP for one added record.
             epsilon=epsilon / (2 * len(pairs)),
             bins=[np.arange(levels[i] + 1) - 0.5, np.arange(levels[j] + 1) - 0.5],
             range=[(-0.5, levels[i] - 0.5), (-0.5, levels[j] - 0.5)],
