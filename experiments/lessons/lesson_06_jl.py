@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
