@@ -56,7 +56,7 @@ Full = Annotated[
 Workers = Annotated[
     int,
     typer.Option(
-        "--workers", min=1, help="Processes on this machine; 1 computes in the command's own."
+        "--workers", min=1, help="Processes on this machine; with 1, no other process is started."
     ),
 ]
 Scheduler = Annotated[
@@ -94,7 +94,7 @@ def run(
     scripts = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
         passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
-    # What was asked for by name and could not run is a failure; `reproduce` goes on without it.
+    # A script that was asked for by name and cannot run is a failure; `reproduce` leaves it out.
     if not passed or any(script.left_out for script in scripts):
         raise typer.Exit(1)
 

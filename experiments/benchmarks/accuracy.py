@@ -1,14 +1,14 @@
 """Accuracy of pure-DP answers to all 2-way tables of ten binary columns, mechanism by mechanism.
 
 Problem: 180 cells, n = 5000 records, epsilon = 1, replace-one neighbours for every mechanism.
-Errors are root mean squares over the cells, of mean answers, with standard errors over
-independent releases; before projection they do not depend on the data, after it they are measured
-on subsamples of the RAND health insurance sample and on uniform data.
+Errors of the mean answers are root mean squares over the cells, with standard errors over
+independent releases. Before projection they do not depend on the data. After projection they are
+measured on subsamples of the RAND health insurance sample and on uniform data.
 
 Claim (formula sheet X-OUT, X-LKJ, JL-L14, JL-L15): every measured error before projection is the
-predicted one. Two predictions have closed forms that do not come from the library: the box
-[-2, 2]^55 of the parity basis errs by (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565, and the cone over
-the elliptope by (3/16 2128)^(1/2) / 5000 = 0.00399. The outer slab body is sampled by a Markov
+predicted one. Two errors are known in closed form without the library: that of K-norm noise of the
+box [-2, 2]^55 in the parity basis is (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565, and that of the cone
+over the elliptope is (3/16 2128)^(1/2) / 5000 = 0.00399. The outer slab body is sampled by a Markov
 chain: its noise is heuristic, and no privacy is claimed for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
@@ -74,7 +74,7 @@ class Config:
 
     family: Family
     releases_per_trial: int  # Independent releases in one cell
-    slabs: int | None = None  # Budget of the outer slab body; None for the other mechanisms
+    slabs: int | None = None  # Number of slabs of the outer body; None for the other mechanisms
 
 
 #: Seed of the slabs, which are public and the same in every trial.
@@ -94,7 +94,7 @@ def slab_body(slabs: int | None) -> gd.bodies.Body:
 
 
 def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
-    """The mechanism; the set-up of some waits for the first use."""
+    """The mechanism. Some mechanisms are only set up when they are first used."""
     match config.family:
         case Family.CONE:
             return gd.mechanisms.Cone(WORKLOAD, n=RECORDS, privacy=PRIVACY)
@@ -142,10 +142,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-#: Errors before projection in closed form, derived in the docstring of this file.
+#: Errors before projection in closed form; see the docstring of this file.
 CLOSED_FORMS = {
-    # Var of each parity: (r + 1)(r + 2) / 3 half-width^2, r = 55; a cell is the mean of 4 parities
-    # of which the constant one is known.
+    # A parity has variance (r + 1)(r + 2) / 3 half-width^2 with r = 55. A cell is the mean of 4
+    # parities, and the constant one needs no noise.
     Family.BOX: math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / RECORDS,
     Family.CONE: math.sqrt(3 / 16 * 8 * 56 * 57 / 12) / RECORDS,
 }
@@ -193,7 +193,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def closed_form(family: Family, value: float, measured: MeanSquare) -> Claim:
-    """The measured error is a number known without the library."""
+    """The measured error equals a number that is known without the library."""
     score = deviation(measured, value)
     allowed = quantile(LEVEL / 2, measured.count)
     return Claim(
@@ -279,7 +279,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def sweep(releases: int, trials: int, slabs: int) -> Sweep[Config]:
-    """All mechanisms, with a budget for the slabs."""
+    """All mechanisms, with `slabs` slabs for the outer body."""
     return Sweep(
         tuple(
             Config(family, releases, slabs if family is Family.SLABS else None) for family in Family

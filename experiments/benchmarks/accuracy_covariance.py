@@ -1,13 +1,13 @@
 """Accuracy of pure-DP second moments in Frobenius norm against what others do, from 100 records on.
 
 Everyone gets the same records on the unit sphere and 1-DP under replace-one: isotropic ones, and
-directions of Gaussian vectors with standard deviations 2^-i (decaying). Ours is `SecondMoment`,
-Wishart noise and the nearest psd matrix of trace at most 1, as it is and with shrinkage to
+directions of Gaussian vectors with standard deviations 2^-i (decaying). Ours is `SecondMoment`:
+Wishart noise, then the nearest psd matrix of trace at most 1, with and without shrinkage to
 multiples of the identity. Others: Laplace noise on the upper triangle; Laplace noise on eigenvalues
-with eigenvectors sampled by the exponential mechanism (Amin et al. 2019); answering 0. Records are
-a block of at most 10,000, repeated.
+with eigenvectors sampled by the exponential mechanism (Amin et al. 2019); answering 0. Data sets of
+more than 10,000 records repeat a block of 10,000.
 
-Claims (formula sheet JL-WIS, JL-L13b): measured errors stay below the bound that ours states
+Claims (formula sheet JL-WIS, JL-L13b): measured errors of ours stay below the bound that it states
 before it sees data, and without shrinkage below the explicit one,
 min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}; with shrinkage ours errs less than all others
 on isotropic records at every n, and at most twice as much as the best of them on decaying ones.
@@ -177,7 +177,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One row per kind of data and n."""
+    """One row for each d, kind of data and n."""
     shown = Table("d", "records", "n", title="RMS Frobenius error of second moments, 1-DP")
     for heading in (*Method, "explicit bound", "ratio", "goal"):
         shown.add_column(heading, justify="right")
@@ -247,8 +247,8 @@ def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
         draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
-#: Few releases can dominate a mean square: after shrinkage, which in rare releases fails to shrink,
-#: and for few records. Ours is then released this many times as often.
+#: A few releases can dominate a mean square: with shrinkage, because it fails in rare releases, and
+#: with at most FEW records. Ours is then released FEW_FACTOR times as often.
 FEW, FEW_FACTOR = 100, 6
 
 

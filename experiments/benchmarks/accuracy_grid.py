@@ -75,7 +75,7 @@ def full_grid() -> tuple[Config, ...]:
             line,
             n,
             # Of the lines with few records, this one has the closest errors: a hundred releases
-            # might not tell which is less.
+            # might not tell which error is smaller.
             300 if (line, n) == (Line.THREE_WAY, 200) else 100,
             *((Method.GRAPHICAL,) if line in MODELLED else ()),
         )

@@ -14,8 +14,9 @@ sampler is predicted, before projection, to err less than every data-independent
 records, and on random signs, ours errs less than everything measured elsewhere, the projected and
 the graphical answers included. The error of projected K-norm noise on random signs falls like n
 to a power from -0.6 to -0.3. The report shows the ratio to the best peer beside the goal set for
-each line, met or not: by exact predictions before projection, as measured after it. The error that
-certificates exclude for all mechanisms stands beside it.
+each line, and whether the goal is met: before projection this is decided by exact predictions,
+after projection by measurements. Beside it stands the error that certificates exclude for all
+mechanisms.
 
 Run time on one core: quick 8 s, full 5 minutes.
 """
@@ -136,7 +137,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def slope_claims(table: pd.DataFrame) -> list[Claim]:
-    """How the error falls with n on random signs, where these are in the table."""
+    """How the error falls with n on random signs, if they are in the table."""
     mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
     if mine.empty:
         return []
@@ -145,8 +146,8 @@ def slope_claims(table: pd.DataFrame) -> list[Claim]:
     return [slopes_lie_within(name, "JL-L13b, JL-T21", slopes, *SLOPES)]
 
 
-#: Powers of n between which the error of a projection of many queries falls, where its noise
-#: exceeds the body: -1/2 by the dual bound.
+#: Least and largest exponent of n with which the error after projection may fall, while the noise
+#: is larger than the body. The dual bound has the exponent -1/2.
 SLOPES = (-0.6, -0.3)
 
 

@@ -4,11 +4,12 @@ A sweep keeps every cell in a database before it takes the next one, so that a k
 and it hands cells to processes one by one. Neither may cost much (LAB-1).
 
 Claims: a sweep of 5000 trivial cells in one process, opening, writing and reading back included,
-takes less than 3 ms a cell, and at no size more than that of the processor; on 2 processes, the
-parallel efficiency (time of one process over twice the time of both, in the same run) is at least
-0.85 for cells that sleep for 50 ms, and with cells that compute for 50 ms both processes spend at
-least 0.85 of the time inside cells. The efficiency of the latter is reported and not claimed: it
-depends on what else runs on the cores. Starting the processes is not counted (1 s each).
+takes less than 3 ms a cell by the wall clock, and sweeps of all sizes take less than 3 ms of
+processor time a cell. On 2 processes, the parallel efficiency (time of one process divided by twice
+the time of two, in the same run) is at least 0.85 for cells that sleep for 50 ms. With cells that
+compute for 50 ms, both processes spend at least 0.85 of the time inside cells; their parallel
+efficiency is reported and not claimed, because it depends on what else runs on the cores. Starting
+the processes is not counted (1 s each).
 
 Run time on two idle cores: quick 8 s, full 3 minutes.
 """
@@ -68,7 +69,8 @@ WORKERS = 2
 #: Size of the sweep whose wall clock is claimed; smaller ones, which also run in the test suite
 #: beside other work, claim processor time alone.
 MANY = 5000
-#: Seconds a cell may cost in one process, and parallel efficiency required at this length of cells.
+#: Milliseconds a cell may cost in one process; then the parallel efficiency that is required, and
+#: the length in milliseconds of the cells for which it is required.
 MOST_MILLISECONDS, LEAST_EFFICIENCY, LENGTH = 3.0, 0.85, 50.0
 
 
@@ -84,7 +86,7 @@ def sleeping(task: Task, rng: np.random.Generator) -> list[Row]:
 
 
 def computing(task: Task, rng: np.random.Generator) -> list[Row]:
-    """Use a core for so many seconds of processor time."""
+    """Use a core for ``task.seconds`` of processor time."""
     end = time.process_time() + task.seconds
     while time.process_time() < end:
         np.sin(np.arange(1000.0))
@@ -108,7 +110,7 @@ class Timing:
 
 
 def timed(config: Config, cells: int, executor: Executor) -> Timing:
-    """Run a sweep of so many cells into a new store and take its time."""
+    """Run a sweep of `cells` cells into a new store and take its time."""
     tasks = tuple(Task(number, config.milliseconds / 1000) for number in range(cells))
     sweep, code = Sweep(tasks, trials=1, seed=0), Code.of(sys.modules[__name__])
     with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +234,7 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
-    """Sweeps of trivial cells of all sizes, and of about so many `seconds` of cells."""
+    """Sweeps of trivial cells of all sizes, and sweeps whose cells take about `seconds` in all."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(

@@ -2,9 +2,9 @@
 
 Formula sheet X-GRID. An unseeded release rounds its noise correctly, from bits of the operating
 system; a seeded one draws it in float64. Both count the same 5000 records of binary columns and
-answer all tables of two columns at epsilon = 1. OpenDP adds scalar Laplace noise to the same vector
-of counts, which it holds already; its answers are attacked as ours are in `imperfect_noise`.
-Covariance is that of as many real columns, of 5000 records in the unit ball.
+answer all tables of two columns at epsilon = 1. OpenDP is given the same vector of counts and adds
+scalar Laplace noise to it; its answers are attacked as ours are in `imperfect_noise`. `Covariance`
+gets 5000 records in the unit ball, with the same number of columns.
 
 Claims: an exact release takes at most 6 times as long as a seeded one, for every mechanism on
 counts here and any number of columns; a covariance of 30 columns takes less than 0.2 s; at 100
@@ -37,11 +37,11 @@ TIMED = "processes of its own would compete with other cells for the cores"
 RECORDS, EPSILON = 5000, 1.0
 #: Largest ratio of the time of an exact release to that of a seeded one.
 MOST_TIMES = 6.0
-#: Milliseconds that an exact release may take, and where.
+#: Milliseconds that an exact release may take, and at how many columns.
 MOST_MILLISECONDS, MANY_COLUMNS = 1000.0, 100
 #: Scalar answers of OpenDP that are attacked, and the k of its grid of multiples of 2^-k.
 ATTACKED, PEER_GRID = 100_000, 30
-#: The same for covariances.
+#: Milliseconds that an exact covariance may take, and at how many columns.
 MOST_FOR_COVARIANCE, COVARIANCE_COLUMNS = 200.0, 30
 
 
@@ -75,7 +75,7 @@ class Config:
 
 
 def mechanism_of(kind: Kind, columns: int) -> gd.mechanisms.Mechanism | gd.mechanisms.Covariance:
-    """The mechanism at epsilon = 1, the Gaussian one at epsilon^2 / 2."""
+    """The mechanism at epsilon = 1, the Gaussian one at rho = epsilon^2 / 2."""
     if kind is Kind.COVARIANCE:
         moments = gd.workloads.SecondMoment(columns)
         return gd.mechanisms.Covariance(moments, n=RECORDS, privacy=gd.PureDP(EPSILON))
@@ -115,7 +115,8 @@ def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
 def out_of_reach(scale: float) -> int:
     """How many of 10^5 answers of OpenDP to 0, on its grid, cannot come from the answer 1.
 
-    The noise is any multiple of the unit, so those are the answers that are off the grid of 1.
+    The noise can be any multiple of the unit of the grid, so these are the answers whose distance
+    from 1 is no multiple of the unit.
     """
     import opendp.prelude as dp
 
@@ -226,7 +227,7 @@ PEER = "OpenDP, Laplace noise alone"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Time of exact releases, and how many times that of seeded ones it is."""
+    """Time of exact releases, and the ratio of this time to that of seeded ones."""
     figure = Figure(figsize=(7.2, 3.6))
     spent, times = figure.subplots(1, 2)
     for kind, look in LOOKS.items():
@@ -253,7 +254,8 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """All mechanisms at all sizes.
 
-    From 100 columns the basis of Gaussian noise is out of reach; covariances stop there.
+    Gaussian noise is timed below 100 columns, because its basis is too large from there on, and
+    covariances up to 100 columns.
     """
     return tuple(
         Config(kind, count, releases)

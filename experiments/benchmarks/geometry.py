@@ -6,8 +6,8 @@ with quadprog on the dual form and CVXPY with SCS, walks with hopsy, spectral dr
 hit-and-run, widths with a dense product (formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are
 Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
 
-Claims: geomdp's certificates (gauge 1 at the ends of chords, relative gap 1e-12 of projections,
-separators that hold every vertex) and the agreement with every peer. Speed is reported, not
+Claims: geomdp's certificates hold (gauge 1 at the ends of chords, relative gap 1e-12 of
+projections, every vertex on one side of a separator), and every peer agrees. Speed is reported, not
 claimed: times are medians of processor seconds of one core, beside the ratio aimed at.
 
 Run time on one core: quick 8 s, full 15 minutes.

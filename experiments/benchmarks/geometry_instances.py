@@ -52,7 +52,7 @@ class Config:
 
     work: Work  # What is timed
     vertices: Vertices  # Kind of vertices
-    #: Dimension m of the points; the number of attributes or the order for matrices and marginals.
+    #: Dimension m of the points; for matrices their order, for marginals the number of attributes.
     dimension: int
     count: int  # Number of vertices or facets N; 0 where it does not apply
     operations: int  # Operations of geomdp
@@ -62,7 +62,7 @@ class Config:
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
     """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
 
-    The marginal queries are the first m on the fewest attributes that have so many; N elements are
+    The marginal queries are the first m, on as few attributes as have m of them. N elements are
     drawn from a pool of N / 2, so that most answer vectors occur more than once.
     """
     count, dimension = config.count, config.dimension

@@ -27,7 +27,8 @@ from geomdp.geometry import Projector
 
 #: Relative gap asked of geomdp's projections.
 GAP = 1e-12
-#: Distance, relative to the scale, to a solver that is exact to rounding: sqrt(GAP) at worst.
+#: Largest allowed distance to the answer of a solver that is exact up to rounding, divided by the
+#: scale of the vertices: sqrt(GAP).
 EXACT = 1e-6
 #: The same for SCS at its default tolerances.
 LOOSE = 0.3
@@ -47,8 +48,8 @@ def scale_of(vertices: Array) -> float:
 def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
     """A point outside: at about the distance of the vertices, or just beyond the surface.
 
-    The surface in a random direction is found by bisection; a target a thousandth beyond it has a
-    nearest point with almost as many vertices as dimensions.
+    The surface in a random direction is found by bisection. The nearest point to a target that is a
+    thousandth beyond the surface is a mixture of almost as many vertices as there are dimensions.
     """
     centre = vertices.mean(axis=0)
     direction = (vertices - centre).std(axis=0) * rng.standard_normal(vertices.shape[1])
@@ -88,7 +89,7 @@ def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds a target, of 100 noisy copies of one true answer, together and one by one.
+    """Seconds per target for 100 noisy copies of one true answer, together and one by one.
 
     The targets are those of 100 trials of a mechanism: the answers of a mix of ten vertices plus
     Gaussian noise as long as the vertices.
@@ -151,7 +152,7 @@ def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
     directions = rng.standard_normal((config.operations, workload.n_queries))
     gd.gaussian_width(body, rng=rng, samples=2)
     estimate, seconds = timed(lambda: gd.gaussian_width(body, rng=rng, samples=config.operations))
-    # Certificate: the width over that of any N points as long, sqrt(2 ln N) times their length.
+    # Certificate: the width divided by a bound for any N points, sqrt(2 ln N) times their length.
     centred = math.sqrt(workload.n_queries) / 2  # answers are within 1/2 of (1/2, .., 1/2)
     most = centred * math.sqrt(2 * config.dimension * math.log(2))
     rows = [line(GEOMDP, [seconds / config.operations], estimate.value / most, 1)]

@@ -37,7 +37,7 @@ WARM_UP = 5
 #: Largest relative difference between the ends of a chord and those found by a linear program with
 #: tolerance 1e-9.
 CHORD_TOLERANCE = 1e-7
-#: Chains in lockstep on polytopes with listed facets.
+#: Chains on polytopes with listed facets; they all make each step together.
 LOCKSTEP = 256
 #: Length of the longest axis of the stretched polytope divided by that of the shortest.
 STRETCH = 1000.0
@@ -83,9 +83,9 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of one effective K-norm draw: a hit-and-run step times the correlation time.
+    """Seconds of one effective K-norm draw: those of a hit-and-run step times the correlation time.
 
-    Peers walk in the same way, and their time for a step is that of their chord.
+    Peers would walk in the same way, so a step takes them the time of their chord.
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)

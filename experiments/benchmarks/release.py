@@ -7,12 +7,12 @@ schema, beside one query of DuckDB with a grouping set per table, and groupings 
 pandas, which check nothing. Error: all 2-way tables of columns of two bundled real tables at
 epsilon = 1 under replace-one, by the default release, by OpenDP's discrete Laplace noise, by
 diffprivlib's histograms, and by a graphical model fitted by mbi to the answers of the matrix
-mechanism. Measured of this library alone: LAB-2.
+mechanism.
 
-Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also: every
-command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. The quick preset,
-which also runs in the test suite, claims no speed, since speeds are claimed of a machine that does
-nothing else. A command that does not end is stopped and shown at its limit.
+Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also (LAB-2):
+every command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. The quick
+preset, which also runs in the test suite, claims no speed, because speeds are only claimed for a
+machine that does nothing else. A command that does not end is stopped and shown at its limit.
 
 Run time: quick 40 s, full 5 minutes.
 """

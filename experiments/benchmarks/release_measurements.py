@@ -55,7 +55,7 @@ class Config:
     question : str
         Which workload, in the words of the figure.
     tool : Tool
-        What is measured.
+        Which program or library is measured.
     size : int
         For times, the limit in seconds after which a command is stopped; for speeds, the number of
         rows; for errors, the number of releases.
@@ -81,7 +81,7 @@ COMMANDS = {
     "parities": "--sample rand --workload parities:2 --columns idp,hlthg,hlthf,hlthp",
     "random signs": "--sample rand --workload signs:20 --columns mdvis,idp",
 }
-#: Real tables by the columns whose 2-way tables are released.
+#: By its name in the figure: a bundled sample, and the columns whose 2-way tables are released.
 SAMPLES = {
     "RAND, 5 columns": ("rand", ("mdvis", "lncoins", "idp", "disea", "hlthg")),
     "affairs, 5 columns": ("affairs", ("rate_marriage", "age", "children", "religious", "educ")),
@@ -148,7 +148,7 @@ def speed(config: Config, rng: np.random.Generator) -> float:
 
 
 def write_records(path: Path, rows: int, rng: np.random.Generator) -> None:
-    """Independent uniform levels in ten text columns."""
+    """Write records with independent uniform levels in ten text columns."""
     chosen = []
     for name, levels in COLUMNS.items():
         texts = ", ".join(f"'{level}'" for level in levels)

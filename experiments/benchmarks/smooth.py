@@ -7,9 +7,9 @@ memory, with all checks on the records and the noise (formula sheet SM-A1, X-NUF
 
 Claims: at (d, t) = (1, 64) and (2, 32) at least 15 times, at (3, 16) at least 5 times as fast as
 blocked NumPy; peak memory of a release from a Parquet file in chunks below 1 GiB (10^7 records at
-the full preset); an answer at (2, 32) below 5 ms if its coefficients are known, and below 50 ms if
-they are computed, too. Seconds are of processor time, so that other work on the machine disturbs
-them little. Ratios are of medians; the methods are measured in turns in one process.
+the full preset); an answer at (2, 32) takes less than 5 ms if its coefficients are known, and less
+than 50 ms if they are also computed. Seconds are of processor time, so that other work on the
+machine disturbs them little. Ratios are of medians; the methods take turns in one process.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -40,7 +40,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def ratios(table: pd.DataFrame, peer: Method) -> dict[tuple[int, int], float]:
-    """Seconds of the peer over those of geomdp, by (d, t)."""
+    """Seconds of the peer divided by those of geomdp, by (d, t)."""
     summaries = table[table.task == Task.SUMMARY]
     seconds = summaries.set_index(["d", "size", "method"]).seconds
     return {

@@ -38,7 +38,7 @@ class Task(enum.StrEnum):
 
 
 class Method(enum.StrEnum):
-    """Who does it."""
+    """The program that is measured, and what it does."""
 
     GEOMDP = "geomdp release"
     COSINES = "blocked NumPy, cosines"
@@ -69,7 +69,10 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> list[Row]:
-    """Median, least and most seconds of each, in turns, after one call of the first to compile."""
+    """Median, least and most seconds of each work; the works take turns.
+
+    The first work is called once before, so that numba compiles it outside of the measurement.
+    """
     next(iter(works.values()))()
     taken = {method: np.empty(repetitions) for method in works}
     for turn in range(repetitions):
@@ -88,7 +91,7 @@ def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> lis
 
 
 def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
-    """A whole release beside the moments alone by its peers."""
+    """Time a whole release of geomdp, and the moments alone for its peers."""
     points = rng.uniform(-1, 1, (config.n, config.d))
     mechanism = built(config)
     tolerance = float(mechanism.numerical_errors.min())
@@ -104,7 +107,7 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
-    """An answer to a mixture of ten kernels."""
+    """Time an answer to a mixture of ten kernels."""
     release = built(config).release(rng.uniform(-1, 1, (config.n, config.d)), rng=rng)
     query = GaussianMixture(
         rng.uniform(-1, 1, (KERNELS, config.d)), np.full(KERNELS, 1 / KERNELS), 0.5
@@ -156,7 +159,7 @@ def write_records(path: Path, n: int, rng: np.random.Generator) -> None:
 
 
 def built(config: Config) -> gd.SmoothSummary:
-    """The mechanism with t given."""
+    """The mechanism with t = ``config.size``."""
     return gd.SmoothSummary(
         config.d, n=config.n, smoothness=SMOOTHNESS, privacy=PURE, degree=config.size
     )

@@ -1,6 +1,7 @@
 """One smooth summary of a Parquet file, in a process of its own, and the memory that it took.
 
-``python -m experiments.benchmarks.smooth_memory FILE N DEGREE`` prints JSON: peak and start in MiB.
+``python -m experiments.benchmarks.smooth_memory FILE N DEGREE`` prints JSON: the largest memory and
+that at the start in MiB, and seconds of processor time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine: sweeps of configurations that resume, and figures that check themselves.
 
 `cells` says what is computed, `store` keeps it, `run` computes what is missing, in this process or
-on an executor: `processes` of this machine or a Dask `cluster`. `script` is what a figure script
-offers, `reproduce` takes one from cells to checked files. Scripts use `cells`, `claims`, `checks`,
-`statistics` and `drawing`.
+on an executor: `processes` of this machine or a Dask `cluster`. `script` says what the module of a
+figure must define, and `reproduce` runs such a module from its cells to checked files. Scripts use
+`cells`, `claims`, `checks`, `statistics` and `drawing`.
 """

@@ -20,7 +20,7 @@ else:
     C = TypeVar("C")
 
 Scalar = str | int | float | bool | None
-#: One line of a result: column name to value.
+#: One row of a result: the value of each column by its name.
 Row = dict[str, Scalar]
 
 #: Words of 32 bits in a configuration hash (SHA-256).
@@ -48,7 +48,7 @@ def configuration_fields(configuration: DataclassInstance) -> Row:
 
 
 def plain(value: object, name: str) -> Scalar:
-    """A JSON scalar equal to `value`; NumPy scalars and string enumerations lose their type.
+    """A JSON scalar equal to `value`; NumPy scalars and string enumerations become plain ones.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Claims that many scripts share: measured errors against predictions, slopes and each other.
+"""Claims that many scripts share: they compare measured errors with predictions and each other.
 
-Tables carry the columns of `MeanSquare.columns` and of `predicted_columns`. Every claim fails by
-chance with probability at most `LEVEL` over all the points it covers (Bonferroni).
+Tables carry the columns of `MeanSquare.columns` and of `predicted_columns`. A claim whose statement
+is true fails by chance with probability at most `LEVEL` over all its points (Bonferroni).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from experiments.engine.statistics import (
 
 
 class Predicted(Protocol):
-    """A prediction of a root mean squared error, as mechanisms make it."""
+    """A prediction of a root mean squared error, as the mechanisms of geomdp return it."""
 
     @property
     def value(self) -> float:
@@ -38,7 +38,7 @@ class Predicted(Protocol):
 
     @property
     def kind(self) -> str:
-        """Whether it is an equality or a bound."""
+        """Whether the predicted error is an equality or a bound."""
 
 
 def predicted_columns(prediction: Predicted) -> Row:
@@ -110,7 +110,7 @@ def slopes_by(table: pd.DataFrame, keys: Sequence[str], x: str) -> dict[tuple[An
 def slopes_are(
     name: str, id: str, slopes: Mapping[tuple[Any, ...], Slope], value: float, reach: float
 ) -> Claim:
-    """Every interval covers `value` and is no wider than `reach` to each side."""
+    """The interval of every slope covers `value` and is at most ``2 * reach`` wide."""
     passed = all(s.covers(value) and s.high - s.low <= 2 * reach for s in slopes.values())
     furthest = max(slopes, key=lambda key: abs(slopes[key].value - value))
     return Claim(
@@ -126,7 +126,7 @@ def slopes_are(
 def slopes_lie_within(
     name: str, id: str, slopes: Mapping[tuple[Any, ...], Slope], low: float, high: float
 ) -> Claim:
-    """Every interval lies in [low, high]."""
+    """The interval of every slope lies in [low, high]."""
     passed = all(slope.within(low, high) for slope in slopes.values())
     measured = "; ".join(f"{_words(key)}: {slope}" for key, slope in slopes.items())
     middle, half = (low + high) / 2, (high - low) / 2
@@ -140,7 +140,7 @@ def is_below(
     better: Mapping[tuple[Any, ...], MeanSquare],
     worse: Mapping[tuple[Any, ...], MeanSquare],
 ) -> Claim:
-    """At every common point the first mean square is below the second, beyond chance."""
+    """At every point the mean square in `better` is below that in `worse`, by more than chance."""
     if better.keys() != worse.keys() or not better:
         raise ValueError(f"points must agree, got {sorted(better)} and {sorted(worse)}")
     tail = LEVEL / len(better)
@@ -164,7 +164,7 @@ def is_below(
 
 
 def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) -> float:
-    """A root mean square divided by the largest one that is below its bound up to chance."""
+    """A root mean square divided by the largest one that does not contradict `bound`."""
     room = reach * math.hypot(mean.stderr, 2 * bound * stderr)
     return math.sqrt(mean.value / (bound**2 + room))
 

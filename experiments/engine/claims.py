@@ -1,4 +1,4 @@
-"""A statement of a paper with what was measured: the part of a figure that can fail."""
+"""Claims: statements of theory, each with the measurement that checks it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Claim:
     measured: str  # What was measured, with its uncertainty
     theory: str  # What the theory says, in the same units
     id: str  # Where the statement is proved: the id in the formula sheet
-    #: Share of the allowance that the measurement uses: 0 far inside, 1 at the edge. For a claim
-    #: about several points, the largest share. None if the claim compares with no limit.
+    #: How close the measurement is to the limit at which the claim fails: 1 at the limit, 0 far
+    #: from it. For a claim about several points, the largest value. None if there is no limit.
     used: float | None = None
 
     def __post_init__(self) -> None:

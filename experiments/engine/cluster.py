@@ -1,4 +1,4 @@
-"""An executor on a Dask cluster, which may lose workers and even its scheduler on the way."""
+"""An executor on a Dask cluster, which may lose workers and even its scheduler during a sweep."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from experiments.engine.cells import Cell, Outcome
 from experiments.engine.processes import died
 from experiments.engine.run import ExecutorError, Work
 
-#: Seconds to wait for a scheduler, also one that is being restarted, and for its first worker.
+#: Seconds to wait for a scheduler, which may be restarting, and then for its first worker.
 PATIENCE = 60.0
-#: Schedulers in a row that may be lost before any cell completes.
+#: The sweep fails when the scheduler is lost this many times in a row without completing a cell.
 LOSSES = 3
 
 
@@ -24,10 +24,10 @@ class DaskCluster:
     """Runs cells on the workers of a Dask scheduler; an `Executor`.
 
     If a worker dies, its cells run again on another one. A cell counts as failed if more workers
-    die with it than the scheduler allows (its setting ``allowed-failures``). If the scheduler is
-    lost, the cells without an outcome are submitted again as soon as a scheduler answers at the
-    same address. Workers need this code and its packages (``pip install -e '.[cluster]'``). A
-    worker with other code refuses the sweep.
+    die with it than the scheduler's setting ``allowed-failures``. If the scheduler is lost, the
+    cells without an outcome are submitted again as soon as a scheduler answers at the same address.
+    Workers need this code and its packages (``pip install -e '.[cluster]'``). A worker with other
+    code refuses the sweep.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class Look:
     """How one curve looks, the same in every panel."""
 
     colour: str  # From the palette of the style file ("C0", ...)
-    marker: str  # Matplotlib marker; with the colour's lightness it tells curves apart in grey
+    marker: str  # Matplotlib marker; it tells curves apart that look alike when printed in grey
     filled: bool = True  # Whether the marker is filled
 
     @property
@@ -46,7 +46,7 @@ def draw_points(
     size: float | None = None,
     every: int | None = None,
 ) -> None:
-    """Markers at (x, y) above the lines of theory, joined in the given order.
+    """Draw markers at (x, y), joined in the given order, on top of theoretical curves.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def draw_measured(
 ) -> None:
     """Root mean squares by their position, as markers over a 95% band.
 
-    Not joined where a curve of exact theory runs through the markers.
+    Pass ``joined=False`` where a curve of exact theory already runs through the markers.
     """
     x = sorted(means)
     bands = np.array([means[position].root_interval(BAND_LEVEL) for position in x])
@@ -133,7 +133,7 @@ def draw_theory(
 
 
 def log_axes(axes: Axes) -> None:
-    """Logarithmic axes with every decade labelled and its ninths ticked."""
+    """Logarithmic axes with a label at each power of 10 and minor ticks at 2 to 9 times it."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
@@ -151,7 +151,10 @@ def label_ticks(axes: Axes, ticks: Sequence[float]) -> None:
 def shared_legend(
     figure: Figure, panels: Iterable[Axes], columns: Mapping[str, Sequence[str]]
 ) -> None:
-    """One legend below all panels: headed columns of labels; a label stands for one look."""
+    """One legend below all panels; `columns` maps each column's heading to its labels.
+
+    Curves with the same label must look the same: the legend shows the first of them.
+    """
     handles: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

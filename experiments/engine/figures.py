@@ -58,7 +58,7 @@ def read_table(outputs: Outputs) -> pd.DataFrame:
     FileNotFoundError
         If the script has not been run at this preset.
     """
-    # Of the parsers in every supported pandas, this one is known to round to the nearest float.
+    # Every supported pandas has this parser, and it is known to round to the nearest float.
     return pd.read_csv(outputs.csv, engine="pyarrow")
 
 

@@ -1,4 +1,4 @@
-"""An executor on this machine: processes that take one cell at a time and may die doing so."""
+"""An executor on this machine: processes that compute one cell at a time and may be killed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any, Self
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.run import ExecutorError, Work
 
-#: A cell counts as failed after this many deaths of its process. A Dask scheduler by default allows
-#: one more.
+#: A cell counts as failed after this many deaths of its process. A Dask scheduler with its default
+#: settings gives up after one more.
 DEATHS = 3
 
 
@@ -27,7 +27,7 @@ class Processes:
     Each process holds one cell, so a process that is killed loses this cell alone. The cell runs
     again in a new process. It counts as failed when `DEATHS` processes have died with it. Processes
     are spawned, not forked. They start when cells wait for them and serve one sweep after another.
-    They end with this object, or with the process that made it, even if that is killed.
+    They end with this object, or with the process that made it, even if that process is killed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Processes:
         Raises
         ------
         ExecutorError
-            If a process cannot start, cannot load the script, or finds other code than this one.
+            If a process cannot start, cannot load the script, or finds that the code was edited.
         """
         self._stop(self._busy())  # they belong to a sweep that was broken off
         waiting, deaths, stillborn = deque(cells), Counter[tuple[str, int, int]](), 0
@@ -86,7 +86,7 @@ class Processes:
                         ready.append(died(cell, seconds, "the process that ran it"))
             if stillborn > DEATHS * self.count:
                 raise ExecutorError(f"{stillborn} processes in a row were killed as they started")
-            # Processes compute while the caller writes what the others returned.
+            # Idle processes get new cells before the caller writes the outcomes to disk.
             self._hand_out(work, waiting)
             yield from ready
 
@@ -127,17 +127,17 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        # Ctrl-C signals every process of the group, but only the caller decides what to do about
-        # it: a process that starts while the signal is blocked inherits the block. The resource
-        # tracker must already run, because starting it would lift the block.
+        # Ctrl-C signals every process of the group, but only the caller should react to it. A
+        # process that starts while the signal is blocked inherits the block. The resource tracker
+        # must already run, because starting it would lift the block.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()  # now the connection ends with the process
-        self.alive, self.ready = True, False  # ready once it has said so
+        theirs.close()  # now the connection closes when the process ends
+        self.alive, self.ready = True, False  # ready once the process has sent "ready"
         self.cell: Cell[Any] | None = None
         self._since = 0.0
 
@@ -156,7 +156,7 @@ class _Process:
             self.alive = False
 
     def answer(self) -> Outcome[Any] | Exception | None:
-        """The outcome, or why there can be none; None of a process that just started or died."""
+        """The outcome or an error; None if the process has just become ready or has died."""
         try:
             received = self.connection.recv()
         except (EOFError, OSError):
@@ -174,7 +174,7 @@ class _Process:
         return received  # type: ignore[no-any-return]
 
     def stop(self) -> tuple[Cell[Any], float]:
-        """End the process at once; the cell it held, if any, and for how long."""
+        """End the process at once; returns its cell, if any, and the seconds since it got it."""
         self._process.kill()
         self._process.join()
         self._process.close()
@@ -183,7 +183,7 @@ class _Process:
 
 
 def _serve(connection: Connection[Any, Any]) -> None:
-    """What a process does: answer (work, cell) with an outcome until nobody asks any more."""
+    """The loop of a process: answer each (work, cell) with its outcome until the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send("ready")
@@ -196,8 +196,8 @@ def _serve(connection: Connection[Any, Any]) -> None:
         except ExecutorError as error:
             answer = error
         except Exception as error:
-            # An exception of the cell would be its outcome. This one means that the script cannot
-            # be loaded here.
+            # `checked` turns an exception of the cell into its outcome. So this exception means
+            # that the script cannot be loaded here.
             answer = ExecutorError(f"it cannot load the script: {error}")
         connection.send(answer)
 

@@ -2,7 +2,7 @@
 
 A hash covers what modules compute, not how they are written down or where they are. Each module
 is parsed; its docstrings and import statements are removed, and the rest of the syntax tree is
-hashed. The hash of several modules is that of the set of their hashes, without their names.
+hashed. The hash of several modules is the hash of the set of their hashes, without their names.
 
 * It sees every other change of code: a constant, a default, the name of a variable, the order of
   statements, a module that is added or removed. Of geomdp it covers the modules that a script can
@@ -52,7 +52,7 @@ class Code:
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> Code:
-        """Hashes of a script whose `texts_of` were these, and of what it can reach in geomdp."""
+        """Hashes of the script with these `texts_of`, and of what it can reach in geomdp."""
         # A script that starts processes may run any command of the library.
         runs = any(_within(name, "subprocess") for name in _imported(texts[0]))
         modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
@@ -61,7 +61,7 @@ class Code:
 
 
 def texts_of(script: ModuleType) -> tuple[str, ...]:
-    """What stands on disk in `script`, which comes first, and in the other files of `sources`."""
+    """The texts of the files in `sources`, read from disk; the text of `script` comes first."""
     return tuple(path.read_text(encoding="utf-8") for path in sources(script).values())
 
 
@@ -80,7 +80,7 @@ def sources(script: ModuleType) -> dict[str, Path]:
 
 @cache
 def _imported(text: str) -> list[str]:
-    """Names of modules in the import statements of a text, and of what is taken from them."""
+    """Dotted names of the modules that a text imports, and of the objects imported from them."""
     names = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -97,8 +97,8 @@ def _within(name: str, package: str) -> bool:
 def _file_of(name: str) -> Path | None:
     """Source file of a module of `experiments`; None if `name` is something inside a module.
 
-    Files are looked up, not modules: `importlib.util.find_spec` would import all that stands before
-    the last dot, and with it the peers that a script leaves to `compute`.
+    The file is looked up on disk: `importlib.util.find_spec` would import the parent packages, and
+    with them optional packages that a script imports only inside `compute`.
     """
     parts = name.split(".")[1:]
     for folder in experiments.__path__:

@@ -1,9 +1,9 @@
-"""Which modules of geomdp a script can reach: by its imports, followed through the packages' stubs.
+"""Which modules of geomdp a script can reach, found by reading its text.
 
-The packages of geomdp load a module when one of its names is first used. So what a script can run
-is found in the text: the names it takes from geomdp, the modules that the stubs (``__init__.pyi``)
-give for them, and whatever these modules import in turn. A package used without a name, as in
-``getattr(gd.mechanisms, name)``, stands for all of its modules.
+The packages of geomdp load a module when one of its names is first used. What a script can run is
+therefore found in texts: the names it uses from geomdp, the modules that the packages' stubs
+(``__init__.pyi``) give for these names, and whatever these modules import in turn. A package used
+without a name, as in ``getattr(gd.mechanisms, name)``, counts as a use of all its modules.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Snapshot:
 
     @cached_property
     def _used(self) -> dict[PurePosixPath, set[PurePosixPath]]:
-        """The modules that each module uses, as far as they were asked for."""
+        """The modules that each module uses; `reached` fills this in as it needs it."""
         return {}
 
     @cached_property
     def _exports(self) -> dict[PurePosixPath, dict[str, list[str]]]:
-        """Where each package takes its names from, as parts of the dotted name."""
+        """For each package, the names it exports and the parts of the dotted name behind each."""
         stubs = (path for path in self.texts if path.name == STUB)
         return {path.parent: _origins(path.parent, ast.parse(self.texts[path])) for path in stubs}
 
@@ -66,7 +66,7 @@ class Snapshot:
 
     def _named(self, text: str) -> set[PurePosixPath]:
         bound, used = _names_of(text)
-        # An imported package by itself loads nothing yet.
+        # Importing a package of the library loads none of its modules yet.
         names = used | set(filter(self._is_no_package, bound.values()))
         return set().union(*(self._modules(name.split(".")[1:]) for name in names))
 
@@ -103,7 +103,7 @@ def _origins(package: PurePosixPath, stub: ast.Module) -> dict[str, list[str]]:
 
 @cache
 def _names_of(text: str) -> tuple[dict[str, str], set[str]]:
-    """What a module imports from the library, as `_imported`, and uses of it, as `_used`."""
+    """The results of `_imported` and `_used` for the text of a module."""
     nodes = [*ast.walk(ast.parse(text))]
     bound = _imported(nodes)
     return bound, _used(nodes, bound)

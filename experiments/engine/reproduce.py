@@ -55,7 +55,7 @@ class Report:
     outputs: Outputs  # Its files
     failures: tuple[Outcome[Any], ...]  # Cells that failed; then nothing is written
     claims: tuple[Claim, ...]  # Empty if a cell, the plot or the claims failed
-    broken: str | None = None  # Traceback of the script's ``plot`` or ``claims``
+    broken: str | None = None  # Traceback if the script's ``plot`` or ``claims`` failed
 
     @property
     def passed(self) -> bool:
@@ -74,9 +74,9 @@ def reproduce(
 ) -> Report:
     """Run what is missing, write CSV, figure and record, and check the claims.
 
-    If a cell fails the sweep still goes on, but no file is written: an incomplete table is no
-    result. If ``plot`` or ``claims`` fails, the table is written, the record says so instead of
-    claims, and a figure of an older table is removed.
+    If a cell fails, the sweep still goes on, but no file is written, because the table would be
+    incomplete. If ``plot`` or ``claims`` fails, the table is written, the record names the failure
+    and holds no claims, and a figure of an older table is removed.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):

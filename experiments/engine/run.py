@@ -36,7 +36,7 @@ class Work:
     code: Code  # Content hashes under which the outcomes will be stored
 
     def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
-        """Outcome of one cell, in the process that knows the code."""
+        """Outcome of one cell, in the process that hashed the code: nothing is checked."""
         return run_cell(self.compute, cell)
 
     def checked(self, cell: Cell[Any]) -> Outcome[Any]:
@@ -51,23 +51,23 @@ class Work:
         if _code_here(self.compute.__module__) != self.code:
             raise ExecutorError(
                 f"{self.compute.__module__} or geomdp differs from the code of this sweep; "
-                "it was edited meanwhile, or a worker has another version: start both again"
+                "it was edited meanwhile, or a worker has another version: restart the sweep"
             )
         return self(cell)
 
 
 @cache
 def _code_here(module_name: str) -> Code:
-    """Code of a script as it was when this process first met it."""
+    """Code of a script as it was when this process first asked for it."""
     return Code.of(importlib.import_module(module_name))
 
 
 class Executor(Protocol):
     """Where cells run: applies `work` to each cell and yields outcomes as they complete.
 
-    The order of the outcomes is free and cells may run in other processes or on other machines:
-    `work` never raises for a failing cell, the seeds do not depend on the order, and only the
-    caller writes to the store.
+    The outcomes may come in any order, and cells may run in other processes or on other machines.
+    This is safe because `work` never raises for a failing cell, the seeds do not depend on the
+    order, and only the caller writes to the store.
     """
 
     def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
@@ -118,7 +118,7 @@ class SweepResult:
         return sum(outcome.seconds for outcome in self.outcomes)
 
     def table(self) -> pd.DataFrame:
-        """All rows; the fields of the configuration and the trial stand in front of each.
+        """All rows; each begins with the fields of its configuration and the number of its trial.
 
         Raises
         ------

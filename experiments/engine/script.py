@@ -24,7 +24,7 @@ from experiments.engine.run import Compute
 class Preset(enum.StrEnum):
     """How much to compute."""
 
-    #: Seconds: smoke test and tests; its claims hold at the same levels.
+    #: Takes seconds, for tests. Its claims are checked at the same levels.
     QUICK = "quick"
     #: What the committed figures show.
     FULL = "full"
@@ -64,7 +64,7 @@ class Reports(Protocol):
 class TakesTime(Protocol):
     """A script that measures time: its cells run one by one, whatever the executor.
 
-    ``TIMED`` names what is timed, and would be disturbed by other work.
+    ``TIMED`` names what is timed. Other work on the machine would disturb the measurement.
     """
 
     TIMED: str
@@ -87,8 +87,9 @@ class Needs:
 class ComparesWithPeers(Protocol):
     """A script that runs other packages beside geomdp, and is left out where they are missing.
 
-    ``plot``, ``claims`` and ``report`` must do without them: stored tables stay drawable. So the
-    module must not import a peer; ``compute`` imports it, or calls something that does.
+    ``plot``, ``claims`` and ``report`` must do without these packages, so that stored tables can
+    always be drawn. The module itself must not import them; ``compute`` imports them, or calls
+    something that does.
     """
 
     NEEDS: Needs
@@ -131,11 +132,11 @@ class LoadedScript:
 
 
 class UnknownScriptError(ValueError):
-    """No script has this name; the message suggests near ones."""
+    """No script has this name; the message suggests similar names."""
 
 
 def load(module_name: str) -> LoadedScript:
-    """Import a script and check that it offers everything.
+    """Import a script and check that it has every part of `Script`.
 
     Raises
     ------

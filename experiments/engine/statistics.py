@@ -49,11 +49,11 @@ class MeanSquare:
     def pooled(cls, parts: Sequence[MeanSquare]) -> MeanSquare:
         """Mean over all releases of several independent parts of one distribution.
 
-        The variance is that within the parts together with that between their means.
+        The standard error counts deviations within the parts and between the means of the parts.
         """
         counts = np.array([part.count for part in parts], dtype=float)
         values = np.array([part.value for part in parts])
-        # Sums of squared deviations: (count - 1) times the sample variance, count stderr^2.
+        # Squared deviations in a part: count - 1 times the sample variance, count stderr^2.
         within = sum(part.count * (part.count - 1) * part.stderr**2 for part in parts)
         total = counts.sum()
         mean = float(counts @ values / total)
@@ -61,7 +61,7 @@ class MeanSquare:
         return cls(mean, math.sqrt((within + between) / (total - 1) / total), int(total))
 
     def over(self, error: float) -> MeanSquare:
-        """The same in units of an error that is known: its root is the ratio of the two."""
+        """The same in units of a known `error`: its root is the old root divided by `error`."""
         return MeanSquare(self.value / error**2, self.stderr / error**2, self.count)
 
     def columns(self) -> Row:
@@ -83,7 +83,7 @@ class MeanSquare:
         return self.stderr / (2 * self.root)
 
     def root_interval(self, level: float, tests: int = 1) -> tuple[float, float]:
-        """Two-sided interval of the root at false-alarm `level` over `tests` intervals."""
+        """Two-sided interval of the root; `level` is the false-alarm probability of all `tests`."""
         reach = quantile(level / (2 * tests), self.count) * self.stderr
         return math.sqrt(max(self.value - reach, 0.0)), math.sqrt(self.value + reach)
 
@@ -107,7 +107,7 @@ def deviation(measured: MeanSquare, expected: float, expected_stderr: float = 0.
     """
     spread = math.hypot(measured.stderr, 2 * expected * expected_stderr)
     gap = measured.value - expected**2
-    # Noise-free measurements agree up to rounding or not at all.
+    # Measurements without noise have no standard error, but still a rounding error.
     rounding = 1e3 * np.finfo(float).eps * max(measured.value, expected**2)
     if abs(gap) <= rounding:
         return 0.0
@@ -139,9 +139,9 @@ def log_log_slope(
 ) -> Slope:
     """Ordinary least-squares slope of log(root mean square) against log(x).
 
-    The slope is sum c_i log(y_i), with c_i fixed by the x; its standard error follows from those
-    of the y_i, which are independent, by the delta method. Unweighted, so what it estimates does
-    not depend on how noisy each point is.
+    The slope is sum c_i log(y_i), where the c_i depend on `x` alone. The y_i are independent, so
+    the delta method gives the standard error of the slope from theirs. The points are not weighted:
+    otherwise, what the slope estimates would depend on how noisy each point is.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def log_log_slope(
     relative = np.array([0.5 * mean.stderr / mean.value for mean in means])
     smallest = min(mean.count for mean in means)
     reach = quantile(level / (2 * tests), smallest) * float(np.linalg.norm(coefficients * relative))
-    # Noise-free points: the slope is known up to rounding.
+    # Points without noise still have rounding errors.
     reach = max(reach, 1e3 * np.finfo(float).eps)
     return Slope(slope, slope - reach, slope + reach)
 

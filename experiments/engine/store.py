@@ -16,7 +16,7 @@ from experiments.engine.provenance import Code, versions
 
 #: Marks the file as ours in the SQLite header: "gmdp" in ASCII.
 APPLICATION_ID = int.from_bytes(b"gmdp", "big")
-#: Layout of the table; another number is another layout.
+#: Version of the table's layout.
 LAYOUT = 1
 #: Seconds to wait for another process that is writing.
 BUSY_SECONDS = 30
@@ -184,7 +184,7 @@ class Store:
         return [stored[key] for key in cells_by_key if key in stored]
 
     def contents(self, cells: Iterable[Cell[Any]]) -> Contents:
-        """How many of `cells` are stored, and how many rows belong to something else."""
+        """How many of `cells` are stored, and how many other cells the file holds."""
         found = self.outcomes(cells)
         failed = sum(outcome.failed for outcome in found)
         (everything,) = self._connection.execute("SELECT count(*) FROM cells").fetchone()
@@ -198,7 +198,7 @@ def _key(cell: Cell[Any], code: Code) -> tuple[str, int, str, str, str]:
 
 
 def _check_header(path: Path) -> None:
-    """Raise `StoreError` unless `path` is absent, empty or ours, without SQLite touching it."""
+    """Raise `StoreError` unless `path` is absent, empty or a store; SQLite does not open it."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -27,7 +27,7 @@ from experiments.engine.script import LoadedScript, Preset, Reports
 
 
 def scripts_table(scripts: Sequence[LoadedScript]) -> Table:
-    """Every script with its first line, under the question of its folder."""
+    """Every script with the first line of its docstring, grouped by folder."""
     table = Table("name", "what it shows", "cells quick", "cells full")
     for package, group in groupby(scripts, key=lambda script: script.package):
         table.add_section()

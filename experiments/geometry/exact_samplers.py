@@ -3,11 +3,11 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemma 14; Hardt and Talwar 2010; Lewandowski, Kurowicka and
 Joe 2009 (elliptope). Formula sheet SAM-4, JL-L14, JL-COV, X-SIM, X-SPX, X-LKJ, X-PSDBOX.
 
-Claim: pure privacy needs noise of exactly the stated law, and K-norm noise is made of uniform
-points. For every body with an exact sampler (balls and their linear images, simplices and their
-differences, triangulated polytopes, bodies of matrices) all entries of E U U^T agree with their
-closed form, and where the body is symmetric the depth ||U||_K^m of a point, the share of the volume
-that lies further in, is uniform on [0, 1].
+Claim: pure privacy needs noise of exactly the stated law, and K-norm noise is made from a point U
+that is uniform on the m-dimensional body K. For every body with an exact sampler (balls and their
+linear images, simplices and their differences, triangulated polytopes, bodies of matrices) all
+entries of E U U^T agree with their closed forms. If K is symmetric, the depth ||U||_K^m, which is
+the share of the volume further inside than U, is uniform on [0, 1].
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -39,7 +39,7 @@ from experiments.engine.statistics import LEVEL, quantile
 
 
 class Family(enum.StrEnum):
-    """Bodies, from top to bottom."""
+    """Bodies, from the top of the figure to the bottom."""
 
     BALL = "ball"
     CROSS = "cross-polytope"

@@ -1,19 +1,19 @@
 """Five sensitivity polytopes of the papers, and what one record can change, as solids in space.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), sections 2 and 5; Wang, Fan, Zhang and Wang 2013 for smooth
-queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Three queries give bodies in space:
+queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Each body belongs to three queries:
 
 * prefix sums of four elements, a simplex;
 * one-way marginals of three columns, a cube;
-* pair products of three signs, a tetrahedron, inside the elliptope that answers for it where it
-  cannot be listed;
-* second moments of records in a disc, a cut cone of matrices;
+* pair products of three signs, a tetrahedron, inside the elliptope that replaces it for queries
+  with too many vertices to list;
+* second moments of records in a disc, a cone of matrices that is cut at trace 1;
 * three Chebyshev moments of records in [-1, 1], the hull of a curve.
 
-K holds all possible answers, K - K all changes by one record. Claims: volumes of what is drawn are
-those of closed forms, with the product of Beta functions of Karlin and Shapley (1953) for moments;
-K - K is between 8 and 20 times as large as K, with equality for symmetric bodies and for simplices
-(Rogers and Shephard 1957). Run time on one core: 5 s.
+K holds all possible answers, K - K all changes by one record. Claims: the volumes drawn agree with
+closed forms (for Chebyshev moments, the product of Beta functions of Karlin and Shapley (1953));
+the volume of K - K is between 8 and 20 times that of K, exactly 8 times for symmetric bodies and
+exactly 20 times for simplices (Rogers and Shephard 1957). Run time on one core: 5 s.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Solid(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """What is drawn of each."""
+    """What is drawn of each solid."""
 
     ANSWERS = "K: all answers"
     CHANGES = "K - K: changes by one record"
@@ -59,8 +59,8 @@ class Role(enum.StrEnum):
 class Config:
     """One solid."""
 
-    solid: Solid  # Whose
-    role: Role  # Which
+    solid: Solid  # The solid
+    role: Role  # What is drawn of it
     grid: int  # Points on the curve of moments
 
 
@@ -91,14 +91,15 @@ def body(config: Config) -> Body:
             return gd.bodies.Elliptope(3)
 
 
-#: Volumes of K in closed form. For moments those of a distribution on [0, 1] fill B(1, 1) B(2, 2)
-#: B(3, 3) = 1/180, and the map to Chebyshev moments on [-1, 1] has determinant 2 * 8 * 32.
+#: Volumes of K in closed form. The first three moments of distributions on [0, 1] fill a volume of
+#: B(1, 1) B(2, 2) B(3, 3) = 1/180, and the map to Chebyshev moments on [-1, 1] has determinant
+#: 2 * 8 * 32.
 VOLUMES = {
     Solid.PREFIXES: 1 / 6,
     Solid.MARGINALS: 1.0,
     Solid.PAIRS: 8 / 3,
-    # {psd, trace at most 1} is a cone of height 1 over a disc of trace 1 and radius 1 / sqrt(2), in
-    # coordinates in which the trace grows by sqrt(2) per unit of length.
+    # {psd, trace at most 1} is a cone over the disc of trace 1, whose radius is 1 / sqrt(2). Its
+    # height is 1 / sqrt(2), because the trace grows by sqrt(2) per unit of length along its axis.
     Solid.MOMENTS: math.pi / (6 * math.sqrt(2)),
     Solid.SMOOTH: 512 / 180,
 }
@@ -110,7 +111,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     del rng
     points = shadow_outline(body(config), np.eye(3)).points
     volume = float(scipy.spatial.ConvexHull(points).volume)
-    # Nine decimals are far finer than a pixel, and a table of them half as long.
+    # Nine decimals are far finer than a pixel, and they halve the size of the table.
     return [{"volume": volume, "x": x, "y": y, "z": z} for x, y, z in points.round(9).tolist()]
 
 
@@ -121,7 +122,7 @@ def volumes(table: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Volumes of polytopes and of smooth bodies, and Rogers and Shephard."""
+    """Volumes of polytopes and of smooth bodies, and Rogers and Shephard's inequality."""
     drawn = volumes(table)
     exact = {
         **{(s, Role.ANSWERS): v for s, v in VOLUMES.items()},

@@ -4,9 +4,9 @@ Paper: Nikolov 2022 (arXiv 2208.07410), Theorem 2, equations (2) and (14), Lemma
 JL-T2, JL-MARG, JL-14, JL-COV.
 
 Claim: widths stay below sqrt(2 k ln N) for k queries with answers in [-1, 1] over N elements; those
-of l-way marginals grow with the number of attributes d as d^((l+1)/2), which makes sample
-complexity d^((l+1)/2) / (alpha epsilon); the width of the second moment body is at most sqrt(2d)
-and approaches it; N random sign vectors are as wide as the bound up to a constant.
+of l-way marginals grow with the number of attributes d as d^((l+1)/2), so that their sample
+complexity is d^((l+1)/2) / (alpha epsilon); the width of the second moment body is at most sqrt(2d)
+and approaches it; for N random sign vectors the bound is tight up to a constant.
 
 Widths are exact for 1-way marginals and simulated otherwise, with a certified interval (Gaussian
 concentration). Run time on one core: quick 4 s, full 1 minute.
@@ -99,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def growth(table: pd.DataFrame, family: Family) -> pd.Series:
-    """Width over sqrt(d C(d, l)) for the larger half of the d."""
+    """Width divided by sqrt(d C(d, l)), for d from half of its largest value on."""
     mine = table[(table.family == family) & (table["size"] >= table["size"].max() / 2)]
     shares = mine.width / np.sqrt(mine["size"] * mine.queries)
     return pd.Series(shares.to_numpy(), mine["size"])
@@ -136,16 +136,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return made
 
 
-#: From this d on, and to this share, widths follow the limit law of largest eigenvalues.
+#: From d = LARGE on, widths follow the limit law of largest eigenvalues, to a relative error NEAR.
 LARGE, NEAR = 32, 0.02
 
 
 def second_moments(table: pd.DataFrame) -> Claim:
-    """At most sqrt(2d), and the share of it rises towards 1."""
+    """The width divided by its bound sqrt(2d) is at most 1 and rises towards 1."""
     table = table.sort_values("size")
     shares = (table.width / table.bound).to_numpy()
-    # The largest eigenvalue is below sqrt(2 d) by 1.2065 / sqrt(2) d^(-1/6) on average for large d,
-    # which is 0.6033 d^(-2/3) of it (Tracy and Widom, 1996).
+    # For large d the mean of the largest eigenvalue is sqrt(2 d) - 1.2065 / sqrt(2) d^(-1/6), which
+    # is sqrt(2 d) (1 - 0.6033 d^(-2/3)) (Tracy and Widom, 1996).
     expected = 1 - 0.6033 * table["size"].to_numpy() ** (-2 / 3)
     off = float(np.abs(shares / expected - 1)[table["size"] >= LARGE].max())
     return Claim(

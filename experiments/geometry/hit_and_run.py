@@ -4,12 +4,13 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", sectio
 Lovasz 1999 (hit-and-run). Formula sheet SAM-3, JL-KN, JL-L14.
 
 Claim: chains started at the centre of a body underestimate the squared error of K-norm noise, which
-is (m + 1)(m + 2) / epsilon^2 times E ||U||^2, and approach it geometrically. Two laws are exact:
-random directions in the unit ball, s' = (2/3)(1 - 1/m) s + 1/3 for s = E ||U||^2, and sweeps over
-all coordinates of a cube, after one of which a point is uniform. The cube, the cross-polytope and
-the difference body of a simplex take a number of steps that grows with the dimension; a box with
-sides from 1 to 100 takes more than ten times as many. So chains are rounded first; and as nothing
-here proves how far a finite chain is from uniform, what they release is called heuristic.
+is (m + 1)(m + 2) / epsilon^2 times E ||U||^2 for U uniform on the body of dimension m, and approach
+it geometrically. Two laws are exact: a step in a random direction in the unit ball takes
+s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3, and after one sweep over all coordinates of a cube a point
+is uniform. The cube, the cross-polytope and the difference body of a simplex take a number of steps
+that grows with the dimension; a box with sides from 1 to 100 takes more than ten times as many.
+Bodies are therefore rounded before a chain runs. Nothing here proves how far a finite chain is from
+uniform, so a release that uses one is called heuristic.
 
 Run time on one core: quick 5 s, full 1 minute.
 """
@@ -65,7 +66,7 @@ class Config:
 
 
 def body_and_kernel(config: Config) -> tuple[gd.bodies.Body, Kernel]:
-    """A full-dimensional symmetric body, and what moves its points."""
+    """A full-dimensional symmetric body, and the kernel that moves its points."""
     m, ones = config.dimension, np.ones(config.dimension)
     sides = np.geomspace(1, LONG, m)
     builders: dict[Walk, Callable[[], gd.bodies.Body]] = {
@@ -81,14 +82,14 @@ def body_and_kernel(config: Config) -> tuple[gd.bodies.Body, Kernel]:
 
 
 def squared_length(config: Config) -> float:
-    """E ||U||^2 for U uniform on the body; the cube given by slabs is one of the boxes."""
+    """E ||U||^2 for U uniform on the body. For the cube given by slabs, it is that of the box."""
     walk = Walk.TURNED if config.walk is Walk.CUBE else config.walk
     body, _ = body_and_kernel(dataclasses.replace(config, walk=walk))
     return gd.geometry.second_moment(body).value
 
 
 def exact_share(config: Config, steps: int) -> float | None:
-    """E ||X_t||^2 divided by its limit, from the centre, if a law above gives it; else None."""
+    """E ||X_t||^2 after t steps from the centre, divided by its limit; None if no law is known."""
     if config.walk is Walk.CUBE:
         return 1.0
     rate = (2 / 3) * (1 - 1 / config.dimension)
@@ -118,12 +119,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
-    """Standard errors between measured shares and what they should be."""
+    """Differences between measured and expected shares, in standard errors."""
     return (table.share - expected) / table.share_stderr
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact laws, and where the walks are after the last step."""
+    """Exact laws, squared errors after the last step, and the steps of long and round bodies."""
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
     reach = quantile(LEVEL / (2 * len(known)), int(table.chains.min()))
@@ -161,7 +162,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def first_near(table: pd.DataFrame) -> float:
-    """First recorded number of steps with a share within `NEAR` of 1; inf if there is none."""
+    """First recorded number of steps with a share of 1 - `NEAR` or more; inf if there is none."""
     near = table[table.share >= 1 - NEAR]
     return float(near.steps.min()) if len(near) else math.inf
 
@@ -179,7 +180,7 @@ LIMIT = "uniform points"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Share of the squared error against steps, in the smaller and in the larger dimension."""
+    """Squared error divided by its exact value against steps, one panel for each dimension."""
     figure = Figure(figsize=(7.2, 4.2))
     dimensions = sorted(table.dimension.unique())
     panels = figure.subplots(1, len(dimensions), sharey=True)

@@ -3,11 +3,11 @@ r"""Gaussian width of the image of a set under maps that shrink, and that stretc
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemmas 10 and 11; formula sheet JL-L10, JL-L11.
 
-Claims: a map that increases no distance increases no width, with equality for rotations; where
-||f(x) - f(y)|| <= ||x - y|| + delta, the width is at most
+Claims for a map f of a set S in R^m: if f increases no distance, it does not increase the width,
+and rotations keep it. If ||f(x) - f(y)|| <= ||x - y|| + delta, the width of the image is at most
 (w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the
-paper. Both are of the right order: a cube that is blown up has 0.285 of the first bound or more, at
-any size of the cube.
+paper. Both bounds are of the right order: if a cube of any size is blown up, the width of its image
+is at least 0.285 times the first bound.
 
 (a) Sets of 64 points of a sphere in R^16, mapped by a rotation, by folding (absolute values), to
 the nearest point of a smaller ball, and by dropping half of the coordinates: none increases a
@@ -38,7 +38,7 @@ from geomdp.bounds.upper import near_contraction_width
 
 #: Dimension, and points of a random set.
 M, POINTS = 16, 64
-#: Least width of a blown-up cube over the sharp bound, 1 / (1 + sqrt(2 pi)) (Cauchy's inequality).
+#: Least width of a blown-up cube divided by the sharp bound (by Cauchy's inequality).
 CUBE_SHARE = 1 / (1 + math.sqrt(2 * math.pi))
 
 
@@ -94,7 +94,7 @@ class Config:
 
     image: Image  # Map
     side: float  # Side a of the cube; 1 for random sets
-    draws: int  # Gaussian directions, the same for a set and its image
+    draws: int  # Gaussian directions for a set, and again for its image
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -3,15 +3,16 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Definition 8, Theorem 9 (Liaw, Mehrabian, Plan and
 Vershynin), Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
 
-Claim: the largest change of a distance within a set S under a map to R^m, E sup over x, y in S of
-| ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), with the constant 4 + (0.71 + 1/(4 sqrt m))
-diam(S) / w(S) for Gaussian maps; Rademacher maps (random signs) do as well. The width after a
-Gaussian map is mu_m / sqrt(m) times the width before, mu_m the mean norm of a Gaussian vector.
+Claim: the largest change of a distance within a set S under a map A to R^m, E sup over x, y in S of
+| ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), where w is the Gaussian width. The constant
+is 4 + (0.71 + 1/(4 sqrt m)) diam(S) / w(S) for Gaussian maps; Rademacher maps (random signs) change
+distances as little. The width after a Gaussian map is mu_m / sqrt(m) times the width before, where
+mu_m is the mean norm of a Gaussian vector in R^m.
 
 Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
-histogram), and a ball of diameter 1. A ball needs about half of the bound: it changes by the
-largest of | s - 1 | over the singular values s of A, near 2 w(S) / sqrt(m). Suprema run over all
-pairs. Run time on one core: quick 4 s, full 1 minute.
+histogram), and a ball of diameter 1. For a ball, the largest change is about half of the bound: it
+is the largest | s - 1 | over the singular values s of A, near 2 w(S) / sqrt(m). For the finite
+sets, all pairs are compared. Run time on one core: quick 4 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def vertices(points: Points) -> FloatArray:
 
 @cache
 def width(points: Points) -> float:
-    """Gaussian width of S: exact for cube and simplex, simulated to a standard error below 0.1%."""
+    """Gaussian width of S: exact for simplex and ball, else to a standard error below 0.1%."""
     if points is Points.BALL:
         return gd.gaussian_width(gd.bodies.Ball(BALL_DIMENSION, 0.5)).value
     return gd.gaussian_width(gd.bodies.VPolytope(vertices(points)), rng=0, samples=20_000).value
@@ -105,7 +106,7 @@ def change_and_image(
     """Largest change of a distance, and an unbiased estimate of the width of the image."""
     if config.points is Points.BALL:
         values = np.linalg.svd(A, compute_uv=False)
-        # Fewer rows than columns: some vectors vanish.
+        # With fewer rows than columns, A takes some vectors to zero.
         smallest = values[-1] if len(A) >= A.shape[1] else 0.0
         change = max(values[0] - 1, 1 - smallest)
         return float(change), float(np.linalg.norm(A.T @ rng.standard_normal(config.rows)) / 2)
@@ -159,7 +160,7 @@ def reach(table: pd.DataFrame, column: str, level: float) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The bound, the rate, the equality of the two kinds of map, and widths of images."""
+    """The bound, the rate for both kinds of map, and widths of images."""
     level = LEVEL / len(table)
     low = table.change - reach(table, "change", level)
     shares = table.change / bound(table)

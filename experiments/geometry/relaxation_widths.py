@@ -1,19 +1,19 @@
-"""Semidefinite relaxations of marginals and parities: how much wider than the polytopes they hold.
+"""Semidefinite relaxations of marginals and parities: how much wider they are than the polytopes.
 
-Papers: Nikolov 2022 (arXiv 2208.07410), sections 4 and 5: errors of projection grow with the
-Gaussian width of the body projected on, so a relaxation costs the ratio of the widths; Lasserre
-2001, Alon and Naor 2006 for the relaxations. Formula sheet GEN-4, JL-T2, JL-T23.
+Papers: Nikolov 2022 (arXiv 2208.07410), sections 4 and 5; Lasserre 2001, Alon and Naor 2006 for the
+relaxations. The error of a projection grows with the Gaussian width of the body projected on, so a
+relaxation costs the ratio of the two widths. Formula sheet GEN-4, JL-T2, JL-T23.
 
-Claim: relaxations hold the sensitivity polytope in every direction tried. For d = 4 to 12
-attributes the matrix of moments with diagonal equal to its first row widens 2-way marginals by
-less than 6%, and the elliptope 2-way parities by less than 10% (for large d the ratio tends to
-that of the semidefinite bound and the ground state of the Sherrington-Kirkpatrick model, 1.31).
-The lifts of 3-way marginals widen them by less than 4%, those of 3- and 4-way parities by less
-than 1%; most are exact in every direction tried. Projections may use them where 2^d elements are
-too many.
+Claim: relaxations contain the sensitivity polytope in every direction tried. For d = 4 to 12
+attributes, the moment matrices whose diagonal equals their first row are less than 6% wider than
+2-way marginals, and the elliptope is less than 10% wider than 2-way parities (for large d this
+ratio tends to 1.31: the semidefinite bound divided by the ground state of the
+Sherrington-Kirkpatrick model). Lasserre's relaxations of higher level (lifts) are less than 4%
+wider than 3-way marginals and less than 1% wider than 3- and 4-way parities; most are exact in
+every direction tried. Projections may use these relaxations where 2^d elements are too many.
 
 Directions are Gaussian and shared by both bodies; intervals are for the ratio of the two means.
-Run time on one core: quick 5 s, full 6 min (lifts of order 79 cost some 6 s a direction).
+Run time on one core: quick 5 s, full 6 min (a lift of order 79 takes about 6 s for a direction).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ WAYS = {
     Kind.PARITIES_3: 3,
     Kind.PARITIES_4: 4,
 }
-#: Relaxations by plain correlation matrices, thousands of directions a second; the others solve a
-#: conic program for each.
+#: Workloads relaxed by plain correlation matrices, which take thousands of directions a second. The
+#: other relaxations solve a conic program for each direction.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
 #: Largest relative error of a support value, which is found from above (`MomentMatrix.highest`).
 SLACK = 1e-6
@@ -99,7 +99,7 @@ class Ratio:
         return cls(ratio, math.sqrt(variance / count) / true, count)
 
     def interval(self, level: float, tests: int = 1) -> tuple[float, float]:
-        """Two-sided interval at false-alarm `level` over `tests` intervals."""
+        """Two-sided interval; `level` is the false-alarm probability of all `tests` intervals."""
         reach = quantile(level / (2 * tests), self.count) * self.stderr
         return self.value - reach, self.value + reach
 
@@ -123,7 +123,7 @@ LIMITS = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The bodies hold the polytopes, and are little wider."""
+    """The relaxations contain the polytopes, and are little wider."""
     least, count = float(table.least_margin.min()), int(table["count"].sum())
     found = ratios(table)
     made = [
@@ -189,12 +189,12 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Largest number of attributes: directions of a lift in one cell. Each costs a conic program.
+#: Directions of a lift in one cell, for up to this many attributes. Each costs a conic program.
 LIFTED = {6: 60, 9: 8, 12: 2}
 
 
 def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
-    """All families over the numbers of attributes; lifts up to `largest` of them."""
+    """All families over the numbers of attributes; lifts for at most `largest` attributes."""
     few = {d: next(count for most, count in LIFTED.items() if d <= most) for d in sizes}
     return tuple(
         Config(family, d, many if family in FIRST_LEVEL else few[d])

@@ -3,16 +3,18 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 17 and 20, equation (13); Urysohn 1924. Formula
 sheet JL-L17, JL-L20, JL-URY.
 
-Claim: the mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j), V a random subspace of
-dimension j, fall with j from Q_1 = w(K) / mu_k to Q_k = vr(K). That is Alexandrov and Fenchel's
-inequality; within the largest projection on i dimensions it is Lemma 17, and from end to end it is
-Urysohn's inequality vr(K) <= w(K) / mu_k: balls have equality, and the ratio of the two sides
-falls to e^(-1/2) for cubes and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every
-dimension (Lemma 20).
+Claim: let V be a random subspace of dimension j, and kappa_j the volume of the unit ball in R^j.
+The mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j) of a body K in R^k fall with j,
+from Q_1 = w(K) / mu_k to Q_k = vr(K), where mu_k is the mean norm of a Gaussian vector and vr the
+volume radius. This is Alexandrov and Fenchel's inequality; applied to the largest projection on i
+dimensions it gives Lemma 17. For j = 1 and j = k it gives Urysohn's inequality
+vr(K) <= w(K) / mu_k. Balls have equality there; for large k the ratio of its two sides falls to
+e^(-1/2) for cubes and to 0 for long bodies. Hence the largest volume radius vr_i(K) of a projection
+on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
-random subspaces, widths have certified intervals where they have no closed form. Run time on one
-core: quick 3 s, full 1 minute.
+random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick
+3 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projections(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Volumes of projections over those of unit balls, averaged over random subspaces."""
+    """Volumes of projections divided by those of unit balls, averaged over random subspaces."""
     k, points = config.size, vertices(config.family, config.size)
     shares = np.empty((config.draws, k))
     for i in range(config.draws):
@@ -87,7 +89,8 @@ def projections(config: Config, rng: np.random.Generator) -> list[Row]:
             "j": j,
             "share": float(shares[:, j - 1].mean()),
             "share_stderr": float(stderrs[j - 1]),
-            # Intrinsic volumes: C(k, j) 2^j of the cube, C(k, j) kappa_k / kappa_(k-j) of the ball.
+            # The ratio of intrinsic volumes: C(k, j) 2^j for the cube, and
+            # C(k, j) kappa_k / kappa_(k-j) for the unit ball.
             "exact_share": 2.0**j * ball_volume(k - j) / ball_volume(k) if cube else None,
         }
         for j in range(1, k + 1)
@@ -102,7 +105,7 @@ def hull_volume(points: FloatArray) -> float:
 
 
 def ball_volume(dimension: int) -> float:
-    """kappa_j, 1 for j = 0."""
+    """Volume of the unit ball; 1 in dimension 0."""
     return gd.bodies.Ball(dimension).volume() if dimension else 1.0
 
 
@@ -134,7 +137,7 @@ def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Alexandrov and Fenchel, Urysohn, and Lemma 20."""
+    """The inequalities of Alexandrov and Fenchel and of Urysohn, and Lemma 20."""
     radii = projection_radii(table, LEVEL)
     bodies = table[table.part == Part.WIDTHS]
     share = bodies.radius / bodies.urysohn
@@ -165,7 +168,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def falling(radii: pd.DataFrame) -> Claim:
-    """Mean projection radii fall with the dimension, beyond chance."""
+    """Mean projection radii fall with the dimension."""
     groups = [rows for _, rows in radii.groupby("family")]
     rises = [
         low - high
@@ -199,7 +202,7 @@ def of_the_cube(cube: pd.DataFrame) -> Claim:
 
 
 def cube_share(cubes: pd.DataFrame) -> Claim:
-    """Urysohn's share for cubes falls to e^(-1/2)."""
+    """For cubes, the volume radius divided by Urysohn's bound falls to e^(-1/2)."""
     cubes = cubes.sort_values("dimension")
     shares = cubes.radius / cubes.urysohn
     limit = math.exp(-0.5)
@@ -218,7 +221,7 @@ LIMIT = r"cube: $e^{-1/2}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Mean projection radii by dimension, and Urysohn's share against the dimension."""
+    """Mean projection radii by dimension, and volume radii divided by Urysohn's bound."""
     figure = Figure(figsize=(7.2, 4.4))
     left, *rights = figure.subplots(1, 3)
     draw_projections(left, projection_radii(table, BAND_LEVEL * len(table)))
@@ -243,7 +246,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
-    """Q_j over the measured Q_1 for each body."""
+    """Q_j divided by the measured Q_1, for each body."""
     for family in PROJECTED:
         mine, look = radii[radii.family == family], LOOKS[family]
         first = mine.value.iloc[0]

@@ -35,8 +35,8 @@ def build_guide(
 ) -> Guide:
     """Write the guide to ``html`` in a folder, beside its sources; both are replaced.
 
-    Code blocks of the pages run. A warning of Sphinx is an error, and so are a broken link and a
-    file that a page would load from the network.
+    The code blocks of the pages are run. A warning of Sphinx is an error, and so are a broken link
+    and a file that a page would load from the network.
 
     Parameters
     ----------

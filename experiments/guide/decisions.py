@@ -8,7 +8,7 @@ from experiments.guide.exports import exports
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
 
-#: Definitions of privacy by the flags that ask for them.
+#: How the table of mechanisms writes the guarantees that a mechanism can give.
 DEFINITIONS = {
     Guarantees.PURE: "ε",
     Guarantees.CONCENTRATED: "(ε, δ), ρ",
@@ -22,15 +22,15 @@ class Decision:
 
     question: str  # Ends with a question mark
     answer: str  # What to use; ends with a full stop
-    use: tuple[str, ...]  # Dotted names of it, as the reference has them
-    section: str  # Label of the section of the guide with an example of it
+    use: tuple[str, ...]  # Dotted names of what to use, as in the reference
+    section: str  # Label of the section of the guide with an example
 
 
 #: Questions in the order in which they are asked: the first yes decides.
 DECISIONS = (
     Decision(
         "Do queries come one at a time, each chosen after earlier answers?",
-        "Ask which are above a threshold, or have all answered from a public hypothesis.",
+        "Ask which answers exceed a threshold, or have all queries answered from public estimates.",
         (
             "geomdp.mechanisms.AboveThreshold",
             "geomdp.mechanisms.NumericSparse",

@@ -94,7 +94,7 @@ class Place:
     """The object whose docstring is typeset. Names are looked up in its package and class first."""
 
     package: str  # The package that documents the object
-    owner: type | None  # The class, if it is one or a member of one
+    owner: type | None  # The object itself if it is a class, or the class it is a member of
 
 
 def typeset(lines: list[str], place: Place) -> list[str]:
@@ -107,9 +107,9 @@ def typeset(lines: list[str], place: Place) -> list[str]:
 
 
 def _with_displays(lines: list[str]) -> list[str]:
-    """Turn indented paragraphs below prose, which are formulas, into line blocks.
+    """Turn each indented paragraph below prose into a line block.
 
-    reStructuredText would otherwise join their lines.
+    Such paragraphs are formulas. reStructuredText would otherwise join their lines.
     """
     found: list[str] = []
     before = ""  # the last line of the paragraph before
@@ -205,13 +205,13 @@ def _role(name: str, text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Signs and Greek letters of a text without further markup."""
+    """A text with signs and Greek letters replaced, and characters of markup escaped."""
     found = _PLAIN.sub(lambda piece: PRINTED[piece[0]], text)
     return found.replace("*", "\\*").replace("|", "\\|").replace("'", "′").replace("^", "^\\ ")
 
 
 def _linked(name: str, place: Place) -> str:
-    """A link to the reference where `name` is documented, and code elsewhere."""
+    """A link to the reference if `name` is documented there, and code otherwise."""
     target = _target(name.removesuffix("()"), place)
     return f":py:obj:`{name} <{target}>`" if target else f"``{name}``"
 

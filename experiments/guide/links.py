@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 #: Attributes that make a browser load a file, by element.
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
-#: Kinds of `link` that a browser loads; others, such as `next`, are for people.
+#: Kinds of `link` that a browser loads. Others, such as `next`, load nothing.
 _RESOURCES = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
 _CSS_URL = re.compile(r"url\(\s*[\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
 
@@ -68,7 +68,7 @@ def _text(path: Path) -> str:
 def _broken(link: str, source: Path, pages: dict[Path, _Page]) -> str:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
-        return ""  # a link for people, to another site
+        return ""  # a link to another site, which loads nothing
     target = (source.parent / unquote(parts.path)).resolve() if parts.path else source
     if not target.exists():
         return f"there is no {link}"

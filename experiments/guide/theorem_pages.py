@@ -32,9 +32,9 @@ def _index(pages: Sequence[tuple[str, Paper, Sequence[Theorem]]]) -> str:
     contents = "".join(f"   {name}\n" for name, _, _ in pages)
     return (
         f"{_title('Theorems')}"
-        f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each names\n"
-        "the functions that hold it, and the claims of figures and the tests that fail if it is\n"
-        "wrong; where the statement differs from the printed one, it says why. Their ids, such as\n"
+        f"{len(THEOREMS)} theorems, lemmas and algorithms, as they are implemented. Each entry\n"
+        "names the functions that implement it, and the claims of figures and the tests that fail\n"
+        "if it is wrong. It says why if it differs from the printed statement. The ids, such as\n"
         ":ref:`JL-T2 <theorem-JL-T2>`, stand in the docstrings of the library.\n\n"
         f"{rows}\n"
         f".. toctree::\n   :hidden:\n\n{contents}"

@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -78,7 +78,7 @@ def _(mo):
 
 @app.cell
 def _(kinds, mo):
-    # One slider a kind. A list of them would not be watched, so each has a name of its own.
+    # One slider for each kind. marimo does not watch a list of sliders, so each has its own name.
     healthy, ill, smoking, both = (
         mo.ui.slider(0, 10, value=value, label=kind, show_value=True)
         for kind, value in zip(kinds, (4, 2, 3, 1), strict=True)
@@ -138,8 +138,7 @@ def _(mo):
                     "Answer 2": "At a corner: all records are of one kind, and the mean of equal "
                     "vectors is that vector.",
                     "Answer 3": r"No. Whoever smokes and is ill smokes: $q_2(x) \le q_1(x)$ for "
-                    "every record, hence for every mean. The hull knows this logic without having "
-                    "been told.",
+                    "every record, hence for every mean, and the hull excludes the point.",
                 }
             ),
         ]
@@ -206,16 +205,16 @@ def _(mo):
                 **Exercise 4.** Move the point until the line is the edge between $(0, 0)$ and
                 $(1, 1)$. Which inequality between the two queries is that?
 
-                **Exercise 5.** Why is one inequality enough to prove that a point is outside, while
-                to prove that it is inside one needs three records?
+                **Exercise 5.** Why does one inequality prove that a point is outside, while a proof
+                that it is inside needs three records?
                 """
             ),
             mo.accordion(
                 {
                     "Answer 4": r"$q_2 \le q_1$: those who smoke and are ill are among those who "
                     "smoke.",
-                    "Answer 5": "A point outside of a convex set violates a halfspace that holds "
-                    "the set (the separation theorem). A point inside is a mixture of at most "
+                    "Answer 5": "A point outside of a convex set lies outside of a halfspace that "
+                    "contains the set (separation theorem). A point inside is a mixture of at most "
                     "$m + 1 = 3$ corners (Carathéodory), and these records with their weights are "
                     "the proof.",
                 }
@@ -231,14 +230,14 @@ def _(mo):
         r"""
         ## Bodies grow with the workload
 
-        With two queries $K$ is a polygon. With three it is a solid, and with $m$ queries it lives
-        in $\mathbb R^m$; what stays is that a **linear question** about it is easy. The support
-        function
+        With two queries $K$ is a polygon. With three it is a solid, and with $m$ queries it lies in
+        $\mathbb R^m$. The maximum of a **linear function** over $K$ stays easy to compute. As a
+        function of the direction $u$ it is called the support function,
 
         $$h_K(u) = \max_{x} \langle u, Q(x) \rangle$$
 
-        is a maximum over single records: a search in the universe, and for many workloads a closed
-        form. Everything else in this course is built on it.
+        and it is a maximum over single records: a search in the universe, or, for many workloads, a
+        closed form. Everything else in this course is built on it.
         """
     )
     return

@@ -22,7 +22,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -61,7 +61,7 @@ def _(ExactSampler, gd, np):
     corners = workload.evaluate(np.arange(4))
     polytope = gd.sensitivity_polytope(workload)
     difference = gd.difference_body(polytope)
-    # Three symmetric bodies that hold K - K, each the smallest of its kind around 0.
+    # Three symmetric bodies that contain K - K, each the smallest of its kind.
     _steps = (corners[:, None] - corners).reshape(-1, 2)
     _l1, _l2 = (float(np.linalg.norm(_steps, p, axis=1).max()) for p in (1, 2))
     bodies = {
@@ -207,9 +207,9 @@ def _(mo):
             ),
             mo.accordion(
                 {
-                    "Answer 4": "Those of the cross-polytope and the disc. A larger unit ball is "
-                    "reached sooner, so its norm is smaller: it believes that fewer records are "
-                    "enough, which is the cautious side.",
+                    "Answer 4": "Those of the cross-polytope and the disc. They contain $K - K$, "
+                    "and a larger unit ball gives a smaller norm. Noise made from such a norm is "
+                    "larger than necessary, and never too small.",
                     "Answer 5": r"At 45 degrees the disc touches the corner $(1, 1)$, and the "
                     r"norms agree. At 135 degrees the boundary of $K - K$ is nearest, at distance "
                     r"$1/\sqrt2$, while the disc has radius $\sqrt2$: a factor of 2.",
@@ -308,7 +308,8 @@ def _(mo):
                     "Answer 6": r"$\lVert z \rVert_B$ is linear on the cone over each face. Where "
                     r"$z$ and $z - v$ lie in the cone over one face with normal $u$, the loss is "
                     r"$-\varepsilon \langle u, v \rangle$, whatever $z$ is.",
-                    "Answer 7": r"For $2 \varepsilon$: the norm of $v$ in the smaller body is 2.",
+                    "Answer 7": r"For $2 \varepsilon$: it is the noise of the body $B / 2$, in "
+                    "whose norm $v$ has length 2.",
                     "Answer 8": r"The sums move by $v + v'$, whose norm is at most 2, so the bound "
                     r"is $e^{2\varepsilon}$. For $r$ records it is $e^{r\varepsilon}$ (group "
                     "privacy); lesson 7 turns this into lower bounds.",
@@ -339,8 +340,8 @@ def _(mo):
         U \text{ uniform on } B.$$
 
         For unit balls $\varepsilon^2 E \lVert Z \rVert_2^2$ is $2d$ (cross-polytope), $d(d+1)$
-        (ball) and $d(d+1)(d+2)/3$ (cube). The curves below are
-        curves of equal density that hold a given share of the noise.
+        (ball) and $d(d+1)(d+2)/3$ (cube). Below are curves of equal density that enclose a given
+        share of the noise.
         """
     )
     return
@@ -399,9 +400,9 @@ def _(mo):
                 **Exercise 9.** Here $\Delta_1 = 2$. Check the second row of the table with the
                 formula $2d$.
 
-                **Exercise 10.** For a **histogram** ($m$ cells, one answer 1 per record) $K$ is the
-                simplex with corners $e_1, \dots, e_m$. What is $\Delta_1$? How much smaller is the
-                error of the K-norm likely to be?
+                **Exercise 10.** For a **histogram** ($m$ cells, each record in one of them) $K$ is
+                the simplex with corners $e_1, \dots, e_m$. What is $\Delta_1$? How much smaller
+                will the error of K-norm noise be?
 
                 **Exercise 11.** Instead of replacing records, neighbours may **add or remove** one.
                 By which vectors can the sums move then?
@@ -413,7 +414,7 @@ def _(mo):
                     "Answer 10": r"Replacing a record lowers one cell and raises another: "
                     r"$\Delta_1 = 2$ for every $m$. The corners $e_i - e_j$ of $K - K$ all have "
                     r"$\ell_1$ norm 2, so the cross-polytope touches them all and little can be "
-                    "won: at $m = 50$ the errors are 2.83 and 2.76.",
+                    "gained: at $m = 50$ the error falls from 2.83 to 2.76 only.",
                     "Answer 11": r"By $Q(x)$ or $-Q(x)$: the body is the symmetric hull "
                     r"$\operatorname{conv}(K \cup -K)$, which lies inside of $K - K$ if "
                     r"$0 \in K$. Every $\varepsilon$ must say which neighbours it means.",

@@ -23,7 +23,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -38,13 +38,14 @@ def _(mo):
 
         The error of private answers depends on how large the sensitivity polytope $K$ is. But large
         in which sense? Volume, diameter and number of corners all mislead in many dimensions. This
-        lesson builds the measure that the theorems use, the **Gaussian width**, from the question
-        that a body answers best, its **support function**:
+        lesson builds the measure that the theorems use, the **Gaussian width**, from the **support
+        function** of the body:
 
         $$h_K(u) = \max_{y \in K} \langle u, y \rangle.$$
 
         For a unit vector $u$ it says how far the body reaches in that direction. The **breadth**
-        $h_K(u) + h_K(-u)$ is the distance between two parallel planes that hold the body.
+        $h_K(u) + h_K(-u)$ is the distance between the two parallel planes that touch the body from
+        both sides.
         """
     )
     return
@@ -137,9 +138,10 @@ def _(mo):
 
         $$w(K) = E\, h_K(g) = E \max_{y \in K} \langle g, y \rangle, \qquad g \sim N(0, I).$$
 
-        Since $g$ and $-g$ have one law, $w(K)$ is half of the mean breadth times the mean length of
-        $g$, which is about $\sqrt m$. Each $h_K(g)$ is one maximum over records. A few hundred of
-        them are enough, because $h_K(g)$ hardly varies in many dimensions. Some are known exactly:
+        Since $g$ and $-g$ have the same law, $w(K)$ is half of the mean breadth times the mean
+        length of $g$, which is about $\sqrt m$. Each $h_K(g)$ is one maximum over records. A few
+        hundred of them are enough, because $h_K(g)$ hardly varies in many dimensions. Some widths
+        are known exactly:
 
         | body in $\mathbb R^m$ | $w(K)$ | at $m = 10$ |
         |---|---|---|
@@ -341,8 +343,8 @@ def _(mo):
                     "0.43$. All but a vanishing share of directions see only the core.",
                     "Answer 8": r"In a random unit direction $u = g / \lVert g \rVert$ the shadow "
                     r"reaches $h_K(u) \approx w(K) / \sqrt m$. With $w(K) = \mu_m$ that is 1, the "
-                    "grey circle. The cube is round already at moderate $m$, the cross-polytope "
-                    "only slowly.",
+                    "grey circle. The shadow of the cube is round already at moderate $m$, that "
+                    "of the cross-polytope only at large $m$.",
                     "Answer 9": "No. The shadow shows how far the body reaches somewhere above a "
                     "point of the plane; the cut shows only what lies in the plane. The cut of the "
                     "cross-polytope is a disc of radius 0.43 and its shadow one of radius 1.",
@@ -455,7 +457,7 @@ def _(mo):
         [
             mo.md(
                 r"""
-                **Exercise 10.** Derive the right inequality of the theorem from exercise 6.
+                **Exercise 10.** Derive the second inequality of the formula from exercise 6.
 
                 **Exercise 11.** Which workload of the table is far below its bound, and why?
                 """

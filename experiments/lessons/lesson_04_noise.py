@@ -25,7 +25,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -130,8 +130,8 @@ def _(mo):
             ),
             mo.accordion(
                 {
-                    "Answer 1": "Only for the K-norm of K - K. The others have other bodies, in "
-                    "whose gauge they follow a curve, or, for the cone, no gauge at all.",
+                    "Answer 1": "Only for the K-norm of K - K. Laplace and ball noise follow the "
+                    "curve in the gauges of their own bodies. Cone noise has no such body.",
                     "Answer 2": r"The gauge has density $\propto t^{d-1} e^{-\varepsilon t}$: "
                     r"Gamma($d$). A uniform point has gauge $V^{1/d}$ with $V$ uniform on $[0, "
                     r"1]$, and Gamma($d + 1$) times $V^{1/d}$ is Gamma($d$).",
@@ -177,9 +177,10 @@ def _(mo):
 
         $$\mathcal E_p = \{R \succeq 0,\ R_{ii} = 1\}, \qquad p = d + 1,$$
 
-        the correlation matrices, and a uniform correlation matrix has a closed recipe (the onion
-        method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ it is the
-        inflated tetrahedron of the picture; the four dots are the four kinds of records.
+        the set of correlation matrices. There is an exact recipe for a uniform correlation matrix
+        (the onion method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ the
+        elliptope is the inflated tetrahedron of the picture; the four dots are the four kinds of
+        records.
         """
     )
     return
@@ -337,8 +338,8 @@ def _(mo):
                     "Answer 5": "2 for Laplace (its sensitivity is the number of pairs) and 3/2 "
                     "for the elliptope.",
                     "Answer 6": "The proof needs only that every record's vector lies in the "
-                    "cone; a larger cone has more room. The noise is larger than it would be for "
-                    "the hull itself.",
+                    "cone, and a larger cone contains them too. The noise is larger than it would "
+                    "be for the hull itself.",
                 }
             ),
         ]

@@ -24,7 +24,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -163,7 +163,7 @@ def _(mo):
 
         **The squared error of the noise, $\sigma^2 m$, has become $\sigma$ times the width.** It
         grows like $\sigma$ and no longer like $\sigma^2$, and the number of queries counts only
-        through the width. Check the chain on one draw:
+        through the width. Check the chain of inequalities on one draw:
         """
     )
     return
@@ -359,9 +359,9 @@ def _(mo):
         r"""
         ## Pure privacy: what is left to do
 
-        For $\varepsilon$-DP the noise must be K-norm or cone noise, whose length is larger. The
-        same chain gives $E \lVert e \rVert^2 \le E\,h_K(Z)$ for every noise of mean 0. Compare, for
-        the workload above, what is known before any data is seen:
+        For $\varepsilon$-DP the noise must be K-norm or cone noise, which is longer. The same
+        inequalities give $E \lVert e \rVert^2 \le E\,h_K(Z)$ for every noise of mean 0. These are
+        the errors for the workload above that are predicted before any data is seen:
         """
     )
     return
@@ -393,8 +393,8 @@ def _(mo):
             mo.md(
                 r"""
                 **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
-                records. Which property of the noise would the projection need for that, and why has
-                ball noise of length about $m \Delta / (\varepsilon n)$ too much of it?
+                records. What must the noise be like for the projection to reach that, and why is
+                ball noise of length about $m \Delta / (\varepsilon n)$ not like that?
                 """
             ),
             mo.accordion(

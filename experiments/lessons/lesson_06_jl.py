@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -152,7 +152,7 @@ def _(mo):
             mo.md(
                 r"""
                 **Exercise 1.** Two corners of $K$ differ in about half of the 200 signs. Which
-                distance is that, and where does it stand in the picture?
+                distance is that, and where is it in the picture?
 
                 **Exercise 2.** Four times as many rows: what happens to the largest change?
 
@@ -167,9 +167,9 @@ def _(mo):
                     "Answer 2": r"It is about halved: the change is of order $w(K)/\sqrt m$. The "
                     "constant 6.5 is a proved one; measured ratios on sign matrices, simplices and "
                     "cubes lie between 1.35 and 1.6.",
-                    "Answer 3": "The identity. A random map is for few rows. As soon as there are "
-                    "as many rows as K has dimensions (63 here), $A = I$ is better, and the "
-                    "mechanism is the projection of lesson 5.",
+                    "Answer 3": "The identity. A random map only helps with few rows. As soon as "
+                    "there are as many rows as K has dimensions (63 here), $A = I$ is better, and "
+                    "the mechanism is the projection of lesson 5.",
                 }
             ),
         ]
@@ -342,14 +342,15 @@ def _(mo):
         r"""
         ## How many rows?
 
-        For the noise of Lemma 16 (a recursive K-norm mechanism for $AQ$) the noise costs
-        $\mathbb E\lVert Z\rVert \le C\sqrt m\,w(K)/(\varepsilon n)$, and Theorem 21 balances
+        The noise of Lemma 16 (a recursive K-norm mechanism for $AQ$) has
+        $\mathbb E\lVert Z\rVert \le C\sqrt m\,w(K)/(\varepsilon n)$. Theorem 21 balances it against
+        the distortion:
 
         $$\text{error per query} \le C\,\frac{w(K)}{\sqrt k}
         \left(\underbrace{\frac{1}{\sqrt m}}_{\text{distortion}} +
         \underbrace{\frac{\sqrt m}{\varepsilon n}}_{\text{noise}}\right).$$
 
-        The theorem leaves $C$ open; the picture shows the bracket.
+        The theorem leaves $C$ open; the picture shows the sum in brackets.
         """
     )
     return

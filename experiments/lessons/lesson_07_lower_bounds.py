@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -41,9 +41,9 @@ def _(mo):
         has error at most } \alpha \text{ on all data of } n \text{ records}\},$$
 
         with error $\max_X \mathbb E\,\lVert M(X) - Q(X)\rVert_2/\sqrt k$, so that $\alpha$ is an
-        error per query. A mechanism proves an upper bound on $\mathrm{sc}$. Lower bounds have two
-        proofs: many data sets that a good answer tells apart (**packings**), and one number that
-        privacy hides (**lines**). Neighbours replace one record.
+        error per query. A mechanism proves an upper bound on $\mathrm{sc}$. Lower bounds are proved
+        in two ways: with many data sets that a good answer tells apart (**packings**), and with one
+        number that privacy hides (**lines**). Neighbours replace one record.
         """
     )
     return
@@ -65,7 +65,7 @@ def _(mo):
         $$1 \;\ge\; \tfrac12 + (M - 1)\,\tfrac12\,e^{-\varepsilon r},
           \qquad\text{so}\qquad r \ge \frac{\ln(M-1)}{\varepsilon}.$$
 
-        With $r$ below that there is no such mechanism (Nikolov 2022, Lemma 6).
+        If $r$ is smaller, there is no such mechanism (Nikolov 2022, Lemma 6).
 
         The picture: two yes/no questions, so $K$ is a square. Data set number $i$ holds $r$ copies
         of corner $i$ and $n - r$ copies of the record $(0, 0)$. Distances are divided by $\sqrt 2$
@@ -148,9 +148,9 @@ def _(mo):
                     "Answer 1": r"$r < \ln 3/0.5 = 2.197$, so $r = 2$. Answers are "
                     r"$\frac rn \cdot \frac1{\sqrt2}$ apart, which must be at least 0.4: "
                     r"$n \le 2/(0.4\sqrt2) = 3.54$. So $n = 3$.",
-                    "Answer 2": "Data sets with more copies of different records are farther from "
-                    "each other as data sets too, and privacy protects less and less of that "
-                    r"distance: the mass of the discs falls as $e^{-\varepsilon r}$.",
+                    "Answer 2": "With more copies, the data sets differ in more records, and the "
+                    "more they differ, the more privacy lets their answers differ: the mass of the "
+                    r"discs that it guarantees falls as $e^{-\varepsilon r}$.",
                     "Answer 3": "In this proof, yes: all discs have one radius. A packing is as "
                     "good as its closest pair.",
                 }
@@ -282,11 +282,12 @@ def _(mo):
             ),
             mo.accordion(
                 {
-                    "Answer 4": r"Then answers are far apart *relative* to the number of changed "
-                    r"records: $\frac rn\sqrt{4/8}$ at $r$ replacements.",
-                    "Answer 5": r"At fewer records the answers $\frac rn\sqrt{4/8}$ are farther "
-                    r"apart and $r$ stays, as long as $r \le n$; below $r$ records, use $r = n$ "
-                    "copies and no padding: the answers are then a full distance apart.",
+                    "Answer 4": r"With copies, answers are far apart *relative* to the number of "
+                    r"changed records: $\frac rn\sqrt{4/8}$ at $r$ replacements.",
+                    "Answer 5": r"With fewer records, $r$ can stay the same as long as $r \le n$, "
+                    r"and the answers are $\frac rn\sqrt{4/8}$ apart, which is more. With fewer "
+                    r"than $r$ records, use $n$ copies and no padding: then the answers are as far "
+                    "apart as the words.",
                     "Answer 6": r"$r$ is a whole number below $\ln 15/\varepsilon$: 2.708 gives 2 "
                     r"and 5.416 gives 5. And $n$ is rounded down to a whole number of records.",
                 }
@@ -398,8 +399,9 @@ def _(mo):
         ## Orthogonal lines
 
         Many lines at once: choose pairs of records whose answer differences $w_1, w_2, \dots$ are
-        orthogonal. With $t_j$ records on line $j$ the answers form a grid, errors in orthogonal
-        directions add up, and each has the error of its own line. In the square:
+        orthogonal. With $t_j$ records on line $j$ the answers form a grid. The squared errors along
+        orthogonal lines add up, and each is at least the risk of its own line. In the square of two
+        yes/no questions:
         """
     )
     return
@@ -455,8 +457,8 @@ def _(mo):
         r"""
         ## Upper and lower bounds in one picture
 
-        The eight 1-way marginals at $\varepsilon = 1$. Black: the best bound from orthogonal lines
-        for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
+        The eight 1-way marginals at $\varepsilon = 1$. Solid black: the best bound from orthogonal
+        lines for each $n$. Dotted: the bound for mechanisms that add noise and do nothing else. In
         colour: the errors of three mechanisms, as predicted before any data.
         """
     )
@@ -520,14 +522,15 @@ def _(mo):
 
                 **Exercise 10.** For the error of the certificate above ($\ell_2$ per query, 0.1,
                 $\varepsilon = 1$) the library's bracket is $8 < \mathrm{sc} \le 52$. The code
-                proved 3. Where does 8 come from?
+                proved only $\mathrm{sc} > 3$. Where does 8 come from?
                 """
             ),
             mo.accordion(
                 {
                     "Answer 9": "A factor of 1.45: 0.01095 against 0.00757. K-norm noise is added "
-                    "without a fit, so also the dotted bound, which at 500 records is almost the "
-                    "same. At few records only the solid one binds a mechanism that projects.",
+                    "and nothing else is done, so the dotted bound holds for it too; at 500 "
+                    "records the two bounds are almost equal. With few records they differ, and "
+                    "for a mechanism that projects only the solid one holds.",
                     "Answer 10": "From lines: with 8 queries a code is short, and at 8 records "
                     "four orthogonal lines are used. For more attributes codes win: for 16 "
                     "marginals a code excludes 7 records and lines 6.",
@@ -586,7 +589,8 @@ def _(mo):
                 r"""
                 **Exercise 11.** Why do two polynomials of degree below 3 agree in at most 2 places?
 
-                **Exercise 12.** On such sets, how far are the answers to random signs apart, about?
+                **Exercise 12.** For data sets uniform on such sets, about how far apart are the
+                answers to random sign queries?
                 """
             ),
             mo.accordion(

@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -40,8 +40,8 @@ def _(mo):
         * **Sparse vector**: to say that a query is *not* above a threshold costs nothing; only the
           few queries above it are paid for.
         * **Iterative construction**: keep a public hypothesis about the data. A query that the
-          hypothesis answers well needs no data. One that it answers badly improves it, and there
-          can be only few of these.
+          hypothesis answers well needs no data. A query that it answers badly improves the
+          hypothesis, which can happen only a few times.
 
         Both come with printed theorems that are wrong in a constant. Finding out where is half of
         the lesson.
@@ -276,7 +276,7 @@ def _(mo):
         {\varepsilon}$$
 
         with probability $1 - \beta$. The released values alone carry Laplace noise of a known scale
-        $b$, so that the theorem can be tested with one line:
+        $b$, so that the theorem can be tested with one formula:
         $\Pr[\text{some of } c \text{ values is off by more than } \alpha] =
         1 - (1 - e^{-\alpha/b})^c$. In the picture all $k = c$ queries are found above.
         """
@@ -382,14 +382,14 @@ def _(mo):
 
         The hypothesis is a distribution on the universe, at first uniform. A query on which it errs
         by at least $\alpha$ moves it: elements with a large value of the query get more weight if
-        the true answer is higher, and less if it is lower. Each such update lowers the divergence
-        from the data by $\alpha^2/4$, and it starts at $\ln|\mathcal X|$ or less, so there are at
-        most
+        the true answer is higher, and less if it is lower. Each such update lowers the relative
+        entropy of the data to the hypothesis by at least $\alpha^2/4$. The relative entropy starts
+        at $\ln|\mathcal X|$ or less, so there are at most
 
         $$B(\alpha) = \frac{4\ln|\mathcal X|}{\alpha^2}$$
 
-        updates. Below, the query with the largest error is chosen each time, with no privacy yet:
-        all "at most $j$" queries about a number from 0 to 31.
+        updates. Below, the queries are "is it at most $j$?" about a number from 0 to 31. Each
+        update takes the query with the largest error, with no privacy yet.
         """
     )
     return
@@ -463,10 +463,10 @@ def _(mo):
         r"""
         ## Iterative construction, and the theorem that fails
 
-        With privacy (Roth's lecture 7, Algorithm 1): in each round a private *distinguisher* picks
-        a query whose gap $|Q(D) - Q(D')|$ is within $F$ of the largest, its answer is released with
-        Laplace noise as $\hat v$, and the run stops if $|\hat v - Q(D')| < \frac34\alpha$; else the
-        hypothesis $D'$ is updated.
+        With privacy (Roth's lecture 7, Algorithm 1) the hypothesis $D'$ learns the data $D$ in
+        rounds. A private *distinguisher* picks a query whose gap $|Q(D) - Q(D')|$ is within $F$ of
+        the largest gap. Its answer is released with Laplace noise as $\hat v$. If
+        $|\hat v - Q(D')| < \frac34\alpha$, the run stops; otherwise $D'$ is updated.
 
         Theorem 5 as printed asks for noise at most $\frac\alpha4$ and $F \le \frac\alpha2$, and
         claims that all queries are then within $\alpha$. Its proof says about the stop: "*it must

@@ -22,7 +22,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -75,7 +75,7 @@ def _(mo):
         r"""
         ## The body of moments
 
-        This workload is a body like all others: the convex hull of the curve
+        This workload has a body like all others: the convex hull of the curve
         $x \mapsto (T_1(x), \dots, T_{t-1}(x))$. Move the records and see where the moments go.
         """
     )
@@ -274,7 +274,8 @@ def _(mo):
 
         One replaced record moves all moments at once. Laplace noise needs the $\ell_1$ diameter
         $S(t, d)$ of the curve. The paper adds $\mathrm{Lap}(t^d/(n\varepsilon))$; for replaced
-        records that is right only if $S \le t^d$. In one variable the far end is at $x = 1$:
+        records that is right only if $S \le t^d$. In one variable, one of the two farthest points
+        of the curve is at $x = 1$:
 
         $$S(t, 1) = \max_\theta \sum_{m<t} (1 - \cos m\theta)
           = t - \min_\theta \sum_{m<t}\cos m\theta .$$
@@ -353,8 +354,9 @@ def _(mo):
                     "Answer 5": r"With $c = \cos\theta$: $1 + c + (2c^2 - 1) = c + 2c^2$, least at "
                     r"$c = -\frac14$, where it is $-\frac18$. So $S = 3.125 > 3$.",
                     "Answer 6": r"Yes, with a declared $n$: one record has $t^d$ moments of size "
-                    "at most 1. The difference of two records is more than one record. For large "
-                    r"$t$ the ratio $S/t$ tends to 1.2172.",
+                    "at most 1. Replacing a record changes the moments by the difference of two "
+                    r"such vectors, which can be larger. For large $t$ the ratio $S/t$ tends to "
+                    "1.2172.",
                 }
             ),
         ]

@@ -21,7 +21,7 @@ def _(gd, mo):
     _pictures = gd.plotting.SteadyPictures()
 
     def picture(figure, alt):
-        """The figure as an image, in the layout that it got when it was first drawn."""
+        """The figure as an image. Its axes stay in place when it is drawn again."""
         width = round(100 * figure.get_figwidth())
         return mo.image(_pictures.png(figure, alt), width=width, alt=alt)
 
@@ -73,8 +73,8 @@ def _(mo, sample):
                 from 0 to 1. `hlthg`, `hlthf`, `hlthp`: health rated good, fair, poor. A row is one
                 person in one **year**, so most people have several rows.
 
-                **Exercise 1.** Neighbours replace one row. Who is protected then, and at which
-                ε is a person with 5 rows?
+                **Exercise 1.** Neighbours replace one row. Who is protected then, and which
+                multiple of ε protects a person with 5 rows?
                 """
             ),
             mo.accordion(
@@ -179,7 +179,7 @@ def _(body, mo, workload):
 
         All 2-way tables of the five columns: `"marginals:2"`. That is 10 tables of 4 cells,
         {workload.n_queries} numbers between 0 and 1. The body has {len(body.vertices)} corners, one
-        for each kind of record, and moves in only **{body.effective_dimension}** dimensions: the
+        for each kind of record, and has only **{body.effective_dimension}** dimensions: the
         cells of a table add up to 1, and two tables agree on a column they share. Noise is needed
         in {body.effective_dimension} dimensions and not in {workload.n_queries}.
 
@@ -227,8 +227,8 @@ def _(mo):
         [
             mo.md(
                 r"""
-                **Exercise 4.** Health cannot be rated good and fair at once. Why does the first
-                picture hold the point $(1, 1)$ nevertheless, and what would you change?
+                **Exercise 4.** Health cannot be rated good and fair at once. Why does the body in
+                the first picture contain the point $(1, 1)$ nevertheless? What would you change?
 
                 **Exercise 5.** Derive 15: how many numbers fix all 2-way tables of five yes/no
                 columns?
@@ -238,7 +238,7 @@ def _(mo):
                 {
                     "Answer 4": "The schema declares three yes/no columns and does not know that "
                     "at most one of them is true. A single column with the categories excellent, "
-                    "good, fair and poor would tell it, and make the body smaller.",
+                    "good, fair and poor would say so, and make the body smaller.",
                     "Answer 5": r"The five shares and the $\binom52 = 10$ shares of pairs "
                     "that are both true: 15.",
                 }
@@ -264,8 +264,8 @@ def _(mo):
         ## 4. The mechanism, before the data
 
         Errors of additive noise do not depend on the data, so all mechanisms can be compared before
-        a record is read: `gd.advise`. All those here have exact samplers, so that privacy does not
-        hang on a Markov chain (lesson 4).
+        a record is read: `gd.advise`. All mechanisms shown have exact samplers, so that privacy
+        does not depend on a Markov chain (lesson 4).
         """
     )
     return
@@ -308,8 +308,8 @@ def _(advice, mo):
                 The advice at 20,190 records and ε = 1: `{type(advice.best).__name__}` around
                 the best of these, the projection of lesson 5.
 
-                **Exercise 6.** How many times more records would Laplace noise need for the error
-                of the best?
+                **Exercise 6.** By which factor must the number of records grow for Laplace noise to
+                reach the error of the best mechanism?
 
                 **Exercise 7.** May one compare mechanisms on the data and take the one with the
                 least error?
@@ -476,8 +476,8 @@ def _(gd, mo, sample, schema):
 
         > {_first.statement}
 
-        Epsilons of several releases add up. A `gd.Ledger` of 1 pays for a release at 0.6, and
-        refuses a second one before a record is read:
+        Epsilons of several releases add up. A `gd.Ledger` with a budget of 1 grants a release at
+        0.6, and refuses a second one before a record is read:
 
         > {_second}
         """
@@ -508,7 +508,7 @@ def _(mo):
                 }
             ),
             mo.md(
-                "*This was the last lesson. The command `geomdp advise` and `geomdp release` do "
+                "*This was the last lesson. The commands `geomdp advise` and `geomdp release` do "
                 "the same from a shell.*"
             ),
         ]

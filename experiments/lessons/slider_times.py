@@ -2,7 +2,8 @@
 
 Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
 it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
-finished picture. The aim is below 150 ms of one core, so that a student sees it after 200 ms.
+finished picture. The aim is below 150 ms of one core, so that a student sees the picture after
+200 ms.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from matplotlib import pyplot as plt
 
 from geomdp.cli.planning.lessons import all_lessons, find_lesson
 
-#: At most so many positions of a control are visited; of a longer slider, an even choice.
+#: At most this many positions of a control are visited; on a longer slider they are evenly spaced.
 POSITIONS = 12
 
 
@@ -128,7 +129,7 @@ def _positions(control: Any) -> list[Any]:
 
 def step_times(lesson: OpenLesson, name: str) -> list[float]:
     """Milliseconds of processor time of every step of a control but the first."""
-    gc.collect()  # What earlier controls left behind is not for this one to clear.
+    gc.collect()  # The time must not contain the clearing of what earlier controls left behind.
     times = []
     for position in lesson.controls()[name]:
         start = time.process_time()

@@ -10,8 +10,8 @@ in which neighbours differ, or with noise of half the size. With more draws it r
 closer to the correct size, closest where the density of the noise is known.
 
 The workload has two counting queries, whose answers on one record form the square {0, 1}^2, and
-epsilon = 1 or rho = 1/2. The audits of one search share a seed. A million draws are made only of
-noise with a known density; for other noise the events come from a classifier, which takes longer.
+epsilon = 1 or rho = 1/2. The audits of one search share a seed. Only noise with a known density is
+audited with a million draws; for other noise a classifier finds the events, which takes longer.
 A draw of spectral noise takes a millisecond. It is therefore audited in the full run only, and not
 with noise of half the size, which 20,000 draws do not refute. Run time on one core: quick 25 s,
 full 2 minutes.
@@ -54,7 +54,7 @@ class Config:
     """One mark of the figure."""
 
     family: Family  # Mechanism
-    fault: Fault  # What is wrong with its noise; scaled to search for the largest factor refuted
+    fault: Fault  # What is wrong with its noise; `SCALED` searches for the largest factor refuted
     trials: int  # Draws for each of the two inputs of one audit
     audits: int  # Number of audits
 
@@ -73,7 +73,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def largest_refuted(config: Config, seed: int) -> float:
-    """The largest noise factor refuted, to a relative `WIDTH`, with the same draws for all."""
+    """The largest noise factor refuted, to within `WIDTH`, with the same draws for each factor."""
 
     def refuted(factor: float) -> bool:
         found = audited(config.family, lambda draws: factor * draws, config.trials, seed)
@@ -139,8 +139,8 @@ LOOKS = {
     Fault.HALF: Look("C3", "D"),
     Fault.CORRECT: Look("C6", "|"),
 }
-#: Heights of marks within the row of a mechanism. Faults that no noise hides have one and the same
-#: bound, the largest that so many draws can give.
+#: Heights of marks within the row of a mechanism. The faults that no noise hides all have the same
+#: bound on epsilon, the largest that their number of draws can give, so their marks would coincide.
 OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
 SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
 LIMIT = r"correct noise, claimed $\varepsilon$"

@@ -3,14 +3,15 @@
 Papers: Dwork and Roth 2014, Theorem 3.20 and Corollary 3.21; Blum and Roth 2011, Theorem 2.10; Bun
 and Steinke 2016; Kairouz, Oh and Viswanath 2015. Formula sheet GEN-2, GEN-2a, GEN-2b, BR-T2.10.
 
-Claim: no T pure steps of epsilon_0 lose more privacy than T randomised responses, whose losses are
-(2 B - T) epsilon_0 with B binomial: that gives the smallest epsilon for each delta. The sum,
-advanced composition and zCDP never promise less; the sum grows as T, the others as sqrt(T). Within
-a budget of (1, 1e-6) the shortcut epsilon / sqrt(8 T ln(1/delta)) of Blum and Roth allows a step
-between half of what advanced composition does and all of it. It follows from advanced composition
-for epsilon <= 1 and delta <= 1/2. At epsilon = 1 it follows up to delta = 0.709 for one step and up
-to e^(-1/4) for many, not for every delta below 1 as printed. Exact composition shows no violation
-up to delta = 0.99; the figure `corrections` shows one from 0.997 on.
+Claim: no T pure steps of epsilon_0 lose more privacy than T randomised responses, whose total loss
+is (2 B - T) epsilon_0 with B binomial. This gives the exact total epsilon for each delta. The sum
+of the epsilons, advanced composition and zCDP never give a smaller total; the sum grows as T, the
+others as sqrt(T). Within a budget of (1, 1e-6) the shortcut epsilon / sqrt(8 T ln(1/delta)) of Blum
+and Roth allows steps of half to all of the epsilon_0 that advanced composition allows. The shortcut
+follows from advanced composition for epsilon <= 1 and delta <= 1/2. At epsilon = 1 it follows up to
+delta = 0.709 for one step and up to e^(-1/4) for many, not for every delta below 1 as printed.
+Exact composition shows no violation up to delta = 0.99; the figure `corrections` shows one from
+0.997 on.
 
 All numbers are exact except the simulated losses of steps. Run time on one core: quick 2 s, full
 30 s.
@@ -51,7 +52,7 @@ SLACKS = (1e-6, 1e-3, 0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 #: Largest delta at which the shortcut follows from advanced composition for one step at
 #: epsilon = 1, to three decimals (GEN-2b).
 ONE_STEP = 0.709
-#: Largest relative distance from the limit of many steps.
+#: Largest relative distance that the claim allows from the limit for many steps.
 NEAR_LIMIT = 0.03
 
 
@@ -77,11 +78,11 @@ class Config:
     """One number of steps."""
 
     steps: int  # T
-    draws: int  # Simulated compositions of T Laplace steps
+    draws: int  # Simulated compositions of T steps of each kind
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """All rules in both directions, the range of the shortcut, and simulated losses."""
+    """Totals and steps by all rules, the range of the shortcut, and simulated losses."""
     T = config.steps
     last = shortcut_limit(T)
     rows: list[Row] = [
@@ -98,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
-    """delta of simulated losses, at the epsilon where delta is MEASURED for the worst steps."""
+    """delta of simulated losses, at the epsilon where that of randomised responses is MEASURED."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
     laplace = LaplaceNoise(1, 1 / STEP)
@@ -120,7 +121,7 @@ def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Order and growth of the rules, the shortcut's range, and simulated losses."""
+    """Order of the rules, the shortcut's range, and simulated losses."""
     total, step = (
         table[table.quantity == name].pivot_table(index="steps", columns="rule", values="value")
         for name in (Quantity.TOTAL, Quantity.ALLOWED)
@@ -176,7 +177,7 @@ def limits(table: pd.DataFrame) -> Claim:
 
 
 def still_true(table: pd.DataFrame) -> Claim:
-    """Beyond that range the theorem is not proved; exact composition shows that it still holds."""
+    """Where the shortcut is not proved, exact composition shows that it still holds."""
     found = table[table.quantity == Quantity.NEEDED]
     return Claim(
         "beyond, where the proof fails, the printed statement still holds for pure steps",
@@ -189,9 +190,11 @@ def still_true(table: pd.DataFrame) -> Claim:
 
 
 def gaussian_epsilon(delta: float) -> float:
-    """epsilon of a Gaussian of mean loss mu^2 / 2, mu = 1 / sqrt(8 ln(1/delta)); 0 if that serves.
+    """epsilon of Gaussian noise with this delta and the losses that many shortcut steps tend to.
 
-    T steps of epsilon_0 = mu / sqrt(T) have the losses of such a Gaussian in the limit.
+    T steps of epsilon_0 = mu / sqrt(T), where mu = 1 / sqrt(8 ln(1/delta)), have for large T the
+    losses of Gaussian noise of deviation 1 / mu on an answer of sensitivity 1. The result is 0 if
+    this noise has a smaller delta at epsilon = 0 already.
     """
     scale = math.sqrt(8 * math.log(1 / delta))
 
@@ -202,7 +205,7 @@ def gaussian_epsilon(delta: float) -> float:
 
 
 def tends_to_gaussian(table: pd.DataFrame) -> Claim:
-    """Two-sided: what many steps of the shortcut need, where they need anything."""
+    """Two-sided: the exact epsilon of many shortcut steps is near that of Gaussian noise."""
     found = table[(table.quantity == Quantity.NEEDED) & (table.steps == table.steps.max())]
     limits = found.delta.map(gaussian_epsilon)
     some = limits > 0
@@ -218,7 +221,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
 
 
 def agreement(found: pd.DataFrame) -> list[Claim]:
-    """Simulated losses: equality for randomised response, less for Laplace steps."""
+    """Simulated losses: the exact delta for randomised responses, at most that for Laplace."""
     reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()

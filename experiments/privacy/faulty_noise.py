@@ -58,7 +58,7 @@ class Fault(enum.StrEnum):
     HALF = "half the noise"
 
 
-#: Faults that remain visible for every kind of noise, and all faults that are planted.
+#: Faults that no kind of noise hides, and all faults that are planted.
 UNHIDDEN = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 PLANTED = (*UNHIDDEN, Fault.HALF)
 

@@ -3,17 +3,17 @@
 Formula sheet SAM-1, SAM-2, SAM-6; Mironov 2012, "On significance of the least significant bits for
 differential privacy".
 
-Claim: Laplace noise of scale 1 / epsilon within total variation tau of its law makes an answer of
-sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP and not purely private. Exact values of delta:
-e^epsilon tau where draws are clamped from one side, tau where a chain stays at its start with
-probability tau, tau (e^epsilon - 1) / (2 (1 - tau)) where draws beyond a limit are drawn again; in
-all three some outputs are impossible for the neighbour. Where the density is off by a factor
-e^(+-tau) at most, privacy stays pure, (epsilon + 2 tau)-DP: a staircase of steps h in place of the
-exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). All of this holds in real
-arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1 by any
-draw, so every privacy record of float64 noise carries that caveat. Releases without a seed are
-correctly rounded to a public grid (X-GRID): of Laplace, cone and K-norm noise, no release of one
-data set is out of reach of its neighbour.
+Claim: noise within total variation tau of the Laplace law of scale 1 / epsilon makes an answer of
+sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but not purely private. Exact values of delta are
+e^epsilon tau if draws are clamped from one side, tau if a chain stays at its start with probability
+tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again; in all three
+cases some outputs are impossible for the neighbour. If the density is off by a factor of at most
+e^(+-tau), privacy stays pure, (epsilon + 2 tau)-DP: a staircase with steps of width h in place of
+the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h). All of this holds
+in real arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1
+by any draw, so every privacy record of float64 noise carries that caveat. Releases without a seed
+are correctly rounded to a public grid (X-GRID): with Laplace, cone and K-norm noise, a neighbouring
+data set can give every release.
 
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
@@ -70,7 +70,7 @@ class Config:
 
     flaw: Flaw  # What is wrong
     size: float  # Total variation tau, width h of a step, or scale of the noise
-    draws: int  # Simulated draws; 0 for steps, where all is exact
+    draws: int  # Simulated draws; 0 for staircases, whose loss is computed exactly
 
 
 def limit(flaw: Flaw, tau: float) -> float:
@@ -112,7 +112,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def variation(config: Config, rng: np.random.Generator) -> Row:
-    """Impossible outputs beside delta and its bound."""
+    """The number of impossible outputs, the exact delta and its bound."""
     draws = flawed_draws(config, rng)
     reach = limit(config.flaw, config.size)
     impossible = draws == 0 if config.flaw is Flaw.STUCK else draws < 1 - reach
@@ -130,8 +130,9 @@ def variation(config: Config, rng: np.random.Generator) -> Row:
 def stairs(config: Config) -> Row:
     """Largest log ratio of a staircase density to itself shifted by 1.
 
-    On [j h, (j + 1) h) the density is that of the middle up to a constant, so within
-    e^(+-epsilon h / 2) of the exponential one; the constant is the same for all steps.
+    On [j h, (j + 1) h) the density is the exponential one at the middle, times a constant that is
+    the same for all steps. So it differs from that of the exponential law by a factor of
+    e^(+-epsilon h / 2) at most, up to this constant.
     """
     h = config.size
     # A shift by 1 moves a point by 1 / h steps, rounded up at the ends of a step.
@@ -197,7 +198,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def clopper_pearson(hits: int, draws: int, level: float) -> tuple[float, float]:
-    """Interval of a probability that misses it with probability at most `level`."""
+    """Interval that misses the true probability of a hit with probability at most `level`."""
     found = scipy.stats.binomtest(hits, draws).proportion_ci(1 - level, "exact")
     return float(found.low), float(found.high)
 

@@ -20,7 +20,7 @@ KINDS = 3
 
 
 def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
-    """Count outputs of noise on the answer 0 that noise on 1 cannot give, and that on 0 cannot."""
+    """Count noisy answers to 0 that the answer 1 cannot give, and those that 0 itself cannot."""
     released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
     explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
@@ -60,8 +60,8 @@ def possible(output: float, answer: float, scale: float) -> bool:
     noise = output - answer
     middle = math.exp(-abs(noise) / scale)
     # Try all uniform numbers whose noise can round to the output. Allow for half a unit in the last
-    # place of the output to each side, and one unit in that of the noise for the rounding of the
-    # logarithm and the product.
+    # place of the output to each side, and for one unit in the last place of the noise, because the
+    # logarithm and the product are rounded.
     width = middle / scale * (math.ulp(output) + 2 * math.ulp(noise) + 2 * math.ulp(scale))
     reach = math.ceil(width / GRID) + 4
     centre = round((1 - middle / 2 if noise > 0 else middle / 2) / GRID)

@@ -10,8 +10,8 @@ first test that fails has caught it. The same tests pass without a fault.
 Claims: every planted fault is caught, and no test fails without one. A new fault is one row in
 `experiments/privacy/faults`.
 
-The result depends on the tests too; after a change of tests run it again. Run time on one core:
-quick 15 s, full 15 minutes.
+The result also depends on the tests, but it does not become stale when they change: run it again
+then. Run time on one core: quick 15 s, full 15 minutes.
 """
 
 from __future__ import annotations

@@ -4,13 +4,15 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy" (K-norm
 2022 (arXiv 2208.07410), Lemmas 14 and 15; Balle and Wang 2018 (Gaussian). Formula sheet GEN-2,
 GEN-3, JL-KN, JL-L14, JL-L15.
 
-Claim: for answers that move by s the privacy loss is L = ln f(Z) - ln f(Z - s), Z the noise of
-density f. With s at a vertex of the sensitivity body, K-norm noise never loses more than epsilon,
-its mean loss is at most epsilon tanh(epsilon / 2), that of randomised response, and the smallest
-delta(t) = E (1 - e^(t - L))_+ for which it is (t, delta)-DP falls to 0 at t = epsilon; for one
-query it is 1 - e^((t - epsilon) / 2). For 32 one-way marginals Laplace and ball noise, far larger
-than needed, lose a thirtieth of that on average; noise of the cube itself makes full use of the
-budget, as one query does. Gaussian noise of rho = epsilon^2 / 2 can exceed epsilon.
+Claim: for answers that move by s and noise Z of density f, the privacy loss is
+L = ln f(Z) - ln f(Z - s). Let s be a vertex of the sensitivity body. The loss of K-norm noise then
+never exceeds epsilon, and its mean is at most epsilon tanh(epsilon / 2), the mean loss of
+randomised response. The least delta for which the noise is (t, delta)-DP is
+delta(t) = E (1 - e^(t - L))_+. It falls to 0 at t = epsilon, for one query as
+1 - e^((t - epsilon) / 2). For 32 one-way marginals, Laplace and ball noise are far larger than
+needed: their mean loss is about a thirtieth of epsilon tanh(epsilon / 2). Noise of the cube itself
+uses the budget in full, as one query does. The loss of Gaussian noise of rho = epsilon^2 / 2 can
+exceed epsilon.
 
 Losses are exact numbers for each draw; delta and means are averages over independent draws. Run
 time on one core: quick 3 s, full 30 s.
@@ -77,8 +79,8 @@ class Config:
 def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
     """The noise at budget epsilon, and a largest move of the answers.
 
-    The records hold one bit for each query: answers move within the cube [-1, 1]^m, most of all to
-    its corner. Laplace noise covers it by an l1 ball, ball noise by an l2 ball.
+    The records hold one bit for each query, so answers move within the cube [-1, 1]^m, and farthest
+    to a corner. Laplace noise encloses the cube in an l1 ball, ball noise in an l2 ball.
     """
     m = 1 if family is Family.ONE else DIMENSION
     corner = np.ones(m)
@@ -96,7 +98,7 @@ def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
 
 
 def exact_delta(family: Family, t: float) -> float | None:
-    """delta(t) in closed form for t > 0, where there is one."""
+    """delta(t) in closed form for t > 0; None if there is no closed form."""
     if family is Family.ONE:
         return max(1 - math.exp((t - EPSILON) / 2), 0.0)
     if family is Family.GAUSSIAN:
@@ -193,7 +195,7 @@ LOOKS = {
     Family.BALL: Look("C3", "D"),
     Family.GAUSSIAN: Look("C6", "^", filled=False),
 }
-#: Sizes of markers: the first of two curves that coincide shows around the second.
+#: Sizes of markers. Where two curves coincide, the larger marker shows around the smaller one.
 SIZES = {
     Family.ONE: 9.0,
     Family.LAPLACE: 9.0,
@@ -206,7 +208,7 @@ LIMIT = r"$\varepsilon$, where pure DP must end"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Tail of the loss, and delta against epsilon."""
+    """Pr[L > t] and delta(t) against t."""
     figure = Figure(figsize=(7.2, 4.5))
     tail, delta = figure.subplots(1, 2)
     for family, look in LOOKS.items():
@@ -228,7 +230,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
-    """Chances of larger losses; those of pure noise drop to 0 at epsilon, where it has an atom."""
+    """Pr[L > t]. For pure noise it drops to 0 at epsilon, a value that L has with chance > 0."""
     marked = table.iloc[::5]
     draw_points(
         axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]

@@ -25,7 +25,7 @@ class Built:
     """Where the report is and what it holds."""
 
     path: Path  # The start page
-    #: Numbers of figures, and of claims by verdict.
+    #: Number of figures, of claims that passed, and of claims that failed.
     figures: int
     passed: int
     failed: int

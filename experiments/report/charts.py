@@ -1,4 +1,4 @@
-"""The curves of a figure as data, for charts in which values can be read off and axes switched."""
+"""The curves of a figure as data, for interactive charts that show values under the pointer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def legend_of(panels: Iterable[Panel]) -> list[Curve]:
 
 
 def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
-    # Of axes that are shared, only one carries the label.
+    # Among panels that share an axis, only one carries its label.
     return Panel(
         title=axes.get_title(loc="left") or axes.get_title(),
         x_label=_first(peer.get_xlabel() for peer in _siblings(axes, "x")),

@@ -24,8 +24,8 @@ class Gathered:
     record: dict[str, Any] | None
     panels: tuple[Panel, ...]  # Curves, drawn by the script from the stored table
     undrawn: str  # Why the script cannot draw the stored table, empty if it can
-    theorems: tuple[Theorem, ...]  # What the figure shows
-    picture: Picture | None  # The drawing; None if there is none, or no record of it
+    theorems: tuple[Theorem, ...]  # Theorems that the figure shows
+    picture: Picture | None  # The drawing; None if no drawing or no record is stored
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) ->
 
 
 def _curves(script: LoadedScript, outputs: Outputs) -> tuple[tuple[Panel, ...], str]:
-    """Panels of the stored table, or the exception of a script that has changed since."""
+    """Panels of the stored table, or why the script, which may have changed, cannot draw it."""
     table = read_table(outputs)
     try:
         with drawing():

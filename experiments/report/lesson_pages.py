@@ -143,9 +143,9 @@ class _StaticWriter(HTMLParser):
             if self._accordions[-1][1] == 1:
                 label = static(self._accordions[-1][0].pop(0))
                 self.pieces.append(f"<details><summary>{label}</summary>")
-        # Of the classes, which are marimo's, the pages style only "paragraph".
         if not attrs.get("src", "data:").startswith("data:"):
             raise ValueError(f"<{tag}> loads {attrs['src']!r}, which the page must hold itself")
+        # The classes are marimo's; the style sheet of these pages knows only "paragraph".
         written = "".join(
             f' {name}="{escape(value)}"'
             for name, value in attrs.items()

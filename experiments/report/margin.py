@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: A bar is marked as near the limit if the measurement uses at least this share of the allowance.
+#: A bar is marked as near the limit from this value of `Claim.used` on; 1 is the limit.
 NEAR = 0.9
 
 
 def margin(claim: Mapping[str, Any]) -> str:
-    """A bar with the share of the allowance that the measurement uses.
-
-    Empty if no share is stored: older records have none.
-    """
+    """A bar for the stored `Claim.used`; empty if the claim has none, or its record is old."""
     used = claim.get("used")
     if used is None:
         return ""

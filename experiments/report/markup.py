@@ -66,7 +66,7 @@ def figure_link(script: LoadedScript) -> str:
 
 
 def breakable(name: str) -> str:
-    """A dotted name or path that may break after dots, colons, slashes and underscores."""
+    """A dotted name or path; lines may break after its dots, colons, slashes and underscores."""
     text = escape(name)
     for mark in ("::", "/", ".", "_"):
         text = text.replace(mark, f"{mark}<wbr>")

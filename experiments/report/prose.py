@@ -29,7 +29,7 @@ _SIGNS = (
     (re.compile(r"\bl2\b"), "ℓ<sub>2</sub>"),
     (re.compile(r"\bl1\b"), "ℓ<sub>1</sub>"),
     (re.compile(r"\bln (?=\w)"), "ln&nbsp;"),
-    # A hyphen between spaces, or before a number and not after one, is a minus sign.
+    # A hyphen is a minus sign between spaces, and before a number unless a word stands before it.
     (re.compile(r" - (?=\S)"), " − "),
     (re.compile(r"(?<![\w.)])-(?=\d|\()"), "−"),
 )

@@ -1,4 +1,4 @@
-"""The section of one script: figure, theorems, claims, parameters and where they come from."""
+"""The section of one script: figure, theorems, claims, parameters, code and versions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Chapter:
     #: Paragraphs of prose, formulas as in docstrings.
     text: tuple[str, ...]
     figure: str  # Short name of the script that draws it
-    #: Claims of that script that begin with one of these are quoted with their measurements.
+    #: Claims of that script whose names begin with one of these are quoted, with what was measured.
     quoted: tuple[str, ...] = ()
 
 
@@ -31,15 +31,17 @@ CHAPTERS = (
     Chapter(
         "What: a workload is a body",
         (
-            "Someone holds records about people and wants to publish averages: how many records "
-            "fall into each cell of a table, the mean of each product of two columns. The answers "
-            "to m such queries are a point in m dimensions, and the answers that all possible data "
-            "sets can give fill a convex body K, the sensitivity polytope of the workload.",
-            "Replacing one of n records moves the point by a vector of (K - K) / n, the pale body "
-            "around each dark one below. Noise with the density e^(-epsilon ||z||) in the norm of "
-            "which this body is the unit ball hides every such move: the release is "
-            "epsilon-differentially private. So the price of privacy is geometry. A body that is "
-            "thin in most directions is cheap to hide; one that is wide in all is not.",
+            "Someone holds records about people and wants to publish averages: the share of the "
+            "records in each cell of a table, or the mean of each product of two columns. The "
+            "answers to m such queries are a point in m dimensions, and the answers that all "
+            "possible data sets can give fill a convex body K, the sensitivity polytope of the "
+            "workload.",
+            "Replacing one of n records moves the point by a vector of (K - K) / n. Below, K - K "
+            "is the pale body around each dark K. Take the norm whose unit ball is (K - K) / n: "
+            "noise with a density proportional to e^(-epsilon ||z||) hides every such move, so the "
+            "release is epsilon-differentially private. The price of privacy therefore depends on "
+            "geometry: a body that is thin in most directions needs less noise than one that is "
+            "wide in all of them.",
         ),
         "five_bodies",
     ),
@@ -47,9 +49,9 @@ CHAPTERS = (
         "Best: noise shaped like the body",
         (
             "Independent Laplace noise for each query ignores the body. Noise shaped like the body "
-            "errs less, and answers projected back onto the body err less again when records are "
-            "few. Each row below is one workload. Errors are in units of the best mechanism that "
-            "users have without this library; left of 1 is better.",
+            "errs less. If there are few records, projecting the answers back onto the body makes "
+            "the error smaller still. Each row below is one workload. Errors are divided by that "
+            "of the best mechanism available without this library: left of 1 is better.",
             "Every mechanism drawn has an exact sampler, so that its privacy rests on a proof and "
             "not on a Markov chain that may not have mixed.",
         ),
@@ -59,10 +61,10 @@ CHAPTERS = (
     Chapter(
         "How many records are needed: both ends",
         (
-            "An error is only large or small beside what is possible. Packings of data sets that "
-            "no private mechanism can tell apart give a number of records below which every "
-            "mechanism errs more than alpha; a mechanism that is built gives a number that "
-            "suffices. Each bar below joins the two.",
+            "Whether an error is large depends on what is possible. Packings of data sets that no "
+            "private mechanism can tell apart give a number of records below which the error of "
+            "every mechanism exceeds alpha. A mechanism of the library gives a number of records "
+            "that suffices for alpha. Each bar below joins these two numbers.",
         ),
         "bracket_table",
         ("in mean l2 error",),
@@ -70,20 +72,20 @@ CHAPTERS = (
     Chapter(
         "Limits: what stays open",
         (
-            "Some bodies have no exact sampler that anyone knows. Chains show what their noise "
-            "would err; nothing is released with it. The distance from the full marks to the open "
-            "ones is what a new sampler could win, and the shaded part is out of reach for all. On "
-            "3-way tables the goal that was set before measuring is missed, and the figure says "
-            "so.",
+            "For some bodies no exact sampler is known. Markov chains estimate the error that "
+            "their noise would have, but nothing is released with it. The distance from the full "
+            "marks to the open ones is what a new sampler could gain, and no mechanism reaches the "
+            "shaded part. On 3-way tables the goal that was set before measuring is missed, and "
+            "the figure says so.",
         ),
         "accuracy_frontier",
     ),
     Chapter(
         "Why believe it",
         (
-            "A proof is about a program only if the program is the one proved. Faults that break "
-            "privacy (half the noise, one draw used twice, a budget that is not counted) are "
-            "planted in the code one by one, and the tests must notice each.",
+            "A proof protects nobody if the program does something else. Faults that break privacy "
+            "(half the noise, one draw used twice, a budget that is not counted) are planted in "
+            "the code one by one, and the tests must notice each.",
         ),
         "planted_faults",
         ("every planted fault", "without a fault"),
@@ -107,7 +109,7 @@ def story(entries: Sequence[Gathered], contents: Sequence[Entry], preset: Preset
 READING = f"""<h2>How to read a figure</h2>
 <ul>
 <li>Markers are measured, with 95% bands or bars. Dashed lines are theory, fixed before measuring.
-Shaded from below is what no mechanism can reach.</li>
+No mechanism can reach an area that is shaded from below.</li>
 <li>Under each figure, <em>Read off values</em> opens its panels with values under the pointer, and
 <em>Claims</em> lists what the figure must show. A claim fails by chance with probability at most
 10<sup>−6</sup>; <a href="{CLAIM_PAGE}">all claims</a> stand on one page.</li>

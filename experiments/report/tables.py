@@ -1,4 +1,4 @@
-"""The pages for reference: every claim with its margin, and every theorem with its code."""
+"""Two pages to look things up: every claim with its margin, and every theorem with its code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from experiments.report.prose import prose
 from experiments.theorems import THEOREMS, Paper, Theorem
 
 MARGIN = (
-    "The bar under a verdict shows how much of its allowance a measurement uses: full at the "
-    "edge, where the claim would fail. Claims that are not comparisons with a limit have no bar."
+    "The bar under a verdict shows how close the measurement is to the limit of its claim: beyond "
+    "a full bar, the claim fails. Claims that do not compare with a limit have no bar."
 )
 
 

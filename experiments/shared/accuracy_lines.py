@@ -137,7 +137,7 @@ JL_SEED = 0
 
 
 def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
-    """The mechanism for n records; JL with ceil(epsilon n) rows or half the queries if fewer."""
+    """The mechanism for n records. JL has n rows, but at most half the dimension."""
     if method is not Method.JL:
         return built(line, method).with_n(n)
     inner = built(line, Method.KNORM).with_n(n)

@@ -22,9 +22,9 @@ SEED = 20131205
 def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture, ...]:
     """Random mixtures of Gaussian kernels in C^K_1, with bandwidths from narrow to 1.
 
-    Three kernels each at uniform centres, with Gaussian weights over the mixture's own bound on
-    derivatives up to order K. Logarithms of bandwidths are uniform. The first queries of a larger
-    family are those of a smaller one.
+    Each mixture has three kernels at uniform centres. Its weights are Gaussian, divided by the
+    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform. The first
+    queries of a larger family are those of a smaller one.
     """
     rng = np.random.default_rng(SEED)
     queries = []

@@ -1,4 +1,4 @@
-"""Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and kept HiGHS models."""
+"""Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and HiGHS models solved again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def program(vertices: Array) -> Array:
 
 
 def chord_by_linprog(vertices: Array, point: Array, direction: Array) -> tuple[float, float]:
-    """Both ends, a fresh program each."""
+    """Both ends of a chord, each by a new program."""
     rows = program(vertices)
     rows[:-1, -1] = -direction
     limits = [(0.0, None)] * (rows.shape[1] - 1) + [(None, None)]
@@ -104,7 +104,7 @@ def kept_model(rows: Array, lower: Array, least: Array, most: Array, strategy: i
     program.col_cost_ = np.zeros(rows.shape[1])
     program.col_lower_ = lower
     program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
-    # HiGHS reads infinities of its own.
+    # Missing bounds are infinities of HiGHS, not of NumPy.
     program.row_lower_, program.row_upper_ = least, most
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     used = rows.T != 0

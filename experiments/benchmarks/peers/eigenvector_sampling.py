@@ -24,7 +24,8 @@ BATCH = 64
 def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator) -> Array:
     """A private estimate (d, d) of the sum of x x^T, |x| <= 1, epsilon-DP under replace-one.
 
-    Replacing a record moves the eigenvalues by at most 2 in l1 norm and u^T C u by at most 1.
+    Replacing a record moves the eigenvalues by at most 2 in l1 norm, and u^T total u by at most 1
+    for a unit vector u.
     """
     d = len(total)
     values = np.linalg.eigvalsh(total)[::-1]
@@ -46,9 +47,9 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
 def bingham(matrix: Array, rng: np.random.Generator) -> Array:
     """A unit vector (q,) with density proportional to exp(x^T matrix x), exactly.
 
-    With A = lambda_max I - matrix, proposals come from the angular Gaussian with precision
-    I + 2 A / b, where sum of 1 / (b + 2 a_i) = 1, and exp(-x^T A x) is at most
-    e^(-(q - b) / 2) (q / b)^(q / 2) (x^T (I + 2 A / b) x)^(-q / 2).
+    Let A = lambda_max I - matrix have the eigenvalues a_i, and let sum of 1 / (b + 2 a_i) = 1.
+    Proposals come from the angular Gaussian with precision I + 2 A / b. For unit vectors,
+    exp(-x^T A x) is at most e^(-(q - b) / 2) (q / b)^(q / 2) (x^T (I + 2 A / b) x)^(-q / 2).
     """
     values, vectors = np.linalg.eigh(matrix)
     decay, q = values.max() - values, len(values)

@@ -1,4 +1,4 @@
-"""Hit-and-run on the spectraplex as one would write it: chords by generalised eigenvalues."""
+"""Chords of the spectraplex by generalised eigenvalues, as one would write them without geomdp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EigenvalueChords(gd.bodies.Body):
-    """The spectraplex {M psd, tr M <= 1} with its exact chords only."""
+    """The spectraplex {M psd, tr M <= 1} with exact chords and nothing else."""
 
     inner: gd.bodies.Spectraplex  # The body
 

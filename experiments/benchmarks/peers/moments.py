@@ -13,7 +13,7 @@ BLOCK = 2048
 
 
 def blocked_cosines(points: Array, size: int) -> Array:
-    """Means (t,) * d: in blocks of records, cosines of multiples of the angles, then products."""
+    """Means of shape (t,) * d. Each block takes cosines of multiples of angles, then products."""
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         angles = np.arccos(points[start : start + BLOCK])
@@ -22,7 +22,7 @@ def blocked_cosines(points: Array, size: int) -> Array:
 
 
 def blocked_recurrences(points: Array, size: int) -> Array:
-    """The same with Chebyshev recurrences in place of cosines: the best NumPy does."""
+    """The same with Chebyshev recurrences in place of cosines, which is faster in NumPy."""
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         x = np.ascontiguousarray(points[start : start + BLOCK].T)
@@ -47,7 +47,7 @@ def block_sums(waves: Array) -> Array:
 
 
 def fourier(points: Array, size: int, tolerance: float) -> Array:
-    """One non-uniform fast Fourier transform of all records, real parts over all signs."""
+    """Means by one non-uniform fast Fourier transform: real parts, averaged over all signs."""
     d = points.shape[1]
     transform = (finufft.nufft1d1, finufft.nufft2d1, finufft.nufft3d1)[d - 1]
     waves = transform(

@@ -1,7 +1,7 @@
 """Tables of counts with independent noise, by OpenDP and by diffprivlib.
 
-Both know neighbours that differ by one added or removed record. Replacing a record is a removal and
-an addition, so each cell's noise is twice as large here: all are compared under replace-one.
+For both, neighbours differ by one added or removed record. Here all tools are compared under
+replace-one. Replacing a record is a removal and an addition, so each cell gets twice the noise.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def opendp_tables(tables: Sequence[Counts], epsilon: float) -> Array:
 
 
 def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, seed: int) -> Array:
-    """Cells (m,) of all 2-way tables of codes (n, c) by its histograms, an equal share for each."""
+    """Cells (m,) of all 2-way tables of codes (n, c); each table gets the same share of epsilon."""
     pairs = [(i, j) for i in range(len(levels)) for j in range(i + 1, len(levels))]
     cells = []
     for number, (i, j) in enumerate(pairs):
         found, _ = _diffprivlib().tools.histogramdd(
             columns[:, [i, j]],
-            # Its histograms are epsilon-DP for one added record.
+            # A histogram of diffprivlib is epsilon-DP for one added record.
             epsilon=epsilon / (2 * len(pairs)),
             bins=[np.arange(levels[i] + 1) - 0.5, np.arange(levels[j] + 1) - 0.5],
             range=[(-0.5, levels[i] - 0.5), (-0.5, levels[j] - 0.5)],

@@ -12,9 +12,10 @@ Array = npt.NDArray[np.float64]
 
 
 def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
-    """By the dual form min {|w|^2 / 2 : <w, v_i - b> >= 1}, y = b + w / |w|^2; None if b is inside.
+    """The point y nearest to the target b; None if b is inside.
 
-    X-MNP names it as the peer to beat: its size is the dimension, not the number of vertices.
+    The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with y = b + w / |w|^2. X-MNP names it as
+    the peer to beat: its size is the dimension, not the number of vertices.
     """
     dimension = len(target)
     rows = np.ascontiguousarray((vertices - target).T)
@@ -30,7 +31,7 @@ def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
 
 
 def nearest_by_scs(vertices: Array, target: Array) -> Array:
-    """By CVXPY and SCS at its default tolerances."""
+    """The nearest point by CVXPY and SCS at its default tolerances."""
     weights = cp.Variable(len(vertices), nonneg=True)
     objective = cp.Minimize(cp.sum_squares(vertices.T @ weights - target))
     cp.Problem(objective, [cp.sum(weights) == 1]).solve(solver=cp.SCS)
@@ -39,7 +40,7 @@ def nearest_by_scs(vertices: Array, target: Array) -> Array:
 
 
 def separator_by_linprog(vertices: Array, point: Array) -> tuple[float, Array]:
-    """Gauge about the mean c, and the facet: max {<z, p - c> : <z, v_i - c> <= 1}."""
+    """Gauge of the point p about the mean c: max {<z, p - c> : <z, v_i - c> <= 1}, and its z."""
     centre = vertices.mean(axis=0)
     result = linprog(
         centre - point,

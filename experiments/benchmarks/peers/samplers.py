@@ -22,10 +22,10 @@ CHAINS = 4
 def hopsy_draws(
     normals: Array, offsets: Array, method: str, draws: int, thinning: int, *, rounded: bool
 ) -> tuple[Array, float]:
-    """States (chains, draws, m) of a walk on {normals @ x <= offsets}, 0 inside, and its seconds.
+    """States (chains, draws, m) of a walk on {normals @ x <= offsets}, and its seconds.
 
-    As many steps as a fifth of the draws are made first and discarded. If `rounded`, hopsy rounds
-    the polytope before that. Neither is timed.
+    The polytope must contain 0. A fifth as many draws are made first and discarded. If `rounded`,
+    hopsy rounds the polytope before that. Neither is timed.
     """
     problem = hopsy.Problem(normals, offsets)
     if rounded:

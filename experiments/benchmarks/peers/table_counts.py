@@ -16,7 +16,7 @@ def tables(columns: list[str], k: int) -> list[tuple[str, ...]]:
 
 
 def by_duckdb(path: Path, columns: list[str], k: int) -> int:
-    """By one query with a grouping set for each table; returns the records in the first."""
+    """Count by one query with a grouping set for each table; returns the number of records."""
     sets = ", ".join(f"({', '.join(table)})" for table in tables(columns, k))
     rows = duckdb.sql(
         f"SELECT {', '.join(columns)}, count(*) FROM '{path}' GROUP BY GROUPING SETS ({sets})"
@@ -25,7 +25,7 @@ def by_duckdb(path: Path, columns: list[str], k: int) -> int:
 
 
 def by_pyarrow(path: Path, columns: list[str], k: int) -> int:
-    """By a grouping for each table of the file in memory."""
+    """Read the file into memory and count by a grouping for each table."""
     records = pq.read_table(path, columns=columns)
     counted = [
         records.group_by(list(table)).aggregate([([], "count_all")])["count_all"].to_pylist()
@@ -35,7 +35,7 @@ def by_pyarrow(path: Path, columns: list[str], k: int) -> int:
 
 
 def by_pandas(path: Path, columns: list[str], k: int) -> int:
-    """By a grouping for each table of categorical columns in memory."""
+    """Read the file as categorical columns and count by a grouping for each table."""
     records = pd.read_parquet(path, columns=columns).astype("category")
     counted = [records.groupby(list(table), observed=True).size() for table in tables(columns, k)]
     return int(counted[0].sum())
