@@ -86,17 +86,17 @@ def audit(
     tested through the pairs (epsilon, delta) that it implies, one for each of `ZCDP_DELTAS`.
 
     Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
-    outputs. The scores are based on directions in which no output varies, on the frequencies of
-    discrete outcomes, and on the best linear function. The second quarter of the outputs chooses
-    one of the scores and the threshold.
+    outputs. The scores are based on directions in which all outputs on the same input are equal, on
+    the frequencies of discrete outcomes, and on the best linear function. The second quarter of the
+    outputs chooses one of the scores and the threshold.
 
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. For a `Guarantee`, the proved privacy is tested; if its sampler is heuristic, the
-        target is tested instead.
+        The claim. For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic,
+        nothing is proved, and its `privacy`, which is then a target, is tested instead.
     trials : int
         Number of outputs that are drawn per input, at least 4. Half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional

@@ -8,7 +8,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: The diameter is computed from all pairs of points if this takes at most so many multiplications.
+#: All pairs of points are compared for a diameter if this takes at most this many multiplications.
 PAIRS_WORK = 10**8
 #: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12

@@ -1,4 +1,4 @@
-"""Chosen marginal tables of categorical columns, of any orders, each with a weight."""
+"""Chosen marginal tables of any numbers of categorical columns, each with a weight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ChosenTables(TableQueries):
     tables of larger weight become more accurate at the cost of the others. To get shares of
     records, divide the answers of a table by its weight. Tables are in the order given. The columns
     of a table are in the order of `columns`, and its cells in row-major order (the last column
-    changes fastest). For all tables of one order with equal weights, use `MarginalTables`, which
+    changes fastest). For all tables of k columns with equal weights, use `MarginalTables`, which
     more mechanisms accept.
 
     Parameters

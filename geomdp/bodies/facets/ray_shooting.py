@@ -9,7 +9,7 @@ a linear-fractional program over the polar body. The vertices z of the polar bod
 the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved by the
 simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the inverse of
 the matrix B that they form. The coordinates of p + t u in these vertices are
-lambda = B^-T p + t B^-T u. If all of them are >= 0, the ray leaves through this facet. Otherwise a
+lambda = B^-T p + t B^-T u. If all of them are >= 0, z is the facet normal wanted. Otherwise a
 pivot drops a vertex whose coordinate is negative. It moves z along the edge of the polar body on
 which <z, b_k> = 1 for the other b_k, until another vertex becomes tight (its product with z meets
 its bound). A pivot costs one product of all N vertices with a vector, O(N m), and one rank-one

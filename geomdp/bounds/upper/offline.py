@@ -3,8 +3,8 @@
 The first word of each docstring says how much is known. An *explicit* formula holds for every data
 set. A *shape* states how the bound depends on all parameters, but its theorem does not give the
 absolute constant C, which the caller gives as `constant`. There are k queries, N elements in the
-universe and n records. A sample size is a real number: with at least as many records, the error is
-at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
+universe and n records. If n is at least the sample size, a real number, the error is at most alpha.
+The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
 per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if nothing
 else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
 """

@@ -14,10 +14,11 @@ def near_contraction_width(width: float, excess: float, rows: int) -> float:
 
         (w^(1/2) + (d m^(1/2))^(1/2))^2  <=  2 w + 2 d m^(1/2).
 
-    The right side is the bound as printed. For d = 0 the map is 1-Lipschitz, and the bound is w. A
-    maximal subset of points of S whose distances are above b is mapped with Lipschitz constant
-    1 + d / b, and every other image is within b + d of one of theirs. So w(f(S)) is at most
-    (1 + d / b) w + (b + d) m^(1/2), which is least at b^2 = d w / m^(1/2).
+    The source states the right side. For d = 0 the map is 1-Lipschitz, and the bound is w.
+
+    Proof: let P be a maximal subset of S whose points have distances above b > 0. On P, f has
+    Lipschitz constant 1 + d / b. Every point of f(S) is within b + d of a point of f(P). So w(f(S))
+    is at most (1 + d / b) w + (b + d) m^(1/2), which is least at b^2 = d w / m^(1/2).
 
     Source: Nikolov 2022, Lemmas 10 and 11; JL-L10, JL-L11.
 

@@ -111,14 +111,17 @@ class Covariance:
             self.mean = Ball(means, n=n, privacy=part, adjacency=adjacency)
         else:
             self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
-        # Both samplers are exact, and both mechanisms round their noise correctly, so the record of
-        # one of them holds for the pair.
+        # Both samplers are exact, and both mechanisms round their noise correctly. So `sampler` and
+        # `arithmetic` of one of them hold for the pair.
         inner = self.second_moment.guarantee
         self.guarantee = Guarantee(privacy, adjacency, inner.sampler, inner.arithmetic)
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The bound a + 2 b of the class or, if less, the diameter of the body; and its source."""
+        """The smaller of a + 2 b and the diameter of the answers, with the source of the bound.
+
+        The docstring of the class defines a and b.
+        """
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
         # Both means lie in the unit ball, so the error of the private mean is at most 2.

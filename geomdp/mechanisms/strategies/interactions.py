@@ -84,13 +84,13 @@ class Interactions:
         return found
 
     def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
-        """The sets U within a table of the workload, and their positions among its cells."""
+        """The same U and positions as in `coordinates`, for a table of the workload."""
         return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
 
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """Replace the axes in `patterns` by the columns of a table, and keep only the sets U."""
+        """Replace axes in `patterns` by columns of a table, and leave out sets not in `sets`."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
@@ -164,9 +164,10 @@ class Interactions:
 
 
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
-    """Sets of at most `most` axes, and positions of their interaction among prod(shape) cells.
+    """Sets of at most `most` axes, and the positions of their coordinates.
 
-    Along an axis, position 0 is the sum, and the others are the coordinates in the basis.
+    The positions are those in a table of this shape after the change of basis: along an axis,
+    position 0 is the sum, and the others are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []

@@ -1,4 +1,11 @@
-"""The best variances of Gaussian noise on the residuals of tables."""
+"""The best variances of Gaussian noise on the residuals of tables.
+
+There is one residual for each set A of columns. The precision of its noise is 1 / variance. The
+cost of precisions bounds the squared sensitivity of all residuals together, in units of the noise
+(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile
+says in how many columns of each class two records differ, and the cost is that of the worst
+profile. Sets A are of one kind if they have equally many columns of each class.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +27,14 @@ from geomdp.mechanisms.strategies.residual_tables import TableCost, table_cost
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.residuals import Residuals
 
-#: The search stops if no profile costs more than 1 plus this. Variances are then at most this share
-#: above the least.
+#: The search stops if no profile costs more than 1 + `GAP`. The variances are then at most a share
+#: `GAP` larger than needed.
 GAP = 1e-7
-#: Largest number of profiles that the search adds, one or a few a round.
+#: Largest number of rounds of the search. Each round adds one profile.
 MAX_ROUNDS = 100
-#: Largest number of kinds of sets whose precisions are optimised. A round takes a second with 1000.
+#: Beyond this number of kinds, a formula replaces the search. A round takes a second with 1000.
 MAX_KINDS = 1 << 10
-#: Number of steps from one choice of precisions to another between which the best is searched.
+#: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
 #: The barrier method stops at this relative gap and multiplies its parameter by `SHARPENING` each
 #: time. Newton's method takes at most `MAX_STEPS` steps, until the decrement is at most
@@ -42,8 +49,8 @@ class ResidualScales:
     Parameters
     ----------
     variances : (sets,) array
-        Variance s_A of the noise on the residual of each set A, in units of the square of the
-        noise that a change of length 1 needs. It is 0 where the residual is public.
+        Variance s_A of the noise on the residual of each set A. The unit is the variance that
+        a change of length 1 needs. s_A is 0 if the residual is public.
     cost : ResidualCost
         Proves that the precisions 1 / s_A cost at most 1, up to rounding.
     energy : float
@@ -56,24 +63,26 @@ class ResidualScales:
 
 
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
-    """The variances of least energy, for sums with a cost of at most 1.
+    """The variances of least energy among those of cost at most 1.
 
-    Let v_A be the energy of unit noise on the residual of A. Under add/remove, the cost of
-    precisions 1 / s_A is the sum of p_A / s_A, and
+    The energy is the sum of the squared errors of all answers. Let v_A be the energy of noise of
+    variance 1 on the residual of A. Let p_A be the squared length of that residual for one record.
+    Under add/remove, the cost of precisions 1 / s_A is the sum of p_A / s_A, and
 
         s_A = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
 
-    has the least energy among all linear mechanisms with Gaussian noise: the optimal covariance can
+    gives the least energy of all linear mechanisms with Gaussian noise: the optimal covariance can
     be averaged over all renamings of levels, and is then a multiple of the identity on every
     residual (Schur).
 
-    Under replace-one, the cost is the largest over the sets D of columns in which two records
-    differ (`ProfileCost`), and the same argument holds. The problem is convex in the precisions. It
-    is solved with profiles that are added one by one, until none costs more than 1 + 1e-7. The
-    result is optimal up to that in two cases: for all tables of k columns, if the columns have few
-    different numbers of levels (at most 2^22 profiles); and for any tables of at most 22 columns,
-    if at most 1024 sets of columns are measured. Otherwise the better of several proved upper
-    bounds on the cost is used.
+    Under replace-one, two records differ in a set D of columns. The cost of the worst D counts
+    (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
+    solved for a growing list of profiles: the profile that costs most is added, until none costs
+    more than 1 + 1e-7. The result is optimal up to this 1e-7 in two cases: for all tables of k
+    columns, if there are at most 2^22 profiles (columns have few different numbers of levels); and
+    for any tables of at most 22 columns, if at most 1024 sets of columns are measured. In all other
+    cases, several proved upper bounds on the cost are tried, and the one that gives the least
+    energy is used.
 
     Examples
     --------
@@ -113,7 +122,7 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions sqrt(v_A / c_A), the best ones for the cost sum of c_A s_A."""
+    """The precisions sqrt(v_A / c_A), best if a unit of precision costs c_A (`cost.average`)."""
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)
@@ -121,7 +130,7 @@ def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, 
 
 
 def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
-    """Precisions of equal noise, of the closed form for the mean cost, and between both."""
+    """Precisions for equal noise on all answers, those of `_closed_form`, and mixtures of both."""
     closed, _ = _closed_form(energies, cost)
     closed = closed / cost.at_most(closed)
     equal = cost.equal / cost.at_most(cost.equal)
@@ -142,7 +151,8 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, Res
     moving = cost.totals > 0
     if moving.sum() > MAX_KINDS:
         return _closed_form(energies, cost)
-    # The best precisions for the mean cost over independent records, a lower bound on the cost.
+    # Start from the best precisions for the mean cost over independent records. The mean is a lower
+    # bound on the cost.
     start = np.zeros(len(summed))
     start[moving] = np.sqrt(summed[moving] / cost.totals[moving])
     start /= cost.totals @ start
@@ -164,11 +174,11 @@ def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
     """The x > 0 that minimise the sum of energies / x subject to costs @ x <= 1.
 
     `energies` (a,) are above 0. `costs` (b, a) are at least 0, and each column has an entry above
-    0. A barrier method: Newton's method minimises
+    0. This is a barrier method: for growing t, Newton's method minimises
 
-        t (sum of energies / x) - sum of log(1 - costs @ x)
+        t (sum of energies / x) - sum of log(1 - costs @ x).
 
-    for growing t, at which the sum of energies / x is at most b / t above its least value.
+    At its minimum, the sum of energies / x is at most b / t above its least value.
     """
     energies = energies / energies.sum()
     x = np.full(len(energies), 0.5 / costs.sum(axis=1).max())

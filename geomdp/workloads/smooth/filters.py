@@ -71,7 +71,10 @@ class Truncation(Filter):
 
 @dataclass(frozen=True)
 class Jackson(Filter):
-    """The operator of Wang et al.: factors prod_i lambda_{m_i} of `jackson_multiplier`.
+    """The approximation operator of Wang et al., as a filter.
+
+    The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
+    lambda_0, ..., lambda_{t-1}.
 
     For all queries in C^K_B (derivatives up to order K at most B), the error is O(t^-K) without the
     logarithmic factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the
@@ -127,11 +130,12 @@ class Jackson(Filter):
 class Shrinkage(Filter):
     """Factors v_m / (v_m + s_m^2), which shrink noisy moments towards 0.
 
-    If the moment M_m has E M_m^2 = v_m, this factor w minimises the mean squared error of
-    w (M_m + noise) as an estimate of M_m. The v_m come from a model: n records are drawn from a
-    random density whose m-th Chebyshev moment has root mean square c_m ||m||^-a. Here ||m|| is the
-    maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under
-    the Chebyshev measure. Then
+    M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d). If E M_m^2 = v_m,
+    this factor w minimises the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m
+    come from a model: n records are drawn from a random density whose m-th Chebyshev moment has
+    root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
+    c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev
+    measure. Then
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 

@@ -43,9 +43,9 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
 def _assemble(
     order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
 ) -> SignProducts:
-    """The map with one entry per query for each item (positions, coefficients) of `entries`.
+    """The map with matrix entries given by pairs (positions, coefficients).
 
-    The entry of query q is coefficients[q], in the column positions[q].
+    Each pair adds coefficients[q] in row q and column positions[q], for every query q.
     """
     m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
