@@ -95,8 +95,13 @@ class Level:
         if draws is None:
             # A square orthogonal `keep` does not change the trace.
             moment = self.source.moment
-            moment = moment if self.dimension == D else self.keep @ moment @ self.keep.T
-            return Estimate.exact(factor * float(np.trace(moment)))
+            if self.dimension == D:
+                return Estimate.exact(factor * float(np.trace(moment)))
+            if _is_diagonal(moment):
+                kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
+            else:
+                kept = np.vdot(self.keep @ moment, self.keep)
+            return Estimate.exact(factor * float(kept))
         return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
 
 
@@ -148,8 +153,7 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
             return
         axes = principal_axes(source.moment)
         half = len(rows) // 2
-        # At the first stage `rows` is the identity, so the product with it is skipped.
-        axes_of_core = axes if len(rows) == core.dimension else axes @ rows
+        axes_of_core = _turned(axes, rows)
         kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
         source_of_v: NoiseBody | None = source
         keep = axes[half:]
@@ -205,12 +209,31 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
     return NoiseBody(sampler.body, sampler, draws.T @ draws / len(draws), draws)
 
 
+def _is_diagonal(moment: FloatArray) -> bool:
+    return bool(np.count_nonzero(moment) == np.count_nonzero(np.diag(moment)))
+
+
+def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
+    """The product of orthonormal `axes` (D, D) and `rows` (D, m).
+
+    For uncorrelated coordinates the axes are a permutation, and no product is needed.
+    """
+    places = axes.argmax(axis=1)
+    is_permutation = np.count_nonzero(axes) == len(axes) and bool(axes.max(axis=1).min() == 1)
+    return rows[places] if is_permutation else axes @ rows
+
+
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
 
     Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
     of equal variance never mix two factors of a product, and shadows of products keep closed forms.
     """
+    if _is_diagonal(moment):
+        permutation = np.zeros_like(moment)
+        order = np.argsort(-np.diag(moment), kind="stable")
+        permutation[np.arange(len(moment)), order] = 1.0
+        return permutation
     from scipy.sparse.csgraph import connected_components  # slow import
 
     deviations = np.sqrt(np.diag(moment))
