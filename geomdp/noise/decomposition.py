@@ -6,7 +6,7 @@ The shadow of a body K on a subspace is the orthogonal projection of K.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -133,39 +133,67 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
         If K is not known to be symmetric, if K is the single point 0, or if `exact` is set and K
         lacks an exact sampler or an exact second moment.
     """
+    return decompose_each(body, [variant], exact=exact)[0]
+
+
+def decompose_each(
+    body: Body, variants: Sequence[Variant], *, exact: bool
+) -> list[tuple[Stage, ...]]:
+    """`decompose` for several variants, which share the subspaces W and the noise on them."""
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
     if body.effective_dimension == 0:
         raise ValueError(f"body must have dimension at least 1, got {body!r}")
-    return tuple(_stages(body, variant, exact))
-
-
-def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
     frame, core = _framed(body)
+    steps = list(_steps(frame, core, exact))
+    if not steps:
+        raise ValueError(f"body must have an exact sampler, got {body!r}")
+    return [tuple(_stages(steps, core, variant, exact)) for variant in variants]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One subspace W of the recursion, which is the same for all variants."""
+
+    #: K-norm noise on all of W.
+    stop: Level
+    #: Principal axes (D, D) of the shadow on W as rows, largest first; None if D = 1.
+    axes: FloatArray | None
+    #: The same axes (D, r) in coordinates of the frame.
+    rows: FloatArray
+
+
+def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
+    """The subspaces W, up to the first one without noise that `exact` allows."""
     rows = np.eye(core.dimension)
     source = _prepared(core, exact)
-    if source is None:
-        raise ValueError(f"body must have an exact sampler, got {body!r}")
-    while True:
+    while source is not None:
         stop = Level(source, frame, rows, np.eye(len(rows)))
         if len(rows) == 1:
-            yield Stage(stop, None)
+            yield _Step(stop, None, rows)
             return
         axes = principal_axes(source.moment)
-        half = len(rows) // 2
-        axes_of_core = _turned(axes, rows)
-        kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
-        source_of_v: NoiseBody | None = source
-        keep = axes[half:]
+        # At the first stage `rows` is the identity, so the product with it is skipped.
+        axes_of_core = axes if len(rows) == core.dimension else _turned(axes, rows)
+        yield _Step(stop, axes, axes_of_core)
+        rows = axes_of_core[: len(rows) // 2]
+        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
+        source = _prepared(shadow(core, rows), exact)
+
+
+def _stages(steps: list[_Step], core: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
+    for step in steps[:-1]:
+        assert step.axes is not None
+        half = len(step.rows) // 2
+        released_rows, keep = step.rows[half:], step.axes[half:]
+        source_of_v: NoiseBody | None = step.stop.source
         if variant is Variant.INTRINSIC:
             source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
-        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
-        following = _prepared(shadow(core, kept_rows), exact) if source_of_v is not None else None
-        if source_of_v is None or following is None:
-            yield Stage(stop, None)
+        if source_of_v is None:
+            yield Stage(step.stop, None)
             return
-        yield Stage(stop, Level(source_of_v, frame, released_rows, keep))
-        rows, source = kept_rows, following
+        yield Stage(step.stop, Level(source_of_v, step.stop.frame, released_rows, keep))
+    yield Stage(steps[-1].stop, None)
 
 
 def _framed(body: Body) -> tuple[FloatArray, Body]:

@@ -132,9 +132,7 @@ class Projector:
             )
         self._closed = self._matrix is None and body.implements(Body.project)
         if not (
-            self._closed
-            or body.implements(Body.vertex_list)
-            or body.implements(Body.extreme_point)
+            self._closed or body.implements(Body.vertex_list) or body.implements(Body.extreme_point)
         ):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
