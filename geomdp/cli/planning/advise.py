@@ -151,7 +151,8 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
 
 
 def _applying(advice: Advice) -> list[Row]:
-    """The rows of the candidates with a prediction. (`Advice.table` would import pandas.)"""
+    """The rows of the candidates with a prediction."""
+    # Not `Advice.table`, which imports pandas.
     return [row for row in advice.rows if not math.isnan(row[1])]
 
 
