@@ -29,7 +29,7 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
     """
 
     def directly() -> tuple[Prediction, SamplerStatus]:
-        return mechanism.predicted_rmse, mechanism.guarantee.sampler
+        return mechanism.predicted_rmse, mechanism.sampler
 
     if not isinstance(mechanism, AdditiveMechanism) or not isinstance(mechanism.privacy, PureDP):
         return directly()

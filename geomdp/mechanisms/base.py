@@ -14,7 +14,7 @@ from geomdp._validation import whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, Release, short_claim
-from geomdp.privacy import Guarantee, Ledger
+from geomdp.privacy import Guarantee, Ledger, SamplerStatus
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -145,6 +145,14 @@ class Mechanism(FunctionOfSums):
     @abc.abstractmethod
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error per query, predicted from workload, n and privacy alone."""
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Status of the sampler of the noise, as in `guarantee`.
+
+        Unlike `guarantee`, it does not need the set-up of correctly rounded noise.
+        """
+        return self.guarantee.sampler
 
     @property
     def grid(self) -> int | None:

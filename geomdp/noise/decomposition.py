@@ -6,7 +6,7 @@ The shadow of a body K on a subspace is the orthogonal projection of K.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,8 +95,13 @@ class Level:
         if draws is None:
             # A square orthogonal `keep` does not change the trace.
             moment = self.source.moment
-            moment = moment if self.dimension == D else self.keep @ moment @ self.keep.T
-            return Estimate.exact(factor * float(np.trace(moment)))
+            if self.dimension == D:
+                return Estimate.exact(factor * float(np.trace(moment)))
+            if _is_diagonal(moment):
+                kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
+            else:
+                kept = np.vdot(self.keep @ moment, self.keep)
+            return Estimate.exact(factor * float(kept))
         return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
 
 
@@ -128,40 +133,67 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
         If K is not known to be symmetric, if K is the single point 0, or if `exact` is set and K
         lacks an exact sampler or an exact second moment.
     """
+    return decompose_each(body, [variant], exact=exact)[0]
+
+
+def decompose_each(
+    body: Body, variants: Sequence[Variant], *, exact: bool
+) -> list[tuple[Stage, ...]]:
+    """`decompose` for several variants, which share the subspaces W and the noise on them."""
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
     if body.effective_dimension == 0:
         raise ValueError(f"body must have dimension at least 1, got {body!r}")
-    return tuple(_stages(body, variant, exact))
-
-
-def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
     frame, core = _framed(body)
+    steps = list(_steps(frame, core, exact))
+    if not steps:
+        raise ValueError(f"body must have an exact sampler, got {body!r}")
+    return [tuple(_stages(steps, core, variant, exact)) for variant in variants]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One subspace W of the recursion, which is the same for all variants."""
+
+    #: K-norm noise on all of W.
+    stop: Level
+    #: Principal axes (D, D) of the shadow on W as rows, largest first; None if D = 1.
+    axes: FloatArray | None
+    #: The same axes (D, r) in coordinates of the frame.
+    rows: FloatArray
+
+
+def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
+    """The subspaces W, up to the first one without noise that `exact` allows."""
     rows = np.eye(core.dimension)
     source = _prepared(core, exact)
-    if source is None:
-        raise ValueError(f"body must have an exact sampler, got {body!r}")
-    while True:
+    while source is not None:
         stop = Level(source, frame, rows, np.eye(len(rows)))
         if len(rows) == 1:
-            yield Stage(stop, None)
+            yield _Step(stop, None, rows)
             return
         axes = principal_axes(source.moment)
-        half = len(rows) // 2
         # At the first stage `rows` is the identity, so the product with it is skipped.
-        axes_of_core = axes if len(rows) == core.dimension else axes @ rows
-        kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
-        source_of_v: NoiseBody | None = source
-        keep = axes[half:]
+        axes_of_core = axes if len(rows) == core.dimension else _turned(axes, rows)
+        yield _Step(stop, axes, axes_of_core)
+        rows = axes_of_core[: len(rows) // 2]
+        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
+        source = _prepared(shadow(core, rows), exact)
+
+
+def _stages(steps: list[_Step], core: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
+    for step in steps[:-1]:
+        assert step.axes is not None
+        half = len(step.rows) // 2
+        released_rows, keep = step.rows[half:], step.axes[half:]
+        source_of_v: NoiseBody | None = step.stop.source
         if variant is Variant.INTRINSIC:
             source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
-        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
-        following = _prepared(shadow(core, kept_rows), exact) if source_of_v is not None else None
-        if source_of_v is None or following is None:
-            yield Stage(stop, None)
+        if source_of_v is None:
+            yield Stage(step.stop, None)
             return
-        yield Stage(stop, Level(source_of_v, frame, released_rows, keep))
-        rows, source = kept_rows, following
+        yield Stage(step.stop, Level(source_of_v, step.stop.frame, released_rows, keep))
+    yield Stage(steps[-1].stop, None)
 
 
 def _framed(body: Body) -> tuple[FloatArray, Body]:
@@ -205,12 +237,31 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
     return NoiseBody(sampler.body, sampler, draws.T @ draws / len(draws), draws)
 
 
+def _is_diagonal(moment: FloatArray) -> bool:
+    return bool(np.count_nonzero(moment) == np.count_nonzero(np.diag(moment)))
+
+
+def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
+    """The product of orthonormal `axes` (D, D) and `rows` (D, m).
+
+    For uncorrelated coordinates the axes are a permutation, and no product is needed.
+    """
+    places = axes.argmax(axis=1)
+    is_permutation = np.count_nonzero(axes) == len(axes) and bool(axes.max(axis=1).min() == 1)
+    return rows[places] if is_permutation else axes @ rows
+
+
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
 
     Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
     of equal variance never mix two factors of a product, and shadows of products keep closed forms.
     """
+    if _is_diagonal(moment):
+        permutation = np.zeros_like(moment)
+        order = np.argsort(-np.diag(moment), kind="stable")
+        permutation[np.arange(len(moment)), order] = 1.0
+        return permutation
     from scipy.sparse.csgraph import connected_components  # slow import
 
     deviations = np.sqrt(np.diag(moment))

@@ -231,6 +231,10 @@ class TableQueries(Workload):
 
         Errors are as in `blocks`.
         """
+        return self._hull
+
+    @cached_property
+    def _hull(self) -> AffineHull:
         offset = np.repeat(self.table_weights / self._sizes, self._sizes)
         bases = [block.basis for block in self._blocks]
         return AffineHull(offset, np.hstack([np.zeros((len(offset), 0)), *bases]))

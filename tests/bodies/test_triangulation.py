@@ -106,7 +106,7 @@ def test_work_above_the_limit_is_refused_before_any_work():
             cut(points)
     # Their pairs still have exact noise: of the other bodies.
     workload, adjacency = gd.workloads.MarginalTables([2] * 5, 2), gd.Adjacency.ADD_REMOVE
-    assert triangulated_neighbours(answers, adjacency) == []
+    assert triangulated_neighbours(answers, 15, adjacency) == []
     assert exact_noise_bodies(workload, adjacency)
     # Up to 9 corners, the number of simplices is the only limit. Pairs of 4 columns stay within.
     for dimension in range(1, 9):

@@ -248,6 +248,7 @@ class TestRecord:
         text = str(guarantee)
         assert guarantee.privacy == MECHANISMS[name].privacy
         assert guarantee.adjacency is adjacency
+        assert mechanism.sampler == guarantee.sampler
         assert adjacency.value in text
         if isinstance(guarantee.sampler, Heuristic):
             assert text.startswith("heuristic")

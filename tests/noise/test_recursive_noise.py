@@ -17,7 +17,14 @@ from geomdp.bodies import (
 )
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, Noise, RecursiveNoise
-from geomdp.noise.decomposition import Variant, decompose, principal_axes
+from geomdp.noise.decomposition import (
+    Level,
+    NoiseBody,
+    Variant,
+    decompose,
+    decompose_each,
+    principal_axes,
+)
 from geomdp.noise.recursive import best_stop, combined_status, energy_of, stopped
 from geomdp.privacy import Approximate, Exact, Heuristic
 from tests.stats import ks_same, mean_agrees
@@ -237,6 +244,31 @@ def test_status_of_several_samplers() -> None:
     assert both.tv == pytest.approx(0.03)
     assert both.source == "a proof; another"
     assert combined_status([one, Heuristic("chain"), Heuristic("chain")]) == Heuristic("chain")
+
+
+@pytest.mark.parametrize("body", [Box.centred(np.array([1.0, 5.0, 9.0])), Ball(4, 2.0)], ids=repr)
+def test_variants_that_share_subspaces_have_the_same_levels(body) -> None:
+    together = decompose_each(body, list(Variant), exact=True)
+    for variant, stages in zip(Variant, together, strict=True):
+        alone = [
+            level for levels in stopped(decompose(body, variant, exact=True)) for level in levels
+        ]
+        shared = [level for levels in stopped(stages) for level in levels]
+        assert [level.energy.value for level in shared] == [level.energy.value for level in alone]
+        for one, other in zip(shared, alone, strict=True):
+            np.testing.assert_array_equal(one.basis, other.basis)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_energy_of_a_part_of_a_subspace(turned) -> None:
+    # Noise on half of the axes of a box, with the moment matrix diagonal or turned.
+    turn = (
+        np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0] if turned else np.eye(4)
+    )
+    moment = turn @ np.diag([1.0, 2.0, 3.0, 4.0]) @ turn.T
+    source = NoiseBody(Ball(4, 1.0), ExactSampler(Ball(4, 1.0)), moment, None)
+    level = Level(source, np.eye(4), turn.T[2:], turn.T[2:])
+    np.testing.assert_allclose(level.energy.value, 5 * 6 * (3.0 + 4.0), rtol=1e-12)
 
 
 def test_principal_axes_keep_uncorrelated_coordinates_apart() -> None:

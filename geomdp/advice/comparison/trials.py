@@ -111,14 +111,12 @@ class Trials:
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build the noise of `noisy` followed by `step`, and set it up to be sure that it works."""
+        """Build the noise of `noisy` followed by `step`.
 
-        def ready() -> Mechanism:
-            mechanism = build()
-            mechanism.set_up()
-            return mechanism
-
-        self._attempt(noisy.candidate, step, ready)
+        Its prediction is computed, and `build` checks that its projections work. Only the leader of
+        the ranking is set up as a whole, by `ready_to_release`.
+        """
+        self._attempt(noisy.candidate, step, build)
 
     def _attempt(
         self, candidate: Candidate, step: Step | None, build: Callable[[], Mechanism]
@@ -129,7 +127,7 @@ class Trials:
             if step is None:
                 prediction, sampler = predicted(name, mechanism)
             else:
-                prediction, sampler = mechanism.predicted_rmse, mechanism.guarantee.sampler
+                prediction, sampler = mechanism.predicted_rmse, mechanism.sampler
         except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
             self.refused[name] = str(reason)
             if isinstance(reason, UntriedError):

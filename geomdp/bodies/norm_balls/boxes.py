@@ -144,6 +144,11 @@ class Box(Body):
         """Norm of the farthest corner."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
+    @property
+    def effective_dimension(self) -> int:
+        """Number of axes in which the box is not flat."""
+        return int(np.count_nonzero(self._widths > 0))
+
     def affine_hull(self) -> AffineHull:
         """The affine subspace through the centre along the axes in which the box is not flat."""
         offset = (self.lower + self.upper) / 2

@@ -59,8 +59,10 @@ class NamedBody:
     containment: str
 
 
-def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
+def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
     """The neighbour body cut into simplices, as a list; an empty list if this is impossible.
+
+    `rank` is the dimension of K, which costs time to find from listed points.
 
     A cut is impossible beyond the limits of `triangulate`, for example for all pairs of 5 columns
     (32 answers in dimension 15), or if rounding makes the simplices wrong. One of the other bodies
@@ -69,14 +71,15 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
-    rank = K.affine_hull().dimension
     dimension, fewest = rank, (rank + 1) ** 2
+    if not can_triangulate(len(points), rank):
+        return []
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
     # K has at least rank + 1 vertices. If even these are too many, skip the search for its
     # vertices, which takes many seconds in twenty dimensions.
-    if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
+    if not can_triangulate(fewest, dimension):
         return []
     from scipy.spatial import QhullError  # slow import
 
@@ -140,24 +143,38 @@ def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
     return [(common[:, None] / length, length * (1 + INFLATION))]
 
 
-def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """Boxes in the standard axes and in the principal axes of the listed answers."""
-    basis = neighbours.affine_hull().basis
+def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
+    """Boxes in the standard axes and in the principal axes of the listed answers.
+
+    `basis` (m, r) spans the neighbour body, and `points` (N, m) are the answers of all elements.
+    """
     centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
     within = (points - centre) @ basis
-    axes = basis @ np.linalg.eigh(within.T @ within)[1]
+    rotation = np.linalg.eigh(within.T @ within)[1]
     reason = "half-widths are the support function of the neighbour body along the axes"
-    standard = Box.centred(neighbours.support(np.eye(len(basis))) * (1 + INFLATION))
-    principal = Box.centred(neighbours.support(axes.T) * (1 + INFLATION))
+    standard = Box.centred(_half_widths(points, adjacency))
+    principal = Box.centred(_half_widths(within @ rotation, adjacency))
     return [
         NamedBody("box", standard, reason),
-        NamedBody("principal box", LinearImage(axes, principal), reason),
+        NamedBody("principal box", LinearImage(basis @ rotation, principal), reason),
     ]
 
 
-def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the answers and the l1 ball, with the bounds of `norm_bounds`."""
-    basis = neighbours.affine_hull().basis
+def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
+    """Support function (r,) of the neighbour body along r axes, inflated.
+
+    `coordinates` (N, r) are those of the answers of all elements along the axes.
+    """
+    if adjacency is Adjacency.REPLACE_ONE:
+        return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))
+    return np.asarray(np.abs(coordinates).max(axis=0) * (1 + INFLATION))
+
+
+def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
+    """The l2 ball in the span of the answers and the l1 ball, with the bounds of `norm_bounds`.
+
+    `basis` (m, r) spans the neighbour body.
+    """
     l1, l2 = norm_bounds(workload, adjacency)
     what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"
     return [

@@ -286,8 +286,12 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
         if neighbours.affine_hull().dimension == 0:
             return tuple(found)
     else:
-        found = triangulated_neighbours(K, adjacency)
+        found = triangulated_neighbours(K, workload.affine_hull().dimension, adjacency)
     found += block_products(workload, K, adjacency)
+    # Workloads know their affine hull in closed form, or have computed it before. Under replace-one
+    # it has the directions of the neighbour body.
+    replaced = adjacency is Adjacency.REPLACE_ONE
+    basis = (workload if replaced else neighbours).affine_hull().basis
     if K.implements(Body.vertex_list):
-        found += axis_boxes(neighbours, K.vertex_list(), adjacency)
-    return (*found, *norm_balls(workload, neighbours, adjacency))
+        found += axis_boxes(basis, K.vertex_list(), adjacency)
+    return (*found, *norm_balls(workload, basis, adjacency))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -33,6 +32,7 @@ from geomdp.cli.progress import working
 
 if TYPE_CHECKING:
     from geomdp.advice import Advice
+    from geomdp.advice.comparison.table import Row
     from geomdp.mechanisms import Mechanism
     from geomdp.tabulation import Task
 
@@ -129,8 +129,7 @@ def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
 
 def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
     """Rows about the best mechanism, its error, the n that halves the error, and the next best."""
-    table, best = advice.table, advice.best
-    applies = table[table.predicted_rmse.notna()]
+    applies, best = _applying(advice), advice.best
     error = best.predicted_rmse
     said = display.in_words(error)
     if task.weights is not None and (task.weights != 1).any():
@@ -138,17 +137,23 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
     elif task.tables:
         said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
     rows = [
-        ("best", f"{applies.mechanism.iloc[0]}, of {len(applies)} mechanisms that apply"),
+        ("best", f"{applies[0][0]}, of {len(applies)} mechanisms that apply"),
         ("rmse", said),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", str(best.guarantee)),
     ]
     if len(applies) > 1:
-        name, value = applies.mechanism.iloc[1], float(applies.predicted_rmse.iloc[1])
+        name, value, *_ = applies[1]
         rows.append(
             ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
         )
     return rows
+
+
+def _applying(advice: Advice) -> list[Row]:
+    """The rows of the candidates with a prediction."""
+    # Not `Advice.table`, which imports pandas.
+    return [row for row in advice.rows if not math.isnan(row[1])]
 
 
 def _compared(value: float, best: float) -> str:
@@ -182,42 +187,36 @@ def records_for_half(mechanism: Mechanism) -> int | None:
 
 def _print_details(advice: Advice) -> None:
     """Print the reasons for the choice, and a row for every mechanism."""
-    table = advice.table
-    applies = table.predicted_rmse.notna()
+    applies = _applying(advice)
     print()
     display.print_rows(
         [
             *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
-            ("set-up", f"{table['set-up seconds'].sum():.1f} s for all that apply"),
+            ("set-up", f"{sum(row[4] for row in applies):.1f} s for all that apply"),
         ]
     )
     print()
-    compared = table[applies].to_dict("records")
     display.print_table(
         ["mechanism", "rmse", "prediction", "set-up", "sampler"],
         [
-            (
-                row["mechanism"],
-                display.number(row["predicted_rmse"]),
-                row["kind"],
-                f"{row['set-up seconds']:.1f} s",
-                row["sampler"].partition(" ")[0],
-            )
-            for row in compared
+            (name, display.number(rmse), kind, f"{seconds:.1f} s", sampler.partition(" ")[0])
+            for name, rmse, kind, sampler, seconds, _ in applies
         ],
     )
-    _print_chains(compared)
+    _print_chains(applies)
     print()
-    refused = table[~applies].to_dict("records")
-    display.print_table(["left out", "why"], [(row["mechanism"], row["why"]) for row in refused])
+    refused = [(row[0], row[5]) for row in advice.rows if math.isnan(row[1])]
+    display.print_table(["left out", "why"], refused)
 
 
-def _print_chains(rows: list[dict[Hashable, Any]]) -> None:
+def _print_chains(rows: list[Row]) -> None:
     """Print the diagnostics of the candidates that sample by Markov chains, if there are any."""
-    chains = [row for row in rows if row["sampler"].startswith("heuristic")]
+    chains = [
+        (name, sampler) for name, _, _, sampler, *_ in rows if sampler.startswith("heuristic")
+    ]
     if chains:
         print()
         display.print_table(
             ["heuristic", "chains (diagnostics can find a bad chain, but prove nothing)"],
-            [(row["mechanism"], row["sampler"]) for row in chains],
+            chains,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,17 +130,20 @@ class Projector:
             raise ValueError(
                 f"matrix must have shape (d, {body.dimension}), got {self._matrix.shape}"
             )
-        self._vertices: VertexColumns | None = None
         self._closed = self._matrix is None and body.implements(Body.project)
-        if self._closed:
-            return
-        if body.implements(Body.vertex_list):
-            shared = self._matrix is None and isinstance(body, VPolytope)
-            self._vertices = (
-                _listed(body) if shared else VertexColumns(body.vertex_list(), self._matrix)
-            )
-        elif not body.implements(Body.extreme_point):
+        if not (
+            self._closed or body.implements(Body.vertex_list) or body.implements(Body.extreme_point)
+        ):
             raise MissingOracle(body, "projection", "project or extreme_point")
+
+    @cached_property
+    def _vertices(self) -> VertexColumns | None:
+        """The listed vertices, or None; prepared by the first projection, in compiled code."""
+        if self._closed or not self._body.implements(Body.vertex_list):
+            return None
+        if self._matrix is None and isinstance(self._body, VPolytope):
+            return _listed(self._body)
+        return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def nearest(
         self, target: npt.ArrayLike, *, tol: float = 1e-8, warm_start: Projection | None = None

@@ -30,7 +30,7 @@ from geomdp.noise.exact import (
     RoundedVector,
     public_grid,
 )
-from geomdp.privacy import Adjacency, Guarantee, Privacy
+from geomdp.privacy import Adjacency, Guarantee, Privacy, SamplerStatus
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
@@ -110,7 +110,12 @@ class AdditiveMechanism(Mechanism):
         exact = self._rows if self.measurement is None else self.measurement
         slack = 0.0 if exact is None else exact.slack
         arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
-        return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
+        return Guarantee(self.privacy, self.adjacency, self.sampler, arithmetic)
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Status of the sampler of `noise`."""
+        return self.noise.sampler
 
     def _proved_as_computed(self) -> bool:
         """Whether the privacy proof holds for the floats that are the parameters of `noise`.

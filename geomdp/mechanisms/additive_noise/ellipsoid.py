@@ -197,6 +197,9 @@ def _pattern_root(workload: MarginalTables) -> FloatArray:
     records = np.array(list(itertools.product(*choices)), dtype=np.int64)
     answers = workload.evaluate(records)
     moved = answers - answers[0]
-    profiles = np.stack([((moved @ block.basis) ** 2).sum(axis=1) for block in blocks], axis=1)
-    axes = profile_ellipsoid([block.basis.shape[1] for block in blocks], profiles, tolerance=GAP)
+    # One product with the bases of all blocks, then sums over the columns of each block.
+    sizes = [block.basis.shape[1] for block in blocks]
+    squares = (moved @ np.hstack([block.basis for block in blocks])) ** 2
+    profiles = np.add.reduceat(squares, np.cumsum([0, *sizes[:-1]]), axis=1)
+    axes = profile_ellipsoid(sizes, profiles, tolerance=GAP)
     return np.hstack([axis * block.basis for axis, block in zip(axes, blocks, strict=True)])

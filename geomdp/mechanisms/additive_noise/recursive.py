@@ -16,7 +16,7 @@ from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
-from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise.decomposition import Variant, decompose_each
 from geomdp.noise.exact import RoundedNoise
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
 from geomdp.privacy import Adjacency, PureDP
@@ -117,9 +117,9 @@ class Recursive(PureMechanism):
         variants = list(Variant) if self._variant is None else [self._variant]
         # With one level, all variants give the same noise; `min` then keeps the first variant.
         choices = [
-            (best_stop(decompose(body, variant, exact=exact)), body)
+            (best_stop(stages), body)
             for body in bodies
-            for variant in variants
+            for stages in decompose_each(body, variants, exact=exact)
         ]
         levels, self._chosen = min(choices, key=lambda choice: energy_of(choice[0]))
         return RecursiveNoise(levels, self.privacy.epsilon)

@@ -10,7 +10,7 @@ import numpy as np
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
-from geomdp.privacy import Guarantee
+from geomdp.privacy import Guarantee, SamplerStatus
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -42,6 +42,11 @@ class PostProcessed(Mechanism):
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of `inner`."""
         return self.inner.guarantee
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """The status of the sampler of `inner`."""
+        return self.inner.sampler
 
     @property
     def grid(self) -> int | None:
