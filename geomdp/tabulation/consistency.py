@@ -163,7 +163,9 @@ class Consistency:
 
     def set_up(self) -> None:
         """Do all work that depends on public inputs, so that it cannot fail after the release."""
-        _ = self._projector, self._local_polytope
+        if self._projector is not None:
+            self._projector.prepare()
+        _ = self._local_polytope
 
     def applied(self, released: Release) -> Release:
         """The release with consistent answers; `_at_most` bounds their error."""

@@ -14,13 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geomdp.geometry.projection import projector
 from geomdp.mechanisms import (
+    JL,
     AllParities,
     Covariance,
+    Fitted,
     IterativeConstruction,
+    Laplace,
+    Mechanism,
     MultiplicativeWeights,
     PairMarginals,
+    Projected,
     SecondMoment,
+    Shrunk,
     SmoothSummary,
     SparseProject,
     Spectral,
@@ -37,7 +44,7 @@ from geomdp.privacy import (
     PureDP,
     Spend,
 )
-from geomdp.workloads import Marginals
+from geomdp.workloads import Explicit, Marginals
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
 
@@ -254,6 +261,22 @@ def test_a_failure_before_the_payment_costs_and_draws_nothing(
     monkeypatch.undo()
     case.mechanism.release(records, rng=0)
     assert records.read
+
+
+@pytest.mark.parametrize("wrapper", [Projected, Shrunk, Fitted, lambda inner: JL(inner, 2, rng=0)])
+def test_vertices_are_listed_before_the_payment(
+    wrapper: Callable[[Laplace], Mechanism], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = Explicit(np.random.default_rng(0).standard_normal((3, 7)))
+    mechanism = wrapper(Laplace(workload, n=20, privacy=PureDP(1.0)))
+    records, ledger = workload.universe.sample(20, 0), Ledger(PureDP(1.0))
+    monkeypatch.setattr(projector, "VertexColumns", broken)
+    with pytest.raises(ArithmeticError, match="set-up"):
+        mechanism.release(records, ledger=ledger)
+    assert ledger.spends() == []
+    monkeypatch.undo()
+    mechanism.release(records, ledger=ledger)
+    assert len(ledger.spends()) == 1
 
 
 def broken(*arguments: object) -> None:

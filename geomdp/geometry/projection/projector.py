@@ -138,12 +138,20 @@ class Projector:
 
     @cached_property
     def _vertices(self) -> VertexColumns | None:
-        """The listed vertices, or None; prepared by the first projection, in compiled code."""
+        """The listed vertices, or None; compiled code prepares them."""
         if self._closed or not self._body.implements(Body.vertex_list):
             return None
         if self._matrix is None and isinstance(self._body, VPolytope):
             return _listed(self._body)
         return VertexColumns(self._body.vertex_list(), self._matrix)
+
+    def prepare(self) -> None:
+        """Compute what does not depend on targets; otherwise the first projection does.
+
+        Mechanisms call it before a release is paid for. It lists the vertices of K, if K lists
+        them, and may raise what `Body.vertex_list` raises.
+        """
+        _ = self._vertices
 
     def nearest(
         self, target: npt.ArrayLike, *, tol: float = 1e-8, warm_start: Projection | None = None

@@ -98,7 +98,10 @@ class Fitted(PostProcessedNoise):
     def set_up(self) -> None:
         """Set up `inner`, the projection and the norm of the fit."""
         self._projected.set_up()
-        _ = self._norm
+        norm = self._norm
+        projector = norm.projector if isinstance(norm, WhitenedNorm) else norm
+        if isinstance(projector, Projector):
+            projector.prepare()
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """The fit f, moved towards the nearest point g to a distance of at most b."""

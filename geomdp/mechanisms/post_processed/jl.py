@@ -218,7 +218,8 @@ class JL(PostProcessedNoise):
     def set_up(self) -> None:
         """Set up `inner` and the geometry."""
         super().set_up()
-        _ = self._projector, self._support, self.mean_distortion
+        self._projector.prepare()
+        _ = self._support, self.mean_distortion
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw the noise, and return the function from sums to noisy answers to A Q."""

@@ -143,7 +143,8 @@ class Projected(PostProcessedNoise):
         """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
         # The draws for the bound E h_K(Z) are taken later, when a prediction first needs them.
-        _ = self._projector, self._support, self.diameter
+        self._projector.prepare()
+        _ = self._support, self.diameter
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """The nearest point of K to the noisy answers."""

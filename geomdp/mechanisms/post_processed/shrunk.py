@@ -108,7 +108,8 @@ class Shrunk(PostProcessedNoise):
     def set_up(self) -> None:
         """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
-        _ = self._ball, self._projector
+        self._projector.prepare()
+        _ = self._ball
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Shrink the noisy answers towards the centre and return the nearest point of K."""
