@@ -1,3 +1,4 @@
+from . import strategies as strategies
 from .additive_noise.ball import Ball as Ball
 from .additive_noise.base import AdditiveMechanism as AdditiveMechanism
 from .additive_noise.cone import Cone as Cone
