@@ -148,8 +148,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha for noise, loss and threshold. `PRINTED` has the shares of the paper, which
-        guarantee an error of 3 alpha / 2.
+        Shares of alpha for noise, loss and threshold. The shares of the paper,
+        `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
     adjacency : Adjacency
         The neighbour relation.
     alpha : float, optional
