@@ -128,7 +128,7 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
     >>> round(1000 * printed, 1), round(float(corrected.scales.max()), 1)  # noise on sums
     (20.0, 23.7)
     """
-    powers = whole(degree, "degree", minimum=2) ** whole(d, "d")
+    powers = float(whole(degree, "degree", minimum=2)) ** whole(d, "d")
     return powers / (whole(n, "n") * positive(epsilon, "epsilon"))
 
 
