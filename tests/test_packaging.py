@@ -87,6 +87,19 @@ def test_subpackages_are_reachable_after_one_import() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+#: Packages whose names are exported by the package above them, or that serve other packages.
+INNER = {"geomdp.cache", "geomdp.mechanisms.interactive.updates"}
+
+
+def test_packages_with_exports_are_attributes_after_one_import() -> None:
+    stubs = (ROOT / "geomdp").rglob("__init__.pyi")
+    names = {".".join(stub.parent.relative_to(ROOT).parts) for stub in stubs}
+    names -= {*INNER, "geomdp"}
+    assert {"geomdp.bounds.upper", "geomdp.bounds.checker", "geomdp.geometry.sampling"} <= names
+    program = "import geomdp\n" + "\n".join(sorted(names))
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def _packages() -> list[str]:
     walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
     return ["geomdp", *(module.name for module in walked if module.ispkg)]

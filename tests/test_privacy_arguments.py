@@ -21,7 +21,7 @@ from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, p
 from geomdp.advice.known_moments import workload_hash
 from geomdp.bounds import upper
 from geomdp.geometry.sampling import ExactSampler
-from geomdp.mechanisms import strategies
+from geomdp.mechanisms import printed, strategies
 from geomdp.mechanisms.strategies.design import Design
 from geomdp.noise.exact import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
@@ -166,6 +166,10 @@ CALLS: list[partial[Any]] = [
     partial(upper.above_threshold, epsilon=1.0, **EACH),
     partial(upper.sparse, privacy=PURE, cutoff=2, **EACH),
     partial(upper.numeric_sparse, privacy=PURE, cutoff=2, **EACH),
+    partial(printed.printed_iterative_accuracy, halves, n=N, queries=5, privacy=PURE, beta=0.1),
+    partial(printed.printed_online_weights_accuracy, 4, n=N**2, queries=5, privacy=PURE, beta=0.1),
+    partial(printed.printed_shortcut_step, epsilon=1.0, slack_delta=0.1, steps=5),
+    partial(printed.printed_smooth_scale, 1, 5, n=10, epsilon=1.0),
     partial(upper.numeric_sparse_printed, privacy=DELTA, cutoff=2, **EACH),
     partial(upper.online_accuracy, halves, n=N, privacy=DELTA, **EACH),
     partial(upper.iterative_accuracy, halves, n=N, privacy=PURE, **EACH),

@@ -32,7 +32,7 @@ from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along
-from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
 DIMENSION = 16

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.engine.cells import Row
 from experiments.engine.statistics import MeanSquare
-from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
+from geomdp.mechanisms.interactive.stopping import CORRECTED
+from geomdp.mechanisms.printed import PRINTED_STOPPING
 
 BITS, BETA = 5, 0.05
 PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {
@@ -28,7 +29,7 @@ class Constants(enum.StrEnum):
     PRINTED = "printed constants"
 
 
-DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED}
+DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
 
 
 class Data(enum.StrEnum):

@@ -1,3 +1,4 @@
+from . import checker as checker
 from . import upper as upper
 from .bound import Bound as Bound
 from .bound import Side as Side

@@ -1,3 +1,5 @@
+from . import projection as projection
+from . import sampling as sampling
 from .jl import jl_map as jl_map
 from .jl import rademacher_jl_map as rademacher_jl_map
 from .jl import sparse_jl_map as sparse_jl_map

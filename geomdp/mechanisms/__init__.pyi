@@ -1,3 +1,5 @@
+from . import printed as printed
+from . import strategies as strategies
 from .additive_noise.ball import Ball as Ball
 from .additive_noise.base import AdditiveMechanism as AdditiveMechanism
 from .additive_noise.cone import Cone as Cone
@@ -21,6 +23,7 @@ from .interactive.sparse_vector import AboveThreshold as AboveThreshold
 from .interactive.sparse_vector import NumericSparse as NumericSparse
 from .interactive.sparse_vector import PrintedNumericSparse as PrintedNumericSparse
 from .interactive.sparse_vector import Sparse as Sparse
+from .interactive.stopping import StoppingDesign as StoppingDesign
 from .interactive.transcript import Answer as Answer
 from .interactive.transcript import Transcript as Transcript
 from .interactive.updates import Median as Median

@@ -1,5 +1,11 @@
+from . import exact as exact
 from .base import Noise as Noise
 from .cone import ConeNoise as ConeNoise
+from .decomposition import Level as Level
+from .decomposition import NoiseBody as NoiseBody
+from .decomposition import Stage as Stage
+from .decomposition import Variant as Variant
+from .decomposition import decompose as decompose
 from .gaussian import GaussianNoise as GaussianNoise
 from .intervals import half_widths as half_widths
 from .intervals import simultaneous_half_widths as simultaneous_half_widths
@@ -9,4 +15,5 @@ from .mapped import MappedNoise as MappedNoise
 from .mapped import Part as Part
 from .paired import PairedNoise as PairedNoise
 from .recursive import RecursiveNoise as RecursiveNoise
+from .recursive import best_stop as best_stop
 from .residual import ResidualNoise as ResidualNoise

@@ -16,7 +16,9 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.scaled import Scaled
 from geomdp.bodies.shadows import shadow
@@ -37,6 +39,12 @@ class Variant(enum.Enum):
 
     W is the subspace that remains at this stage. V is spanned by the principal axes of least
     variance of the shadow of K on W.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [variant.value for variant in gd.noise.Variant]
+    ['projected', 'intrinsic']
     """
 
     #: Draw K-norm noise of the shadow of K on W, and project it on V (variant A, as published).
@@ -47,7 +55,17 @@ class Variant(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U of it."""
+    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U of it.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> source = first.stop.source  # the body of K-norm noise on all of R^3
+    >>> source.body.dimension, source.moment.diagonal().round(3).tolist()
+    (3, [0.333, 1.333, 3.0])
+    """
 
     body: Body
     sampler: UniformSampler
@@ -62,7 +80,20 @@ class NoiseBody:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V."""
+    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> first.split.dimension  # the two axes of least width
+    2
+    >>> first.split.basis.T.tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    >>> first.split.energy  # E ||Z||^2 at epsilon = 1: 3 * 4 * (1 + 4) / 3
+    Estimate(20, exact)
+    """
 
     #: The K-norm body in R^D.
     source: NoiseBody
@@ -107,7 +138,16 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion: the two ways to go on with the remaining subspace W."""
+    """One step of the recursion: the two ways to go on with the remaining subspace W.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
+    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> [(stage.stop.dimension, stage.split and stage.split.dimension) for stage in stages]
+    [(3, 2), (1, None)]
+    """
 
     #: K-norm noise on all of W, which ends the recursion.
     stop: Level
@@ -124,14 +164,43 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
     Shadows without an exact sampler are sampled by Markov chains. A shadow without oracles for
-    chords and for the gauge is first enclosed in a slab body (X-OUT). With `exact`, the recursion
-    ends before a stage that has no exact sampler or moment.
+    chords and for the gauge is first enclosed in a slab body (X-OUT).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, symmetric, possibly lower-dimensional.
+    variant : Variant
+        Which noise the levels add in their subspaces.
+    exact : bool
+        Whether to end the recursion before a stage that has no exact sampler or moment.
+
+    Returns
+    -------
+    tuple of Stage
+        One stage for each subspace W. `best_stop` chooses levels for `RecursiveNoise` from them.
 
     Raises
     ------
     ValueError
         If K is not known to be symmetric, if K is the single point 0, or if `exact` is set and K
         lacks an exact sampler or an exact second moment.
+
+    References
+    ----------
+    Hardt-Talwar 2010, section 7; Nikolov 2022, Lemma 18; formula sheet JL-L18.
+
+    Examples
+    --------
+    A box with two long and two short axes. The short axes are split off first:
+
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 1.0, 30.0, 30.0])
+    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> [stage.stop.dimension for stage in stages]
+    [4, 2, 1]
+    >>> [level.dimension for level in gd.noise.best_stop(stages)]
+    [2, 2]
     """
     return decompose_each(body, [variant], exact=exact)[0]
 
@@ -140,8 +209,10 @@ def decompose_each(
     body: Body, variants: Sequence[Variant], *, exact: bool
 ) -> list[tuple[Stage, ...]]:
     """`decompose` for several variants, which share the subspaces W and the noise on them."""
-    if not body.symmetric:
+    if not checked_body(body).symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
+    for variant in variants:
+        require_type(variant, Variant, "variant")
     if body.effective_dimension == 0:
         raise ValueError(f"body must have dimension at least 1, got {body!r}")
     frame, core = _framed(body)

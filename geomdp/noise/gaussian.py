@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, positive
+from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 
@@ -96,6 +98,18 @@ class GaussianNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = r sigma^2, exact."""
         return Estimate.exact(self.effective_dimension * self.scale**2)
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log f(z) for rows z of `points` (b, m): (b,).
+
+        f is the density of Z on span(B), (2 pi sigma^2)^(-r/2) e^(-||z||^2 / (2 sigma^2)). The
+        result is -inf for rows outside of span(B).
+        """
+        points = batch(points, self.dimension, "points")
+        squares = ((points @ self.basis) ** 2).sum(axis=1)
+        constant = self.effective_dimension / 2 * math.log(2 * math.pi * self.scale**2)
+        found = -squares / (2 * self.scale**2) - constant
+        return np.where(off_span(points, self.basis), -np.inf, found)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +62,11 @@ class KNormNoise:
     >>> noise = gd.noise.KNormNoise(K, epsilon=0.5, sampler=sampler)
     >>> noise.second_moment()
     Estimate(32, exact)
+
+    The largest density, at 0, is epsilon^2 / (2! vol(K)) = 1/32:
+
+    >>> noise.log_density(np.zeros((1, 2))).round(3), np.log(1 / 32).round(3)
+    (array([-3.466]), np.float64(-3.466))
 
     A shift by a vector of K changes the log-density by at most epsilon:
 
@@ -178,6 +184,32 @@ class KNormNoise:
         The estimate has the standard error of independent draws and a 95% interval.
         """
         return scaled(self._squared_length, self._radial_factor)
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log f(z) for rows z of `points` (b, m): (b,).
+
+        f is the density of Z on the span of K, epsilon^r e^(-epsilon ||z||_K) / (r! vol(K)). The
+        result is -inf for rows outside of the span. K needs a gauge and a volume in closed form.
+
+        Raises
+        ------
+        MissingOracle
+            If K has no gauge, or no volume in closed form.
+        ValueError
+            If the volume of K is outside of the range of float64.
+        """
+        points = batch(points, self.dimension, "points")
+        return np.asarray(-self.epsilon * self.body.gauge(points) - self._log_constant)
+
+    @cached_property
+    def _log_constant(self) -> float:
+        """log of the integral of e^(-epsilon ||z||_K) over the span of K, r! vol(K) / epsilon^r."""
+        volume, r = self.body.volume(), self.effective_dimension
+        if not 0 < volume < math.inf:
+            raise ValueError(
+                f"the volume of {self.body!r} must be in the range of float64, got {volume}"
+            )
+        return math.lgamma(r + 1) + math.log(volume) - r * math.log(self.epsilon)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,8 @@ class LaplaceNoise:
     >>> noise = gd.noise.LaplaceNoise(dimension=3, scale=2.0)
     >>> noise.variances().tolist()
     [8.0, 8.0, 8.0]
+    >>> noise.log_density([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]).round(3)
+    array([-4.159, -5.159])
 
     Draws from a seeded generator are a simulation, not a private release:
 
@@ -71,6 +74,12 @@ class LaplaceNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 m b^2, exact."""
         return Estimate.exact(2 * self.dimension * self.scale**2)
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log f(z) for rows z of `points` (b, m), -||z||_1 / b - m ln(2 b): (b,)."""
+        points = batch(points, self.dimension, "points")
+        lengths = np.abs(points).sum(axis=1)
+        return np.asarray(-lengths / self.scale - self.dimension * math.log(2 * self.scale))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,)."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
+from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.noise.decomposition import Level, Stage
 from geomdp.noise.knorm import KNormNoise
@@ -48,10 +49,10 @@ class RecursiveNoise:
     >>> import numpy as np
     >>> import geomdp as gd
     >>> from geomdp.geometry import sampling
-    >>> from geomdp.noise.decomposition import Variant, decompose
-    >>> from geomdp.noise.recursive import best_stop
     >>> K = gd.bodies.Ellipsoid(np.diag([1.0, 1.0, 30.0, 30.0]))
-    >>> levels = best_stop(decompose(K, Variant.INTRINSIC, exact=True))
+    >>> levels = gd.noise.best_stop(
+    ...     gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    ... )
     >>> noise = gd.noise.RecursiveNoise(levels, epsilon=1.0)
     >>> noise
     RecursiveNoise(dimensions (2, 2), epsilon=1)
@@ -152,6 +153,21 @@ class RecursiveNoise:
         )
         return Estimate(value, stderr, (low, high), max(energy.samples for energy in energies))
 
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """log f(z) for rows z of `points` (b, m): (b,), the sum over the levels.
+
+        f is the density of Z on the span of the levels. The result is -inf for rows outside of the
+        span. The body of each level needs a gauge and a volume in closed form.
+
+        Raises
+        ------
+        ValueError
+            If a level is a projection of K-norm noise, whose density has no closed form.
+        """
+        points = batch(points, self.dimension, "points")
+        parts = [part.log_density(points @ onto) for part, onto in self._intrinsic()]
+        return np.where(off_span(points, self.basis), -np.inf, np.sum(parts, axis=0))
+
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
@@ -163,21 +179,23 @@ class RecursiveNoise:
         ValueError
             If a level is a projection of K-norm noise, whose density has no closed form.
         """
+        levels = self._intrinsic()
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        ratios = [part.log_density_ratio(points @ onto, shifts @ onto) for part, onto in levels]
+        return np.asarray(np.sum(ratios, axis=0))
+
+    def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
+        """The noise of each level and the orthonormal columns of its coordinates, or an error."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(
                 "levels must be intrinsic: the density of a projection of K-norm noise has no "
                 "closed form"
             )
-        points = batch(points, self.dimension, "points")
-        shifts = batch(shifts, self.dimension, "shifts")
-        ratios = [
-            part.log_density_ratio(points @ onto, shifts @ onto)
-            for part, onto in (
-                (part, level.basis @ level.keep)
-                for part, level in zip(self.parts, self.levels, strict=True)
-            )
+        return [
+            (part, level.basis @ level.keep)
+            for part, level in zip(self.parts, self.levels, strict=True)
         ]
-        return np.asarray(np.sum(ratios, axis=0))
 
 
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
@@ -202,6 +220,14 @@ def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     To stop at stage l means to use the splits of the earlier stages, and K-norm noise on the
     subspace that remains. Stopping at l = 1 gives plain K-norm noise, so the result is never worse
     than plain K-norm noise.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 1.0, 30.0, 30.0])
+    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
+    >>> [level.dimension for level in gd.noise.best_stop(stages)]
+    [2, 2]
     """
     return min(stopped(stages), key=energy_of)
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 #: Default opacity of the inside of a body in a picture of the plane, and of space.
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
-#: Direction from which light comes, and brightness of faces that are turned away from the light.
-#: `_shaded` raises any brightness below 0.6 to 0.6.
-LIGHT, AMBIENT = np.array([-0.35, -0.6, 0.72]), 0.45
+#: Direction from which light comes.
+LIGHT = np.array([-0.35, -0.6, 0.72])
+#: The brightness of a face is `DIFFUSE` times the cosine of its angle to the light, plus the rest
+#: up to 1, but at least `LEAST_BRIGHTNESS`. Faces turned away from the light have the least.
+DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
 
 
 def draw(
@@ -269,9 +271,10 @@ def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
     light = LIGHT / np.linalg.norm(LIGHT)
-    strength = AMBIENT + (1 - AMBIENT) * np.clip(normals @ light, 0.0, 1.0)
+    cosines = np.clip(normals @ light, 0.0, 1.0)
+    brightness = np.maximum(1 - DIFFUSE * (1 - cosines), LEAST_BRIGHTNESS)
     # Faces in the light are mixed with white, faces in the shade with black.
-    rgb = colour[:3] + (1 - colour[:3]) * 0.55 * np.clip(normals @ light, 0.0, 1.0)[:, None] ** 2
-    shades = np.column_stack([rgb * np.maximum(strength, 0.6)[:, None], np.full(len(faces), 1.0)])
+    rgb = colour[:3] + (1 - colour[:3]) * 0.55 * cosines[:, None] ** 2
+    shades = np.column_stack([rgb * brightness[:, None], np.full(len(faces), 1.0)])
     shades[:, 3] = colour[3]
     return np.asarray(np.clip(shades, 0.0, 1.0))

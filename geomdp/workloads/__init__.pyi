@@ -1,3 +1,4 @@
+from . import smooth as smooth
 from .base import Block as Block
 from .base import Totals as Totals
 from .base import Workload as Workload

@@ -126,6 +126,15 @@ def test_a_flat_box_is_flat():
     assert flat.gauge(np.array([[0.0, 1.0], [0.0, -1.0], [1e-3, 0.0]])).tolist() == [0.5, 1, np.inf]
 
 
+def test_largest_gauge_of_a_box_that_is_not_symmetric():
+    """Of a symmetric set, the points on the side of the nearer bound have the largest gauges."""
+    box, radius = Box([-0.5, -3.0, 0.0], [2.0, 1.0, 0.0]), 0.25
+    points = radius * np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0], [0, -1.0, 0]])
+    found = box.largest_gauge(lambda u: radius * np.linalg.norm(u[:, :2], axis=1))
+    assert found == box.gauge(points).max() == 0.5
+    assert Box([0.0, -1.0], [1.0, 1.0]).largest_gauge(lambda u: np.ones(len(u))) is None
+
+
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_the_lengths_of_orthogonal_semi_axes_need_no_decomposition(monkeypatch, size):
     rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ from geomdp.bounds import (
     random_sign_bound,
 )
 from geomdp.bounds.packings.cliques import largest_clique
+from geomdp.bounds.packings.marginal_queries import _parts
 from geomdp.bounds.packings.random_signs import UnionBoundError, rate
 from geomdp.bounds.packings.reed_solomon import prime_at_most
 from geomdp.workloads import RandomSigns
@@ -283,3 +284,17 @@ def test_marginals_of_any_width_have_a_bound_or_a_reason(width: int) -> None:
             assert marginal_bound(attributes, width, epsilon=0.1, alpha=1e-4).value >= 1
     with pytest.raises(SideConditionError, match="3 attributes are too few"):
         marginal_bound(3, 2, epsilon=1.0, alpha=0.01)
+
+
+@pytest.mark.parametrize("width", range(1, 7))
+def test_sizes_of_parts_meet_the_conditions_of_the_packing(width):
+    """Powers of two from 2 on that leave two attributes, all with d' >= min(d / (3 l), 2)."""
+    for attributes in range(2, 80):
+        wanted = [
+            part
+            for part in (2**i for i in range(1, 8))
+            if attributes - (width - 1) * part >= 2
+            and part >= min(attributes / (3 * width), 2)
+            and part < 2 ** attributes.bit_length()
+        ]
+        assert _parts(attributes, width) == wanted

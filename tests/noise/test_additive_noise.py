@@ -20,6 +20,7 @@ from geomdp.bodies import (
     SimplexDifference,
     SlabBody,
 )
+from geomdp.bodies.base import Body, MissingOracle
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.privacy import Exact, Heuristic
@@ -92,6 +93,61 @@ def test_density_ratio_integrates_to_one(case):
     shift = 0.3 * noise.sample(np.random.default_rng(3), 1)
     shifts = np.repeat(shift, DRAWS, axis=0)
     mean_agrees(np.exp(-noise.log_density_ratio(draws, shifts)), 1.0)
+
+
+def test_log_density_differs_by_the_density_ratio(case):
+    noise, _ = case
+    rng = np.random.default_rng(4)
+    points, shifts = noise.sample(rng, 50), noise.sample(rng, 50)
+    differences = noise.log_density(points) - noise.log_density(points - shifts)
+    np.testing.assert_allclose(differences, noise.log_density_ratio(points, shifts), atol=1e-9)
+
+
+@pytest.mark.statistical
+def test_log_density_has_the_total_mass_one(case):
+    """E g(Z) / f(Z) = 1 for the density g of a normal vector on the span, narrower than f."""
+    noise, _ = case
+    moments, axes = np.linalg.eigh(noise.covariance())
+    basis = axes[:, moments > 1e-9 * moments.max()]
+    narrow = GaussianNoise(basis, 0.5 * math.sqrt(moments[moments > 1e-9 * moments.max()].min()))
+    draws = noise.sample(np.random.default_rng(5), DRAWS)
+    mean_agrees(np.exp(narrow.log_density(draws) - noise.log_density(draws)), 1.0)
+    # The normal density against an implementation of another library.
+    law = scipy.stats.norm(scale=narrow.scale)
+    wanted = law.logpdf(draws @ basis).sum(axis=1)
+    np.testing.assert_allclose(narrow.log_density(draws), wanted, rtol=1e-9)
+
+
+def test_log_density_off_the_span_is_minus_infinity():
+    for name in ("gaussian", "flat ellipsoid"):
+        noise, _ = NOISES[name]
+        points = np.vstack([noise.sample(np.random.default_rng(6), 1), np.eye(noise.dimension)[:1]])
+        assert np.isfinite(noise.log_density(points)).tolist() == [True, False]
+        assert noise.log_density(points)[1] == -np.inf
+
+
+def test_log_density_needs_a_volume_in_closed_form():
+    class NoVolume(Body):
+        """A unit ball that does not know its volume."""
+
+        dimension = 2
+        symmetric = True
+
+        def support(self, directions):
+            return np.linalg.norm(directions, axis=1)
+
+        def gauge(self, points):
+            return np.linalg.norm(points, axis=1)
+
+        def affine_hull(self):
+            return Ball(2, 1.0).affine_hull()
+
+    body = NoVolume()
+    noise = KNormNoise(body, 1.0, ChainSampler(body))
+    with pytest.raises(MissingOracle, match="volume"):
+        noise.log_density(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="range of float64"):
+        knorm(Ball(2000, 1.0)).log_density(np.zeros((1, 2000)))
 
 
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32 - 1))
@@ -234,3 +290,5 @@ class TestBadInput:
         for noise, _ in NOISES.values():
             with pytest.raises(ValueError, match="points"):
                 noise.log_density_ratio(np.zeros((2, noise.dimension + 1)), np.zeros((2, 1)))
+            with pytest.raises(ValueError, match="points"):
+                noise.log_density(np.zeros((2, noise.dimension + 1)))

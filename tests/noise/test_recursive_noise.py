@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -205,10 +207,34 @@ def test_density_ratio_never_exceeds_the_budget_and_attains_it(exact) -> None:
         np.testing.assert_allclose(along, 0.7, rtol=1e-12)
 
 
+def test_log_density_of_intrinsic_levels() -> None:
+    """The density at 0 of each level of a box is known, and the rest is the ratio of densities."""
+    half_widths = DECAY[:6]
+    levels = stopped(stages(half_widths, Variant.INTRINSIC))[-1]
+    noise = RecursiveNoise(levels, 0.7)
+    rng = np.random.default_rng(8)
+    points = noise.sample(rng, 50)
+    zeros = np.zeros_like(points)
+    ratios = noise.log_density_ratio(points, points)  # log f(z) - log f(0)
+    at_zero = noise.log_density(zeros)
+    np.testing.assert_allclose(noise.log_density(points) - at_zero, ratios, atol=1e-9)
+    wanted = sum(
+        level.dimension * math.log(share)
+        - math.lgamma(level.dimension + 1)
+        - math.log(level.source.body.volume())
+        for level, share in zip(levels, noise.split, strict=True)
+    )
+    np.testing.assert_allclose(at_zero, wanted, rtol=1e-12)
+    volumes = math.prod(level.source.body.volume() for level in levels)
+    assert volumes == pytest.approx(np.prod(2 * half_widths), rel=1e-12)
+
+
 def test_projected_levels_have_no_closed_density() -> None:
     noise = RecursiveNoise(stopped(stages(STEPS, Variant.PROJECTED))[-1], 1.0)
     with pytest.raises(ValueError, match="intrinsic"):
         noise.log_density_ratio(np.zeros((1, 4)), np.zeros((1, 4)))
+    with pytest.raises(ValueError, match="intrinsic"):
+        noise.log_density(np.zeros((1, 4)))
 
 
 @pytest.mark.statistical

@@ -18,6 +18,7 @@ from experiments.shared.smooth_problems import (
     true_answers,
 )
 from geomdp.bounds.upper import smooth_accuracy
+from geomdp.mechanisms.printed import printed_smooth_scale
 from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
 
 #: Angles per frequency among which two neighbouring records are sought.
@@ -37,7 +38,7 @@ def loss(version: Version, degree: float, *_: object) -> Measured:
     points = np.cos(np.linspace(0, np.pi, ANGLES * t + 1))[:, None]
     moments = workload.evaluate(points)
     if version is Version.PRINTED:
-        scales = np.full(t - 1, float(t))
+        scales = np.full(t - 1, printed_smooth_scale(1, t, n=1, epsilon=1.0))
     else:
         noise = gd.mechanisms.UniformLaplace()
         scales = noise.calibrate(workload, gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE).scales

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.known_shares import KnownShares
-from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
+from geomdp.mechanisms.interactive.stopping import CORRECTED
+from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ScalarNoise
 
 BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
@@ -25,7 +26,7 @@ RECORDS = 10**15
 START, STRONG, WEAK = 0.25, 1, 2
 #: How much less a gap above the target counts than one below it.
 TILT = 0.05
-DESIGNS = {Version.PRINTED: PRINTED, Version.CORRECTED: CORRECTED}
+DESIGNS = {Version.PRINTED: PRINTED_STOPPING, Version.CORRECTED: CORRECTED}
 
 
 class LazyDistinguisher(KnownShares):

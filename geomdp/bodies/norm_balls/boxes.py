@@ -198,10 +198,16 @@ class Box(Body):
         """Sum of the widths divided by sqrt(2 pi)."""
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
-    def largest_gauge(self, support: SupportFunction) -> float:
-        """Largest ratio of the support value along an axis to `upper` on that axis."""
-        wide = self.upper > 0
-        axes = np.diag(1 / self.upper[wide]) @ np.eye(self.dimension)[wide]
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Largest ratio of the support value along an axis to the nearer bound on that axis.
+
+        The set is symmetric, so both bounds count. None for a box that has no gauge.
+        """
+        if not self._has_gauge:
+            return None
+        bounds = np.minimum(self.upper, -self.lower)
+        wide = bounds > 0
+        axes = np.diag(1 / bounds[wide]) @ np.eye(self.dimension)[wide]
         return float(support(axes).max(initial=0.0))
 
 

@@ -116,14 +116,10 @@ def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
     Each size is a power of two, at least 2, that leaves at least two attributes for the last part.
-    The condition d' >= min(d / (3 l), 2), which the last line tests, is true for all these sizes.
+    The other condition of the packing, d' >= min(d / (3 l), 2), is then true, because d' >= 2.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
-    return [
-        part
-        for part in powers
-        if attributes - (width - 1) * part >= 2 and 3 * width * part >= min(attributes, 6 * width)
-    ]
+    return [part for part in powers if attributes - (width - 1) * part >= 2]
 
 
 def _codes(attributes: int) -> Iterator[LinearCode]:

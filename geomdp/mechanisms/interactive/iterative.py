@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
@@ -12,6 +13,13 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, probability, require_type, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
+from geomdp.mechanisms.interactive.rounds import (
+    Rounds,
+    checked_alpha,
+    checked_step,
+    composed_pairs,
+    rounds_within,
+)
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer
@@ -60,8 +68,9 @@ class IterativeRelease(Generic[AnyQuery]):
     ----------
     hypothesis : Hypothesis
         Answers every query of the class. Its answers are post-processing.
-    accuracy : float
-        With probability at least 1 - beta, every query of the class has at most this error.
+    accuracy : float or None
+        With probability at least 1 - beta, every query of the class has at most this error. None
+        if no theorem gives such a bound for the run; see `IterativeConstruction`.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)
@@ -88,15 +97,20 @@ class IterativeRelease(Generic[AnyQuery]):
     """
 
     hypothesis: Hypothesis[AnyQuery]
-    accuracy: float
+    accuracy: float | None
     guarantee: Guarantee
     exchanges: tuple[tuple[AnyQuery, Answer], ...]
 
     def __repr__(self) -> str:
         return (
-            f"IterativeRelease(accuracy {self.accuracy:.3g} after {len(self.exchanges)} queries; "
+            f"IterativeRelease({_said(self.accuracy)} after {len(self.exchanges)} queries; "
             f"{self.guarantee})"
         )
+
+
+def _said(accuracy: float | None) -> str:
+    """A stated accuracy in words."""
+    return "no stated accuracy" if accuracy is None else f"accuracy {accuracy:.3g}"
 
 
 class IterativeConstruction(Generic[AnyQuery]):
@@ -108,12 +122,16 @@ class IterativeConstruction(Generic[AnyQuery]):
     updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound
     of the update rule.
 
-    alpha is the smallest number that satisfies ln(2 B / beta) / (eps0 n) <= alpha / 8 and
-    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with |C| queries and eps0 as in `step_epsilon`
-    (Theorem 5 with corrected constants; DISC-13).
+    By default, eps0 is as in `step_epsilon`, and alpha is the smallest number that satisfies
+    ln(2 B / beta) / (eps0 n) <= alpha / 8 and 2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with
+    |C| queries (Theorem 5 with corrected constants; DISC-13). The theorem asks for many records.
+    For fewer records, state `alpha`, `epsilon_0` or both. If the theorem does not cover the run,
+    `accuracy` is None.
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
-    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this also holds on the computer,
+    (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
+    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a), where the number of rounds B is cut
+    off so that the result is at most `privacy`. Without a seed this also holds on the computer,
     because noise is compared and rounded exactly (X-GRID).
 
     Parameters
@@ -125,20 +143,34 @@ class IterativeConstruction(Generic[AnyQuery]):
     n : int
         Number of records; under add/remove the declared public normaliser.
     privacy : PureDP or ApproxDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
+        most that one release may spend; `spent` is the guarantee.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha for noise, loss and threshold. `PRINTED` has the shares of the paper, which
-        guarantee an error of 3 alpha / 2.
+        Shares of alpha for noise, loss and threshold. The shares of the paper,
+        `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
     adjacency : Adjacency
         The neighbour relation.
+    alpha : float, optional
+        The accuracy at which the rule and the stopping test work, above 0 and at most 1. By
+        default the smallest alpha that the theorem allows.
+    epsilon_0 : float, optional
+        Budget of each private step. By default all rounds share `privacy`.
+
+    Attributes
+    ----------
+    spent : PureDP or ApproxDP
+        The guarantee of one release.
+    updates_allowed : int
+        Largest number of rounds.
 
     Raises
     ------
     ValueError
-        For parameters out of range or of another type, or if n is so small that no alpha up to 1
-        satisfies the conditions.
+        For parameters out of range or of another type; if `privacy` does not pay for one round of
+        `epsilon_0`; or, without `alpha`, if n is so small that no alpha up to 1 satisfies the
+        conditions.
 
     Examples
     --------
@@ -156,6 +188,20 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
+
+    The theorem says nothing about 500 records. A run of ten rounds is as private as before, but
+    its accuracy is not known in advance:
+
+    >>> few = gd.IterativeConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(16),
+    ...     gd.mechanisms.AllParities(4),
+    ...     n=500,
+    ...     privacy=gd.PureDP(1.0),
+    ...     alpha=0.2,
+    ...     epsilon_0=0.05,
+    ... )
+    >>> few.updates_allowed, few.spent, few.accuracy
+    (10, PureDP(epsilon=1.0), None)
     """
 
     def __init__(
@@ -168,6 +214,8 @@ class IterativeConstruction(Generic[AnyQuery]):
         beta: float = 0.05,
         design: StoppingDesign = CORRECTED,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        alpha: float | None = None,
+        epsilon_0: float | None = None,
     ) -> None:
         if not isinstance(privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")
@@ -182,43 +230,60 @@ class IterativeConstruction(Generic[AnyQuery]):
         self.beta = probability(beta, "beta")
         self.design = design
         self.adjacency = checked_adjacency(adjacency)
-        self.alpha = self._solve_accuracy()
-        self.updates_allowed = self._updates(self.alpha)
-        self.step_epsilon = step_epsilon(privacy, self.updates_allowed)
+        self._stated_step = None if epsilon_0 is None else checked_step(epsilon_0)
+        self.alpha = self._solve_accuracy() if alpha is None else checked_alpha(alpha)
+        rounds = self._rounds(self.alpha)
+        self.updates_allowed, self.spent = rounds.updates, rounds.spent
+        self.step_epsilon = self._step(rounds)
+        check_range(PureDP(self.step_epsilon))
 
     def __repr__(self) -> str:
         return (
             f"IterativeConstruction({self.rule!r}, {self.distinguisher.size} queries, n={self.n}, "
-            f"{self.privacy}, {self.adjacency.value}: accuracy {self.accuracy:.3g})"
+            f"{self.spent}, {self.adjacency.value}: {_said(self.accuracy)})"
         )
 
     @property
-    def accuracy(self) -> float:
-        """Bound on the error of every query of the class, with probability at least 1 - beta."""
-        return self.design.guaranteed * self.alpha
+    def accuracy(self) -> float | None:
+        """Bound on the error of every query of the class, with probability at least 1 - beta.
+
+        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
+        """
+        return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 
     @property
     def answer_scale(self) -> float:
         """Scale of the Laplace noise on an answer, 1 / (eps0 n) rounded up."""
         return 1 / (self.step_epsilon * self.n) * ROUNDED_UP
 
-    def _updates(self, alpha: float) -> int:
-        return max(1, math.floor(self.rule.bound(alpha / 2)))
+    def _rounds(self, alpha: float) -> Rounds:
+        """The rounds of a run with the target accuracy `alpha`."""
+        stated = self._stated_step
+        spending = None if stated is None else partial(composed_pairs, self.privacy, stated)
+        return rounds_within(self.rule.bound(alpha / 2), self.privacy, spending)
+
+    def _step(self, rounds: Rounds) -> float:
+        """eps0, the budget of each private step."""
+        if self._stated_step is None:
+            return step_epsilon(self.privacy, rounds.updates)
+        return self._stated_step
 
     def _enough(self, alpha: float) -> bool:
-        updates = self._updates(alpha)
-        epsilon = step_epsilon(self.privacy, updates)
+        """Whether the theorem gives the accuracy `alpha`, up to the factor of the design."""
+        rounds = self._rounds(alpha)
+        updates, epsilon = rounds.updates, self._step(rounds)
         gamma = positive(self.beta / (2 * updates), "beta / (2 updates)")
         noise = math.log(1 / gamma) / (epsilon * self.n)
         loss = self.distinguisher.loss(epsilon, gamma, self.n)
-        return noise <= self.design.noise * alpha and loss <= self.design.loss * alpha
+        within = noise <= self.design.noise * alpha and loss <= self.design.loss * alpha
+        return rounds.complete and within
 
     def _solve_accuracy(self) -> float:
         alpha = smallest_accuracy(self._enough)
         if alpha is None:
             raise ValueError(
                 f"n must be larger for {self.distinguisher.size} queries at "
-                f"{self.privacy}, got {self.n}"
+                f"{self.privacy}, got {self.n}; state alpha for a run without a stated accuracy"
             )
         return alpha
 
@@ -237,7 +302,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
-            self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
+            self.spent, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
         def answers() -> _Answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
@@ -12,6 +13,13 @@ from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, require_type, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
+from geomdp.mechanisms.interactive.rounds import (
+    Rounds,
+    checked_alpha,
+    checked_step,
+    composed_sparse,
+    rounds_within,
+)
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
@@ -22,7 +30,13 @@ from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 
 def solve_accuracy(
-    rule: UpdateRule[Any], *, privacy: PureDP | ApproxDP, n: int, queries: int, beta: float
+    rule: UpdateRule[Any],
+    *,
+    privacy: PureDP | ApproxDP,
+    n: int,
+    queries: int,
+    beta: float,
+    epsilon_0: float | None = None,
 ) -> float:
     """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
 
@@ -33,20 +47,42 @@ def solve_accuracy(
     Here c = max(1, floor(B(alpha0))) is the number of updates, where B is the bound of the rule.
     The number of adaptive `queries` is k, n is the number of records, and beta is the failure
     probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side
-    falls as alpha0 grows. ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the
-    condition.
+    falls as alpha0 grows. If the budget `epsilon_0` of an update is given, eps is what c updates
+    spend, and must be at most the epsilon of `privacy`. ``ValueError`` if n is so small that no
+    alpha0 up to 1 satisfies the condition.
     """
 
     def enough(alpha: float) -> bool:
-        updates = max(1, math.floor(rule.bound(alpha)))
-        # Each query takes two comparisons, of sensitivity 1 / n each.
-        noise = numeric_sparse(privacy, cutoff=updates, queries=2 * queries, beta=beta)
-        return alpha >= noise / n
+        rounds = allowed_rounds(rule, alpha, privacy, epsilon_0)
+        noise = noise_limit(rounds, queries, beta)
+        return rounds.complete and alpha >= noise / n
 
     alpha = smallest_accuracy(enough)
     if alpha is None:
-        raise ValueError(f"n must be larger for {queries} queries at {privacy}, got {n}")
+        raise ValueError(
+            f"n must be larger for {queries} queries at {privacy}, got {n}; state alpha for a run "
+            "without a stated accuracy"
+        )
     return alpha
+
+
+def allowed_rounds(
+    rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
+) -> Rounds:
+    """The updates of a run with the target accuracy `alpha`, at most `privacy` in total.
+
+    `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
+    """
+    spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
+    return rounds_within(rule.bound(alpha), privacy, spending)
+
+
+def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
+    """The accuracy of NumericSparse for queries of sensitivity 1, with probability 1 - beta.
+
+    Each of the k = `queries` takes two comparisons.
+    """
+    return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)
 
 
 class OnlineConstruction(NotCopied, Generic[Query]):
@@ -58,12 +94,16 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     with the bound B of the update rule, all answers come from H without access to the data
     (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
-    With probability 1 - beta, every answer has an error of at most 3 alpha0.
+    By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
+    answer has an error of at most 3 alpha0. The theorem asks for many records. For fewer records,
+    state `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
 
     Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. It is the guarantee of the one
-    NumericSparse inside, whose queries have sensitivity 1/n. Without a seed this also holds on the
-    computer: true answers are exact rational numbers, and noise is compared and rounded exactly
-    (X-GRID).
+    NumericSparse inside, whose queries have sensitivity 1/n. If `epsilon_0` is stated, eps is the
+    sum c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP, where the
+    number c of updates is cut off so that the result is at most `privacy`. Without a seed the
+    guarantee also holds on the computer: true answers are exact rational numbers, and noise is
+    compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -74,7 +114,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     queries : int
         Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
-        The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
+        The guarantee for the whole run; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
+        the most that the run may spend.
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
@@ -85,12 +126,18 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         None uses the entropy of the operating system. A seed or generator voids the privacy claim.
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any query reads the records.
+    alpha : float, optional
+        alpha0, above 0 and at most 1. By default the smallest that the theorem allows.
+    epsilon_0 : float, optional
+        Budget of each update: 8/9 for the comparisons that lead to it, and 1/9 for its value. By
+        default all updates share `privacy`.
 
     Raises
     ------
     ValueError
-        For parameters out of range, another number of records than n under replace-one, or an n
-        that is too small for any accuracy.
+        For parameters out of range, another number of records than n under replace-one, a `privacy`
+        that does not pay for one update of `epsilon_0`, or, without `alpha`, an n that is too small
+        for any accuracy.
     BudgetExhausted
         If the ledger cannot pay.
 
@@ -115,6 +162,20 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     (True, 0.65)
     >>> mechanism.updates
     1
+
+    For 500 records no accuracy is known in advance. The threshold is still 2 `alpha`, and the
+    guarantee is what ten updates spend:
+
+    >>> few = gd.OnlineConstruction(
+    ...     gd.mechanisms.MultiplicativeWeights(3),
+    ...     n=500,
+    ...     queries=10,
+    ...     privacy=gd.PureDP(1.0),
+    ...     alpha=0.1,
+    ...     epsilon_0=0.1,
+    ... )
+    >>> few.updates_allowed, few.guarantee.privacy, few.accuracy
+    (10, PureDP(epsilon=1.0), None)
     """
 
     def __init__(
@@ -129,20 +190,26 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         rng: RandomState = None,
         ledger: Ledger | None = None,
+        alpha: float | None = None,
+        epsilon_0: float | None = None,
     ) -> None:
         check_range(privacy)
         require_type(rule, UpdateRule, "rule")
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
-        beta = probability(beta, "beta")
+        self.beta = probability(beta, "beta")
+        step = None if epsilon_0 is None else checked_step(epsilon_0)
         replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         if records is not None and replace_one and len(records) != self.n:
             raise ValueError(f"records must number n = {self.n}, got {len(records)}")
         self.rule = rule
-        self.alpha = solve_accuracy(
-            rule, privacy=privacy, n=self.n, queries=self.queries, beta=beta
-        )
-        self.updates_allowed = max(1, math.floor(rule.bound(self.alpha)))
+        if alpha is None:
+            self.alpha = solve_accuracy(
+                rule, privacy=privacy, n=self.n, queries=self.queries, beta=beta, epsilon_0=step
+            )
+        else:
+            self.alpha = checked_alpha(alpha)
+        self._rounds = allowed_rounds(rule, self.alpha, privacy, step)
         self.transcript = Transcript()
         self._asked: list[Query] = []
         self._records = records
@@ -151,7 +218,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         self._comparisons = NumericSparse(
             2 * self.alpha,
             cutoff=self.updates_allowed,
-            privacy=privacy,
+            privacy=self._rounds.spent,
             sensitivity=1 / self.n,
             adjacency=adjacency,
             rng=rng,
@@ -169,9 +236,19 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         )
 
     @property
-    def accuracy(self) -> float:
-        """3 alpha0, the largest error of all answers with probability 1 - beta."""
-        return 3 * self.alpha
+    def updates_allowed(self) -> int:
+        """Largest number c of updates."""
+        return self._rounds.updates
+
+    @property
+    def accuracy(self) -> float | None:
+        """3 alpha0, the largest error of all answers with probability 1 - beta.
+
+        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
+        """
+        noise = noise_limit(self._rounds, self.queries, self.beta)
+        enough = self._rounds.complete and self.alpha >= noise / self.n
+        return 3 * self.alpha if enough else None
 
     @property
     def hypothesis(self) -> Hypothesis[Query]:

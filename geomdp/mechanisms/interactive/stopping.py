@@ -20,6 +20,15 @@ class StoppingDesign:
     level - noise must be at least 1/2.
 
     ``ValueError`` for a share that is not above 0, or level - noise below 1/2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> design = gd.mechanisms.StoppingDesign(noise=1 / 8, loss=1 / 4, level=5 / 8)
+    >>> design.guaranteed
+    1.0
+    >>> gd.mechanisms.printed.PRINTED_STOPPING.guaranteed
+    1.5
     """
 
     noise: float

@@ -178,6 +178,9 @@ class Covariance:
     ) -> Release:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
+        `noisy` of the result holds the noisy mean (d,) and then svec of the noisy second moments,
+        before shrinkage and projection.
+
         ``ValueError`` for rows of norm above 1, unless the mechanism was built with `clip`.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
@@ -189,18 +192,18 @@ class Covariance:
         def read() -> tuple[int, tuple[Sums, Noisy | None]]:
             if rng is None and self.grid is not None:
                 # The noise is drawn before the records are read, so it cannot depend on them.
-                noisy = self.mean.private(None), self.second_moment.private(None)
+                noisy = self._noise(None)
                 count, exact = self._exact_sums(records)
                 return count, (exact, noisy)
             count, sums = self._sums(records)
             return count, (sums, None)
 
         def draw(predicted: Prediction, statistic: tuple[Sums, Noisy | None]) -> Release:
-            (first, second), noisy = statistic
-            if noisy is None:
-                return Release(self.privatise(first, second, generator), guarantee, predicted)
-            mean, moments = noisy
-            return Release(self._less_mean(moments(second), mean(first)), guarantee, predicted)
+            (first, second), drawn = statistic
+            add_first, add_second = self._noise(generator) if drawn is None else drawn
+            mean, moments = add_first(first), add_second(second)
+            noisy = np.concatenate([mean, moments])
+            return Release(self._answers(mean, moments), guarantee, predicted, noisy=noisy)
 
         return release_once(
             type(self).__name__,
@@ -247,8 +250,17 @@ class Covariance:
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """Private covariance (m,) from the sums of x (d,) and of svec(x x^T) (m,)."""
-        moments = self.second_moment.privatise(second, rng)
-        return self._less_mean(moments, self.mean.privatise(first, rng))
+        add_first, add_second = self._noise(rng)
+        return self._answers(add_first(first), add_second(second))
+
+    def _noise(self, rng: np.random.Generator | None) -> Noisy:
+        """Draw all noise: functions from the sums of x and of x x^T to their noisy means."""
+        moments = self.second_moment.draw(rng)
+        return self.mean.draw(rng), moments
+
+    def _answers(self, mean: FloatArray, moments: FloatArray) -> FloatArray:
+        """The covariance from the noisy mean and the noisy second moments."""
+        return self._less_mean(self.second_moment.process(moments), self.mean.process(mean))
 
     def _less_mean(self, moments: FloatArray, mean: FloatArray) -> FloatArray:
         """S(X) from private second moments and a private mean."""

@@ -1,0 +1,127 @@
+"""The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
+
+An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha. If the user
+states the budget epsilon_0 of a step, the updates that the total budget pays for can be fewer. A
+run then stops early, and no theorem states its accuracy. What the run spends is always the
+composition of the steps that it can make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from geomdp._validation import real_number
+from geomdp.mechanisms.privacy_range import check_range
+from geomdp.privacy import ApproxDP, PureDP, advanced_composition
+
+#: Largest bound of a rule. No budget pays for so many updates, but float64 can hold their cost.
+MOST_UPDATES = 2.0**200
+
+#: The guarantee of a run of some number of updates.
+Spending = Callable[[int], PureDP | ApproxDP]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The updates that a run may make at one accuracy, and their cost.
+
+    Parameters
+    ----------
+    updates : int
+        Largest number of updates, at least 1.
+    spent : PureDP or ApproxDP
+        What these updates spend together.
+    complete : bool
+        Whether `updates` reaches the bound of the rule. If not, the budget ends first, and the
+        hypothesis can still be wrong after the last update.
+    """
+
+    updates: int
+    spent: PureDP | ApproxDP
+    complete: bool
+
+
+def rounds_within(
+    bound: float, budget: PureDP | ApproxDP, spending: Spending | None = None
+) -> Rounds:
+    """The rounds of a run whose rule needs at most floor(`bound`) updates.
+
+    Without `spending`, the updates share the whole `budget`. With `spending`, they are cut off at
+    the largest number whose cost is at most `budget`.
+
+    Raises
+    ------
+    ValueError
+        If `bound` is above 2^200, or if `budget` does not pay for one update.
+    """
+    if not bound <= MOST_UPDATES:
+        raise ValueError(f"alpha must be larger: the rule allows {bound:g} updates")
+    wanted = max(1, math.floor(bound))
+    if spending is None:
+        return Rounds(wanted, budget, complete=True)
+    if spending(1).epsilon > budget.epsilon:
+        raise ValueError(
+            f"epsilon_0 must be small enough for one update within {budget}, which would spend "
+            f"{spending(1)}"
+        )
+    if spending(wanted).epsilon <= budget.epsilon:
+        return Rounds(wanted, spending(wanted), complete=True)
+    paid, too_many = 1, wanted
+    while too_many - paid > 1:
+        middle = (paid + too_many) // 2
+        if spending(middle).epsilon <= budget.epsilon:
+            paid = middle
+        else:
+            too_many = middle
+    return Rounds(paid, spending(paid), complete=False)
+
+
+def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
+    """Cost of B `updates` of two steps of epsilon_0-DP each: a choice and an answer.
+
+    For pure DP it is 2 B epsilon_0. For approximate DP with the delta of `budget`, it is the
+    smaller epsilon of basic and of advanced composition of 2 B steps (GEN-2, GEN-2a).
+    """
+    steps = 2 * updates
+    match budget:
+        case PureDP():
+            return PureDP(steps * epsilon_0)
+        case ApproxDP(delta=delta):
+            if epsilon_0 > 1:  # advanced composition gives more than 1.7 times as much
+                return ApproxDP(steps * epsilon_0, delta)
+            advanced = advanced_composition(PureDP(epsilon_0), steps, delta)
+            return ApproxDP(min(steps * epsilon_0, advanced.epsilon), delta)
+
+
+def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
+    """Guarantee of NumericSparse with c `updates`, each of which has the budget epsilon_0.
+
+    8/9 of epsilon_0 are for comparisons and 1/9 for the value (SV-NUM). For pure DP the total is
+    c epsilon_0. For approximate DP with the delta of `budget` it is
+    epsilon_0 sqrt(8 c ln(2/delta)), the total for which `scales.numeric` gives each update
+    epsilon_0.
+    """
+    match budget:
+        case PureDP():
+            return PureDP(updates * epsilon_0)
+        case ApproxDP(delta=delta):
+            return ApproxDP(epsilon_0 * math.sqrt(8 * updates * math.log(2 / delta)), delta)
+
+
+def checked_alpha(alpha: float) -> float:
+    """Return `alpha` as a float if it is above 0 and at most 1; else ``ValueError``."""
+    number = real_number(alpha)
+    if not 0 < number <= 1:
+        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}")
+    return number
+
+
+def checked_step(epsilon_0: float) -> float:
+    """Return `epsilon_0` as a float if it is in the range of `check_range`; else ``ValueError``."""
+    number = real_number(epsilon_0)
+    if not number > 0:
+        raise ValueError(f"epsilon_0 must be a finite number above 0, got {epsilon_0!r}")
+    check_range(PureDP(number))
+    return number

@@ -1,0 +1,18 @@
+"""Statements of the papers as they are printed, where they are false: for study, not for use.
+
+These statements fail in accuracy: `PrintedNumericSparse` and `numeric_sparse_printed` (DISC-11,
+corrected in `NumericSparse`), `PRINTED_STOPPING` and `printed_iterative_accuracy` (DISC-13,
+corrected in `IterativeConstruction`), and `printed_online_weights_accuracy` (DISC-21, corrected in
+`OnlineConstruction`). Both mechanisms that can be built with them are as private as they claim:
+`PrintedNumericSparse`, and `IterativeConstruction` with ``design=PRINTED_STOPPING``.
+
+These statements fail in privacy: `printed_shortcut_step` (DISC-5, corrected in
+`shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). They
+are numbers only. No mechanism takes them, so no release can rest on them.
+
+The ids are those of the formula sheet.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

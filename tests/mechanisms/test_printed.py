@@ -1,0 +1,98 @@
+"""The printed, false variants of the papers: numbers for study, and no mechanism loses privacy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.mechanisms import printed
+from geomdp.mechanisms.smooth.noise import MomentLaplace
+
+PURE, APPROX = gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)
+RULE = gd.mechanisms.MultiplicativeWeights(16)
+
+
+@pytest.mark.parametrize("degree", [3, 5, 20, 200])
+def test_the_printed_smooth_scale_is_too_small(degree: int) -> None:
+    """Two records lose more than epsilon with it, and at most epsilon with the corrected scale."""
+    workload = gd.workloads.SmoothQueries(1, degree)
+    moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 4 * degree + 1))[:, None])
+    apart = max(float(np.abs(moments - row).sum(axis=1).max()) for row in moments)
+    assert apart / printed.printed_smooth_scale(1, degree, n=1, epsilon=1.0) > 1
+    corrected = gd.mechanisms.UniformLaplace().calibrate(workload, PURE, gd.Adjacency.REPLACE_ONE)
+    assert apart <= corrected.scales.min() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "noise", [gd.mechanisms.UniformLaplace(), gd.mechanisms.WeightedLaplace(smoothness=1)]
+)
+def test_no_laplace_noise_of_smooth_summaries_has_the_printed_scale(noise: MomentLaplace) -> None:
+    """With the scales that `SmoothSummary` uses, no two records lose more than epsilon."""
+    workload = gd.workloads.SmoothQueries(1, degree=20)
+    scales = noise.calibrate(workload, PURE, gd.Adjacency.REPLACE_ONE).scales
+    moments = workload.evaluate(np.cos(np.linspace(0, np.pi, 81))[:, None]) / scales
+    lost = max(float(np.abs(moments - row).sum(axis=1).max()) for row in moments)
+    assert lost <= 1 + 1e-12
+    assert scales.max() > printed.printed_smooth_scale(1, 20, n=1, epsilon=1.0)
+
+
+@pytest.mark.parametrize("privacy", [PURE, APPROX])
+def test_printed_stopping_changes_the_accuracy_but_not_the_cost(
+    privacy: gd.PureDP | gd.ApproxDP,
+) -> None:
+    built = gd.IterativeConstruction(
+        RULE, gd.mechanisms.AllParities(4), n=10**7, privacy=privacy,
+        design=printed.PRINTED_STOPPING,
+    )  # fmt: skip
+    assert built.accuracy == pytest.approx(1.5 * built.alpha, rel=1e-15)
+    assert built.spent == privacy
+    steps = 2 * built.updates_allowed
+    if isinstance(privacy, gd.PureDP):
+        assert steps * built.step_epsilon == pytest.approx(1.0, rel=1e-12)
+    else:
+        step = gd.PureDP(built.step_epsilon)
+        assert gd.privacy.advanced_composition(step, steps, privacy.delta).epsilon <= 1
+    assert built.answer_scale >= 1 / (built.step_epsilon * built.n)
+
+
+@pytest.mark.parametrize("privacy", [PURE, APPROX])
+def test_printed_accuracies_are_smaller_than_the_proved_ones(
+    privacy: gd.PureDP | gd.ApproxDP,
+) -> None:
+    n, queries, beta = 10**7, 100, 0.05
+    proved = gd.bounds.upper.iterative_accuracy(
+        RULE.bound, n=n, queries=queries, privacy=privacy, beta=beta
+    )
+    stated = printed.printed_iterative_accuracy(
+        RULE.bound, n=n, queries=queries, privacy=privacy, beta=beta
+    )
+    # Both solve their equation, whose factors are 4 times apart.
+    updates = RULE.bound(stated / 2)
+    factor = (
+        8 * updates if privacy is PURE else 16 * math.sqrt(updates * math.log(1 / APPROX.delta))
+    )
+    assert stated == pytest.approx(factor / n * math.log(2 * updates * queries / beta), rel=1e-9)
+    assert stated < proved
+    with pytest.raises(ValueError, match="n must be larger"):
+        printed.printed_iterative_accuracy(
+            RULE.bound, n=10, queries=queries, privacy=privacy, beta=beta
+        )
+
+
+def test_printed_online_weights() -> None:
+    n, k, beta, size = 10**7, 100, 0.05, 16
+    alpha = printed.printed_online_weights_accuracy(size, n=n, queries=k, privacy=PURE, beta=beta)
+    logs = math.log(k) + math.log(32 * math.log(size) / (alpha**2 * beta))
+    assert alpha**3 == pytest.approx(32 * math.log(size) * logs / n, rel=1e-9)
+    assert alpha < gd.OnlineConstruction(RULE, n=n, queries=k, privacy=PURE, beta=beta).alpha
+
+
+def test_the_printed_step_exceeds_the_range_of_the_corrected_one() -> None:
+    step = printed.printed_shortcut_step(1.0, slack_delta=1e-6, steps=100)
+    assert step == pytest.approx(gd.privacy.shortcut_step_epsilon(APPROX, 100), rel=1e-15)
+    with pytest.raises(ValueError, match="below 1/2"):
+        gd.privacy.shortcut_step_epsilon(gd.ApproxDP(1.0, 0.9), 100)
+    assert printed.printed_shortcut_step(1.0, slack_delta=0.9, steps=100) > 3 * step

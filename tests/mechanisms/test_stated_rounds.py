@@ -1,0 +1,209 @@
+"""Runs with a stated accuracy alpha or a stated budget of a step: guarantee, cost and accuracy."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.mechanisms.interactive import iterative
+from geomdp.noise.scalar import ExactNoise
+from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
+from geomdp.workloads import DenseQuery
+
+PURE, APPROX = PureDP(1.0), ApproxDP(1.0, 1e-6)
+BUDGETS = (PURE, APPROX)
+BITS, FEW = 4, 500
+RULE = gd.mechanisms.MultiplicativeWeights(1 << BITS)
+CLASS = gd.mechanisms.AllParities(BITS)
+#: All records are one element, so the uniform start is wrong by 1/2 on 15 of the 16 parities.
+RECORDS = np.full(FEW, 3)
+
+
+def offline(privacy: PureDP | ApproxDP, **stated: Any) -> gd.IterativeConstruction[DenseQuery]:
+    return gd.IterativeConstruction(RULE, CLASS, n=stated.pop("n", FEW), privacy=privacy, **stated)
+
+
+def online(privacy: PureDP | ApproxDP, **stated: Any) -> gd.OnlineConstruction[DenseQuery]:
+    n, queries = stated.pop("n", FEW), stated.pop("queries", 200)
+    return gd.OnlineConstruction(RULE, n=n, queries=queries, privacy=privacy, **stated)
+
+
+def composed(step: float, steps: int, budget: PureDP | ApproxDP) -> float:
+    """Epsilon of that many steps, by basic composition or, for approximate DP, the better rule."""
+    if isinstance(budget, PureDP):
+        return steps * step
+    advanced = math.sqrt(2 * steps * math.log(1 / budget.delta)) * step
+    return min(steps * step, advanced + steps * step * (math.exp(step) - 1))
+
+
+class Counted(ExactNoise):
+    """Exact noise that notes the privacy loss of each of its uses, for means of `FEW` records."""
+
+    losses: ClassVar[list[float]] = []
+
+    def exact_argmax(self, near: Any, errors: Any, exact: Any, scale: float) -> int:
+        # A gap changes by at most 1/n, and the exponential mechanism of scale 2 / (n e) is e-DP.
+        self.losses.append(2 / (FEW * scale))
+        return super().exact_argmax(near, errors, exact, scale)
+
+    def laplace(self, value: Any, scale: float) -> float:
+        self.losses.append(1 / (FEW * scale))
+        return super().laplace(value, scale)
+
+
+@pytest.mark.parametrize("privacy", BUDGETS)
+@pytest.mark.parametrize("epsilon_0", [None, 0.05, 0.004, 0.5])
+def test_a_run_spends_what_it_claims(
+    privacy: PureDP | ApproxDP, epsilon_0: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The losses of all noise that is drawn compose to at most the guarantee, and nearly to it."""
+    losses: list[float] = []
+    monkeypatch.setattr(Counted, "losses", losses)
+    monkeypatch.setattr(iterative, "ExactNoise", Counted)
+    # With a target this small, no run stops before its last round.
+    built = offline(privacy, alpha=0.9 if epsilon_0 is None else 0.02, epsilon_0=epsilon_0)
+    monkeypatch.setattr(built, "alpha", 1e-9)
+    release = built.release(RECORDS)
+    assert release.guarantee.privacy == built.spent
+    assert not release.guarantee.seeded
+    assert len(losses) == 2 * built.updates_allowed == 2 * len(release.exchanges)
+    assert max(losses) - min(losses) < 1e-12
+    total = composed(max(losses), len(losses), privacy)
+    assert total <= built.spent.epsilon * (1 + 1e-12)
+    assert built.spent.epsilon <= privacy.epsilon
+    if epsilon_0 is not None:
+        assert total == pytest.approx(built.spent.epsilon, rel=1e-12)
+        assert composed(epsilon_0, 2 * built.updates_allowed + 2, privacy) > privacy.epsilon
+
+
+@pytest.mark.parametrize("privacy", BUDGETS)
+@pytest.mark.parametrize("epsilon_0", [0.05, 0.004, 0.08])
+def test_online_scales_belong_to_what_is_claimed(
+    privacy: PureDP | ApproxDP, epsilon_0: float
+) -> None:
+    """Each update gets 8/9 of epsilon_0 for comparisons and 1/9 for its value."""
+    run = online(privacy, alpha=0.05, epsilon_0=epsilon_0)
+    spent, count = run.guarantee.privacy, run.updates_allowed
+    assert not isinstance(spent, gd.ZCDP)
+    scales = run._comparisons.scales
+    assert scales.answer == pytest.approx(9 / epsilon_0, rel=1e-12)
+    assert scales.query == pytest.approx(4 / (8 / 9 * epsilon_0), rel=1e-12)
+    assert run._comparisons.cutoff == count
+    assert run._comparisons.privacy == spent
+    if isinstance(privacy, PureDP):
+        limit, total = privacy.epsilon / epsilon_0, float(Fraction(epsilon_0) * count)
+    else:
+        # The shortcut of Corollary 3.21 at delta / 2, for the comparisons and for the values.
+        unit = 8 * math.log(2 / privacy.delta)
+        limit, total = (privacy.epsilon / epsilon_0) ** 2 / unit, epsilon_0 * (unit * count) ** 0.5
+        assert isinstance(spent, ApproxDP)
+        assert spent.delta == privacy.delta
+    assert count == math.floor(limit * (1 + 1e-12))
+    assert spent.epsilon == pytest.approx(total, rel=1e-12)
+    assert spent.epsilon <= privacy.epsilon
+
+
+@pytest.mark.parametrize("build", [offline, online])
+@pytest.mark.parametrize("privacy", BUDGETS)
+def test_accuracy_is_stated_where_the_theorem_holds(build: Any, privacy: PureDP | ApproxDP) -> None:
+    n = 10**7
+    solved = build(privacy, n=n)
+    alpha = solved.alpha
+    assert solved.accuracy == pytest.approx((1 if build is offline else 3) * alpha, rel=1e-15)
+    assert build(privacy, n=n, alpha=alpha).accuracy == solved.accuracy
+    assert build(privacy, n=n, alpha=alpha * 0.999).accuracy is None
+    larger = build(privacy, n=n, alpha=min(1.0, 1.5 * alpha))
+    assert larger.accuracy == pytest.approx(min(1.0, 1.5 * alpha) / alpha * solved.accuracy)
+    # A step that leaves updates unpaid, although their noise is small enough.
+    updates = solved.updates_allowed
+    step = 4 * privacy.epsilon / updates
+    if isinstance(privacy, ApproxDP):
+        step = privacy.epsilon / math.sqrt(2 * updates * math.log(2 / privacy.delta))
+    cut = build(privacy, n=n, alpha=alpha, epsilon_0=step)
+    assert cut.updates_allowed < updates
+    assert cut.accuracy is None
+
+
+@pytest.mark.parametrize("build", [offline, online])
+@pytest.mark.parametrize("privacy", BUDGETS)
+def test_the_least_alpha_for_a_stated_step(build: Any, privacy: PureDP | ApproxDP) -> None:
+    n = 10**8
+    solved = build(privacy, n=n)
+    # The step that the updates at 1.3 alpha share can pay for them, but not for more of them.
+    wanted = build(privacy, n=n, alpha=1.3 * solved.alpha).updates_allowed
+    pairs = 2 if build is offline else 1
+    step = privacy.epsilon / (pairs * wanted)
+    if isinstance(privacy, ApproxDP):
+        step = privacy.epsilon / (4 * math.sqrt(wanted * math.log(4 / privacy.delta)))
+    found = build(privacy, n=n, epsilon_0=step)
+    assert found.accuracy is not None
+    assert build(privacy, n=n, epsilon_0=step, alpha=found.alpha * (1 - 1e-9)).accuracy is None
+    spent = found.spent if build is offline else found.guarantee.privacy
+    assert spent.epsilon <= privacy.epsilon
+
+
+def test_few_records_are_answered() -> None:
+    """Ten rounds on 500 records bring the mean error below 15/32, that of the uniform start."""
+    built = offline(PURE, alpha=0.6, epsilon_0=0.05)
+    truths = CLASS.truths(RECORDS, FEW)
+    errors = [
+        float(np.abs(CLASS.estimates(built.release(RECORDS, rng=seed).hypothesis) - truths).mean())
+        for seed in range(5)
+    ]
+    assert max(errors) < 0.46 < 15 / 32
+    run = online(PURE, alpha=0.1, epsilon_0=0.1, records=RECORDS, queries=16)
+    answers = [run.ask(CLASS.query(i)) for i in range(16)]
+    assert 1 <= run.updates <= run.updates_allowed == 10
+    assert sum(answer.above for answer in answers) == run.updates
+    assert not run.guarantee.seeded
+
+
+@pytest.mark.parametrize("build", [offline, online])
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"alpha": 0.0}, "alpha must be above 0 and at most 1"),
+        ({"alpha": 1.5}, "alpha must be above 0 and at most 1"),
+        ({"alpha": math.nan}, "alpha must be above 0 and at most 1"),
+        ({"alpha": "0.1"}, "alpha must be above 0 and at most 1"),
+        ({"alpha": True}, "alpha must be above 0 and at most 1"),
+        ({"alpha": 1e-40}, "alpha must be larger"),
+        ({"epsilon_0": 0.0}, "epsilon_0 must be a finite number above 0"),
+        ({"epsilon_0": -1.0}, "epsilon_0 must be a finite number above 0"),
+        ({"epsilon_0": "1"}, "epsilon_0 must be a finite number above 0"),
+        ({"epsilon_0": math.inf}, "epsilon"),
+        ({"epsilon_0": 1e-13, "alpha": 0.5}, "must be from 1e-12"),
+        ({"epsilon_0": 1.1, "alpha": 0.5}, "epsilon_0 must be small enough for one update"),
+        ({"epsilon_0": 0.05}, "n must be larger"),
+        ({}, "n must be larger"),
+    ],
+)
+def test_bad_combinations_spend_nothing(build: Any, stated: Any, message: str) -> None:
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    paid = {"ledger": ledger} if build is online else {}
+    with pytest.raises(ValueError, match=message):
+        build(PURE, **stated, **paid)
+    assert not ledger.spends()
+
+
+def test_a_step_of_no_size_is_refused() -> None:
+    """An alpha so small that the share of a round is below the range of epsilon."""
+    with pytest.raises(ValueError, match="must be from 1e-12"):
+        offline(PURE, alpha=1e-8)
+    with pytest.raises(ValueError, match="epsilon must be at most 1"):
+        online(ApproxDP(5.0, 1e-6), alpha=0.1, epsilon_0=0.4)
+
+
+def test_the_ledger_pays_what_is_spent() -> None:
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    built = offline(PURE, alpha=0.5, epsilon_0=0.03)  # 16 rounds of 0.06 within 1
+    assert built.updates_allowed == 16
+    built.release(RECORDS, ledger=ledger)
+    assert ledger.left()["epsilon"] == pytest.approx(0.04, abs=1e-12)
+    with pytest.raises(gd.BudgetExhausted):
+        online(PURE, alpha=0.5, epsilon_0=0.05, ledger=ledger)
