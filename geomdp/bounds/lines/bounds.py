@@ -23,6 +23,7 @@ from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import CHANGES, Problem
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
+from geomdp.bounds.lines.best_prior import LONGEST
 from geomdp.bounds.lines.frames import coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import (
     LinePlan,
@@ -47,9 +48,10 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Each record is copied so often that one step of a line has about this privacy loss. Larger steps
-#: would lower the bound by 2%.
-STEP_EPSILON = 0.5
+#: Each record is copied so often that one step of a line has about one of these privacy losses.
+#: Larger steps lower the bound by 2% to 50%. Smaller ones raise it by 3% if there are few records,
+#: but 96 of them are too few for a small error.
+STEP_EPSILONS = (0.25, 0.5)
 
 
 def orthogonal_lines_bound(
@@ -199,14 +201,20 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 
     A plan is dropped if a plan with at most as many records has at least the same scale.
     """
-    most = max(1, math.floor(STEP_EPSILON / epsilon))
-    # Use either several steps with the largest number of copies, or one step with fewer copies.
-    options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
+    most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
+    # Use either several steps with one of the largest numbers of copies, or one step with fewer.
+    options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
+    options |= dict.fromkeys(most, STEPS)
+    frames = _frames(workload)
+    if len(frames[-1].lengths) == 1:
+        # There is only one line. With every number of records up to 40, the bound is as large as
+        # that of the best estimate of this one number.
+        options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = [
         plan
         for copies, steps in options.items()
         if epsilon * copies <= MOST_STEP
-        for lines in _frames(workload)
+        for lines in frames
         for plan in _priced(lines, steps, copies, epsilon, power)
     ]
     plans.sort(key=lambda plan: (plan.records, -plan.scale))
@@ -217,8 +225,15 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For each price, from high to low, the plan with the best number of steps on each line."""
+    """For each price, from high to low, the plan with the best number of steps on each line.
+
+    For a single line, there is a plan for every number of steps instead.
+    """
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
+    if len(lines.lengths) == 1:
+        for count in steps:
+            yield line_plan(lines, np.array([count]), copies, epsilon, power)
+        return
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Squared lengths and gains are in units of the squared length of the longest line.
     shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
