@@ -135,7 +135,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     >>> import geomdp as gd
     >>> round(gd.bounds.private_line(24, 1.0, moment=2).risk, 3)
-    1.676
+    1.69
 
     The variance of discrete Laplace noise is slightly larger. This noise needs no bound on the
     count:
@@ -210,7 +210,7 @@ def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
     points = spacing * np.arange(math.ceil(steps / spacing) + 1)
     # For p = 1, |y - t| is linear between neighbouring points, so nothing needs to be subtracted.
     slack = spacing**2 / 4 if moment == 2 else 0.0
-    return np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack
+    return np.asarray(np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack)
 
 
 def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> float:

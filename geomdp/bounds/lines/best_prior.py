@@ -18,10 +18,14 @@ for rounding and for the coarse points y.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: Largest number of steps for which the program is solved. For T = 40 it takes half a second, for
 #: T = 64 several seconds. Longer lines gain little from it.
@@ -70,12 +74,12 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
 def _points(steps: int, moment: int) -> FloatArray:
     """Points y from 0 to T / 2, or to the first point beyond it."""
     if moment == 1:
-        return np.arange(math.ceil(steps / 2) + 1.0)
+        return np.arange(math.ceil(steps / 2) + 1, dtype=np.float64)
     spacing = min(COARSEST, steps / 2 * (steps + 1) / CELLS)
-    return spacing * np.arange(math.ceil(steps / 2 / spacing) + 1)
+    return np.asarray(spacing * np.arange(math.ceil(steps / 2 / spacing) + 1))
 
 
-def _requirements(losses: FloatArray, pair: np.ndarray, epsilon: float) -> object:
+def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> csr_array:
     """The rows A of A x <= 0: V_t is at most both values; `losses` has shape (points, T + 1)."""
     from scipy import sparse
 

@@ -167,7 +167,7 @@ def additive_noise_error(
 
     >>> error = gd.bounds.orthogonal_lines_error(workload, 20, epsilon=0.1, metric=gd.bounds.RMS())
     >>> round(error, 4)
-    0.1409
+    0.2634
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
@@ -203,6 +203,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
     # Use either several steps with one of the largest numbers of copies, or one step with fewer.
+    options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
     frames = _frames(workload)
@@ -225,20 +226,20 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For each price, from high to low, the plan with the best number of steps on each line.
+    """Plans with the same number of steps on all lines, then with the best number for each price.
 
-    For a single line, there is a plan for every number of steps instead.
+    The prices fall from high to low. They leave out numbers of steps that are best for no price.
     """
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
-    if len(lines.lengths) == 1:
-        for count in steps:
-            yield line_plan(lines, np.array([count]), copies, epsilon, power)
+    for count in steps.tolist():
+        yield line_plan(lines, np.full(len(lines.lengths), count), copies, epsilon, power)
+    if len(lines.lengths) == 1 or len(steps) == 1:
         return
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Squared lengths and gains are in units of the squared length of the longest line.
     shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
     gains = shares * np.array([line.risk for line in lines_of]) ** (2 / power)
-    for price in PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]:
+    for price in PRICE_RATIO ** np.arange(PRICES):
         chosen = steps[(gains - price * steps).argmax(axis=1)]
         yield line_plan(lines, chosen, copies, epsilon, power)
 
