@@ -18,14 +18,11 @@ for rounding and for the coarse points y.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 #: Largest number of steps for which the program is solved. For T = 40 it takes half a second, for
 #: T = 64 several seconds. Longer lines gain little from it.
@@ -79,8 +76,8 @@ def _points(steps: int, moment: int) -> FloatArray:
     return np.asarray(spacing * np.arange(math.ceil(steps / 2 / spacing) + 1))
 
 
-def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> csr_array:
-    """The rows A of A x <= 0: V_t is at most both values; `losses` has shape (points, T + 1)."""
+def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
+    """The rows A of A x <= 0, sparse: V_t is at most both values; `losses` has shape (points, T + 1)."""
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1
