@@ -77,7 +77,7 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """The rows A of A x <= 0, sparse: V_t is at most both values; `losses` has shape (points, T + 1)."""
+    """Sparse rows A of A x <= 0: V_t is at most both values; `losses` is (points, T + 1)."""
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1
