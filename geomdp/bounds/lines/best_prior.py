@@ -59,7 +59,7 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
         b_ub=np.zeros(rows.shape[0]),
         A_eq=total,
         b_eq=[1.0],
-        bounds=np.column_stack([lower, np.full(unknowns, np.inf)]),
+        bounds=[(least, None) for least in lower.tolist()],
         method="highs-ds",
     )
     if not solved.success:
