@@ -62,7 +62,7 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
         bounds=[(least, None) for least in lower.tolist()],
         method="highs-ds",
     )
-    if not solved.success:
+    if not solved.success or solved.x is None:
         return None
     prior = np.maximum(solved.x[:half][pair], 0.0)
     return prior / prior.sum(), solved.x[half : 2 * half][pair]
