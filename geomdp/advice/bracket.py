@@ -50,7 +50,7 @@ class Bracket:
     >>> import geomdp as gd
     >>> bracket = gd.sample_complexity_bracket(gd.workloads.Histogram(4), epsilon=1.0, alpha=0.01)
     >>> print(bracket)
-    96 < sc <= 184, 1-DP (replace-one), mean l2 error per query 0.01 (ratio 1.9)
+    98 < sc <= 184, 1-DP (replace-one), mean l2 error per query 0.01 (ratio 1.86)
     >>> round(bracket.gap, 1)
     1.9
     >>> bracket.table.columns.tolist()

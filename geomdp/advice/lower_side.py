@@ -1,4 +1,4 @@
-"""Lower bounds on the sample complexity, from packings and from lines, alone and combined."""
+"""Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from geomdp.bounds import (
     Effort,
     Side,
     SideConditionError,
+    guessing_bound,
     marginal_bound,
     orthogonal_lines_bound,
     packing_search,
@@ -22,6 +23,7 @@ from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.lines.bounds import line_rungs
+from geomdp.bounds.packings.guessing import guess_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
@@ -79,7 +81,8 @@ def lower_bounds(
     found.sort(key=lambda bound: -bound.value)
     if not found:
         return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
-    together = _together(found, line_rungs(workload, question))
+    other = [*line_rungs(workload, question), *guess_rungs(workload, question)]
+    together = _together(found, other)
     return ([together, *found] if together.value > found[0].value else found), refused
 
 
@@ -90,17 +93,17 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 
-def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
-    """The best bound from combining the packings of several bounds with orthogonal lines.
+def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
+    """The best bound from combining the packings of several bounds with `other` arguments.
 
     A packing or a line excludes a range of n, and together they exclude more. Packings are combined
-    only if they have the same separation factor. Lines have no separation factor, so they are in
-    every combination.
+    only if they have the same separation factor. Lines and guesses between elements, which are the
+    `other` arguments, have no separation factor, so they are in every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
         assert isinstance(bound.certificate, Certificate)
-        own = rungs.setdefault(bound.certificate.problem, list(lines))
+        own = rungs.setdefault(bound.certificate.problem, list(other))
         own += bound.certificate.rungs
     covering = [covering_bound(parts, asked) for asked, parts in rungs.items()]
     return max(covering, key=lambda bound: bound.value)
@@ -181,6 +184,19 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
     )
 
 
+def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
+    """The average error over separated elements; the bound has no separation factor."""
+    del rng
+    question = questions[0]
+    return guessing_bound(
+        workload,
+        epsilon=question.epsilon,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
+
+
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
     """The largest bound over all separation factors; raises the last error if all fail."""
     found: list[Bound] = []
@@ -200,4 +216,5 @@ ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
     "orthogonal lines": _lines,
+    "guesses between separated elements": _guesses,
 }

@@ -26,6 +26,8 @@ from .metrics import WorstCase as WorstCase
 from .packings.binary_codes import LinearCode as LinearCode
 from .packings.binary_codes import greedy_code as greedy_code
 from .packings.code_words import CodeWords as CodeWords
+from .packings.guessing import GuessRung as GuessRung
+from .packings.guessing import guessing_bound as guessing_bound
 from .packings.listed import Packing as Packing
 from .packings.marginal_blocks import MarginalBlocks as MarginalBlocks
 from .packings.marginal_queries import marginal_bound as marginal_bound

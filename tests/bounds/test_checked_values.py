@@ -74,13 +74,13 @@ def test_pairs_name_two_listed_elements(pairs: list[list[int]]) -> None:
 
 @pytest.mark.parametrize(("spacing", "moment"), [(0.0, 2), (1.1, 2), (2.0, 2), (0.5, 1)])
 def test_a_spacing_is_at_most_one_step(spacing: float, moment: int) -> None:
-    known = part(prior=[0.5, 0.5], risk=0.1, spacing=spacing)
+    known = part(prior=[0.5, 0.5], allowances=[0.05, 0.05], risk=0.1, spacing=spacing)
     with pytest.raises(CertificateRejected, match="spacing is out of range"):
         _risks(part(known=[known.values]), 1.0, moment)
 
 
 def test_a_prior_has_two_points() -> None:
-    known = part(prior=[1.0], risk=0.1, spacing=1.0)
+    known = part(prior=[1.0], allowances=[0.1], risk=0.1, spacing=1.0)
     with pytest.raises(CertificateRejected, match="a prior has one point only"):
         _risks(part(known=[known.values]), 1.0, 2)
 

@@ -219,7 +219,7 @@ BOUNDS = (
     Fault(
         "line risk: one direction of privacy",
         "the Bayes risk of a line is too large",
-        "bounds.lines.bayes_risk:least_risk",
+        "bounds.lines.bayes_risk:_least_ratio",
         "previous * total, shrink, 1 / shrink)",
         "previous * total, shrink, 1.0)",
         LINES,

@@ -3,9 +3,10 @@
 The sample complexity sc is the least number of records at which some private mechanism reaches the
 error. The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets
 exclude larger numbers of records, but not the smallest ones. A certificate therefore has several
-steps, called rungs. Each rung excludes a range of numbers of records, by one packing (`Rung`) or by
-one set of orthogonal lines (`LineRung`). The first range starts at 1. Every later range starts at
-most one record after the end of the ranges before it, so no number is left out.
+steps, called rungs. Each rung excludes a range of numbers of records, by one packing (`Rung`), by
+one set of orthogonal lines (`LineRung`), or by separated elements (`GuessRung`). The first range
+starts at 1. Every later range starts at most one record after the end of the ranges before it, so
+no number is left out.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Certificate:
     ----------
     problem : Problem
         Privacy, error, metric and neighbour relation.
-    rungs : tuple of Rung or LineRung
+    rungs : tuple of Rung, LineRung or GuessRung
         The excluded ranges, in increasing order of the numbers of records.
 
     Examples

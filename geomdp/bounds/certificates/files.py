@@ -21,8 +21,11 @@ that no number n of records from first to last is enough. The types of families 
   "degree" of the outer code;
 * ``orthogonal lines``: "pairs" (i, 2), row numbers of elements, "weights" (i,), and workload,
   elements or answers as in ``listed``. Besides "first" and "last", such a rung has "scale" C,
-  "copies" b, "steps" T_1..T_i and "known", which lists "prior", "spacing" and "risk" for each
-  different number of steps (see `geomdp.bounds.lines.orthogonal_lines`);
+  "copies" b, "steps" T_1..T_i and "known", which lists "prior", "allowances", "spacing" and
+  "risk" for each different number of steps (see `geomdp.bounds.lines.orthogonal_lines`);
+* ``separated elements``: "centre" c (k,), and workload, elements or answers as in ``listed``.
+  Besides "first" and "last", such a rung has "scale" t lambda, "copies" t, "separation" gamma and
+  "spread" G (see `geomdp.bounds.packings.guessing`);
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 

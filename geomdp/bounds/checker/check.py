@@ -1,7 +1,7 @@
 """Check a certificate file: recompute every constant and check every rung.
 
-A rung is one step of a certificate. It excludes a range of numbers of records, by one packing or by
-one set of orthogonal lines.
+A rung is one step of a certificate. It excludes a range of numbers of records, by one packing, by
+one set of orthogonal lines, or by the average error over separated elements.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from geomdp.bounds.checker.guesses import verify_guesses
 from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.marginals import verify_blocks, verify_words
@@ -187,9 +188,11 @@ def _problem(document: Part) -> _Problem:
 def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
     """The result of checking a rung, and the first and last number of records that it excludes."""
     family = rung.part("family")
+    one, moment = problem.epsilon * problem.changes, problem.measure.moment
     if family.word("type") == "orthogonal lines":
-        one = problem.epsilon * problem.changes
-        return verify_lines(rung, problem.alpha, one, problem.measure.moment)
+        return verify_lines(rung, problem.alpha, one, moment)
+    if family.word("type") == "separated elements":
+        return verify_guesses(rung, problem.alpha, one, moment)
     found = _packing(family, problem.measure)
     return (found, *_check_packing(rung, found, problem))
 

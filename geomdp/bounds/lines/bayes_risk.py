@@ -2,25 +2,36 @@
 
 Let t be the number of records of one kind among T records of two kinds. Data sets with t and t + 1
 such records are neighbours, so the output densities f_t of an epsilon-DP mechanism satisfy
-e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, and let p be 1 or 2. For every
-estimator y, the mean of |y - t|^p is at least lambda if
+e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, let nu_0, ..., nu_T be any numbers
+(the allowances), and let p be 1 or 2. For every estimator y, the mean of |y - t|^p is at least
+nu_0 + ... + nu_T if
 
-    sum_t pi_t f_t (|y - t|^p - lambda) >= 0   for all f > 0 with these ratios, all y in [0, T],
+    sum_t f_t (pi_t |y - t|^p - nu_t) >= 0   for all f > 0 with these ratios, all y in [0, T].
 
-because the inequality can be integrated over the outputs, and an estimate outside [0, T] is worse
-than the nearest end. For fixed y, dynamic programming from the last t to the first gives the least
-sum over f: with g_t = pi_t (|y - t|^p - lambda) and V_T = g_T,
+Proof: integrate the inequality over the outputs. Each f_t integrates to 1, so each nu_t is counted
+once. An estimate outside [0, T] is worse than the nearest end. For fixed y, dynamic programming
+from the last t to the first gives the least sum over f: with g_t = pi_t |y - t|^p - nu_t and
+V_T = g_T,
 
     V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
 
-For p = 2, lambda tends to 2 q / (1 - q)^2 with q = e^-epsilon as T grows. The limit is the variance
-of the discrete Laplace distribution, so this distribution is optimal.
+The prior and the allowances are the dual variables of a linear program whose optimum is the least
+error of any private estimate, in the worst case over t. `best_prior` solves this program, so for
+lines that are not too long no bound can be larger, up to the rounding of the points y below. For
+longer lines, smooth priors with nu_t = lambda pi_t are almost as good. For p = 2, lambda then tends
+to 2 q / (1 - q)^2 with q = e^-epsilon as T grows. The limit is the variance of the discrete Laplace
+distribution, so this distribution is optimal.
 
 The condition is checked at finitely many y, the points. For p = 1 the sum is linear in y between
 whole numbers, so it is enough to check whole numbers. For p = 2 let the points be h apart. Take the
 line through the values of (y - t)^2 at two neighbouring points. Between these points, (y - t)^2 is
 at most h^2 / 4 below the line. So the condition is checked with (y - t)^2 - h^2 / 4 at the points,
 and then holds for (y - t)^2 between the points.
+
+References
+----------
+Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 give the linear program of the
+minimax estimate of one count; Boyd-Vandenberghe 2004, section 5, its duality.
 """
 
 from __future__ import annotations
@@ -33,9 +44,10 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
+from geomdp.bounds.lines.best_prior import LONGEST, best_prior
 
-#: Priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors
-#: are best for small T, and priors that decrease towards the ends are best for large T.
+#: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat
+#: priors are best for small T, and priors that decrease towards the ends are best for large T.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 #: Distance between points y for squared errors, where a step from t to t + 1 has length 1. For
 #: large epsilon, errors are below a step, and `private_line` uses a smaller distance.
@@ -47,6 +59,8 @@ MOST_EPSILON = 64.0
 MOST_STEP = 12.0
 #: Relative margin for the O(T) rounding errors of a risk, far above T 2^-52.
 MARGIN = 1e-11
+#: Relative margin for the rounding errors of a sum of T + 1 allowances.
+SUM_MARGIN = 1e-14
 
 
 @dataclass(frozen=True)
@@ -57,10 +71,12 @@ class PrivateLine:
     ----------
     prior : tuple of float
         pi_0, ..., pi_T, at least 0 and of sum 1.
+    allowances : tuple of float
+        nu_0, ..., nu_T, whose sum is the risk.
     spacing : float
         Distance h between the points y of the proof; 1 for the first moment.
     risk : float
-        lambda, a lower bound on the mean of |y - t|^p.
+        A lower bound on the mean of |y - t|^p: the sum of the allowances, rounded down.
 
     Examples
     --------
@@ -73,6 +89,7 @@ class PrivateLine:
     """
 
     prior: tuple[float, ...]
+    allowances: tuple[float, ...]
     spacing: float
     risk: float
 
@@ -85,9 +102,13 @@ class PrivateLine:
         return len(self.prior) - 1
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
-    """The best lower bound on the Bayes risk that one of a few priors proves.
+    """The largest lower bound on the Bayes risk that is found for a line.
+
+    Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
+    The bound is then the error of the best mechanism up to rounding. Longer lines use the best of a
+    few smooth priors and of the line of 40 steps.
 
     Parameters
     ----------
@@ -105,7 +126,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     Notes
     -----
-    Cost: O(T^2 / h) for each of a few iterations, where h is the spacing.
+    Cost: a linear program with O(T^2) unknowns (half a second for T = 40), and O(T^2 / h) for each
+    of a few iterations, where h is the spacing.
 
     Examples
     --------
@@ -113,7 +135,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     >>> import geomdp as gd
     >>> round(gd.bounds.private_line(24, 1.0, moment=2).risk, 3)
-    1.676
+    1.69
 
     The variance of discrete Laplace noise is slightly larger. This noise needs no bound on the
     count:
@@ -131,34 +153,81 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
         )
     spacing = 1.0 if moment == 1 else SPACING * min(1.0, 8 * math.exp(-epsilon / 2))
     found = []
+    if steps > LONGEST:
+        found.append(_lengthened(private_line(LONGEST, epsilon, moment), steps))
+    elif (optimal := best_prior(steps, epsilon, moment)) is not None:
+        found.append(_corrected(*optimal, epsilon, moment, spacing))
     for power, inset in PRIORS:
         weights = np.sin(np.pi * (np.arange(steps + 1) + inset) / (steps + 2 * inset)) ** power
         prior = weights / weights.sum()
         risk = least_risk(prior, epsilon, moment, spacing)
-        found.append(PrivateLine(tuple(prior.tolist()), spacing, risk))
+        found.append(_line(prior, risk * prior, spacing))
     return max(found, key=lambda line: line.risk)
 
 
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda that `prior` (T + 1,) proves with points y `spacing` apart, rounded down.
+    """The largest lambda for which `prior` (T + 1,) and nu = lambda pi prove a risk, rounded down.
 
-    This lambda is the minimum of (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and y, where loss_t
-    is |y - t|^p, minus h^2 / 4 for p = 2. Dinkelbach's iteration finds the best f for the current
-    lambda, and then sets lambda to the ratio at this f.
+    This lambda is the least ratio of sum pi_t f_t loss_t to sum pi_t f_t over f and y.
     """
-    steps = len(prior) - 1
+    risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
+    return risk * (1 - MARGIN) if risk > 0 else risk
+
+
+def _corrected(
+    prior: FloatArray, allowances: FloatArray, epsilon: float, moment: int, spacing: float
+) -> PrivateLine:
+    """The line with the given prior, after the allowances were changed to satisfy the condition.
+
+    Rounding and coarse points y make the solution of a linear program violate the condition
+    slightly. So the same multiple of a distribution w > 0 is added to all allowances: the largest
+    multiple for which the condition holds. Half of w is the prior and half is uniform. The prior
+    alone can be 0, so a multiple of it might not repair the condition.
+    """
+    gains = prior[:, None] * _losses(len(prior) - 1, moment, spacing) - allowances[:, None]
+    weights = (prior + 1 / len(prior)) / 2
+    terms = gains + 2 * np.abs(allowances)[:, None]
+    most = float((np.abs(terms).max(axis=1) / weights).max())
+    change = _least_ratio(gains, weights, epsilon) - MARGIN * most
+    return _line(prior, allowances + change * weights, spacing)
+
+
+def _lengthened(line: PrivateLine, steps: int) -> PrivateLine:
+    """The same line as part of one with more `steps`, where the prior of all further t is 0."""
+    rest = (0.0,) * (steps - line.steps)
+    return PrivateLine(line.prior + rest, line.allowances + rest, line.spacing, line.risk)
+
+
+def _line(prior: FloatArray, allowances: FloatArray, spacing: float) -> PrivateLine:
+    """The line whose risk is the sum of the `allowances`, rounded down."""
+    most = SUM_MARGIN * float(np.abs(allowances).sum())
+    risk = math.fsum(allowances) - most
+    return PrivateLine(tuple(prior.tolist()), tuple(allowances.tolist()), spacing, risk)
+
+
+def _losses(steps: int, moment: int, spacing: float) -> FloatArray:
+    """|y - t|^p for all t and points y (T + 1, Y), minus h^2 / 4 for p = 2."""
     points = spacing * np.arange(math.ceil(steps / spacing) + 1)
     # For p = 1, |y - t| is linear between neighbouring points, so nothing needs to be subtracted.
     slack = spacing**2 / 4 if moment == 2 else 0.0
-    loss = np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack
+    return np.asarray(np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack)
+
+
+def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> float:
+    """The least of (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y).
+
+    `gains` has shape (T + 1, Y), and `weights` (T + 1,) have a sum of 1 and are at least 0.
+    Dinkelbach's iteration starts with a ratio that some f attains. It finds the best f for the
+    current ratio, and then takes the ratio of this f, until the ratio no longer decreases.
+    """
     shrink = math.exp(-epsilon)
-    risk, previous = float(loss.max()), math.inf
-    while risk < previous:
-        previous = risk
-        above, total = np.zeros_like(points), np.zeros_like(points)
-        for t in range(steps, -1, -1):
+    least, previous = float(gains.sum(axis=0).min()), math.inf
+    while least < previous:
+        previous = least
+        above, total = np.zeros(gains.shape[1]), np.zeros(gains.shape[1])
+        for t in range(len(weights) - 1, -1, -1):
             ratio = np.where(above > previous * total, shrink, 1 / shrink)
-            above = prior[t] * loss[t] + ratio * above
-            total = prior[t] + ratio * total
-        risk = float((above / total).min())
-    return previous * (1 - MARGIN) if previous > 0 else previous
+            above = gains[t] + ratio * above
+            total = weights[t] + ratio * total
+        least = float((above / total).min())
+    return previous

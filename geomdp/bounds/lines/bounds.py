@@ -23,6 +23,7 @@ from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import CHANGES, Problem
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
+from geomdp.bounds.lines.best_prior import LONGEST
 from geomdp.bounds.lines.frames import coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import (
     LinePlan,
@@ -47,9 +48,10 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Each record is copied so often that one step of a line has about this privacy loss. Larger steps
-#: would lower the bound by 2%.
-STEP_EPSILON = 0.5
+#: Each record is copied so often that one step of a line has about one of these privacy losses.
+#: Larger steps lower the bound by 2% to 50%. Smaller ones raise it by 3% if there are few records,
+#: but 96 of them are too few for a small error.
+STEP_EPSILONS = (0.25, 0.5)
 
 
 def orthogonal_lines_bound(
@@ -165,7 +167,7 @@ def additive_noise_error(
 
     >>> error = gd.bounds.orthogonal_lines_error(workload, 20, epsilon=0.1, metric=gd.bounds.RMS())
     >>> round(error, 4)
-    0.1409
+    0.2634
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
@@ -199,14 +201,21 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 
     A plan is dropped if a plan with at most as many records has at least the same scale.
     """
-    most = max(1, math.floor(STEP_EPSILON / epsilon))
-    # Use either several steps with the largest number of copies, or one step with fewer copies.
-    options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
+    most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
+    # Use either several steps with one of the largest numbers of copies, or one step with fewer.
+    options: dict[int, tuple[int, ...]]
+    options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
+    options |= dict.fromkeys(most, STEPS)
+    frames = _frames(workload)
+    if len(frames[-1].lengths) == 1:
+        # There is only one line. With every number of records up to 40, the bound is as large as
+        # that of the best estimate of this one number.
+        options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = [
         plan
         for copies, steps in options.items()
         if epsilon * copies <= MOST_STEP
-        for lines in _frames(workload)
+        for lines in frames
         for plan in _priced(lines, steps, copies, epsilon, power)
     ]
     plans.sort(key=lambda plan: (plan.records, -plan.scale))
@@ -217,13 +226,20 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For each price, from high to low, the plan with the best number of steps on each line."""
+    """Plans with the same number of steps on all lines, then with the best number for each price.
+
+    The prices fall from high to low. They leave out numbers of steps that are best for no price.
+    """
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
+    for count in steps.tolist():
+        yield line_plan(lines, np.full(len(lines.lengths), count), copies, epsilon, power)
+    if len(lines.lengths) == 1 or len(steps) == 1:
+        return
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Squared lengths and gains are in units of the squared length of the longest line.
     shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
     gains = shares * np.array([line.risk for line in lines_of]) ** (2 / power)
-    for price in PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]:
+    for price in PRICE_RATIO ** np.arange(PRICES):
         chosen = steps[(gains - price * steps).argmax(axis=1)]
         yield line_plan(lines, chosen, copies, epsilon, power)
 

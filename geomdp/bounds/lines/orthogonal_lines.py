@@ -230,7 +230,12 @@ class LineRung(ExcludedRange):
             "assumptions": [],
             "steps": self.plan.steps,
             "known": [
-                {"spacing": line.spacing, "risk": line.risk, "prior": np.array(line.prior)}
+                {
+                    "spacing": line.spacing,
+                    "risk": line.risk,
+                    "prior": np.array(line.prior),
+                    "allowances": np.array(line.allowances),
+                }
                 for line in self.plan.known
             ],
             "family": self.plan.lines.document(),

@@ -1,0 +1,96 @@
+"""The best prior for a private estimate of t in {0, ..., T}, from a linear program.
+
+`bayes_risk` proves a lower bound on the error from a prior pi and allowances nu, if the condition
+
+    V_t(y) = pi_t |y - t|^p - nu_t + min(e^-epsilon V_{t+1}(y), e^epsilon V_{t+1}(y)),  V_0(y) >= 0,
+
+holds for all y. The bound is the sum of nu. To find the best bound, maximise the sum of nu over pi,
+nu and V, where V_t(y) is only required to be at most both values on the right-hand side. All these
+requirements are linear. The dual linear program has as unknowns the probabilities with which a
+mechanism reports each y for each t. Its optimum is the least error of a private estimate from the
+points y, in the worst case over t. Both programs have the same optimum.
+
+The reflection t -> T - t changes nothing, so the program has one unknown for each pair of t and
+T - t, and only points y up to T / 2. The solution is not part of a proof: `bayes_risk` corrects it
+for rounding and for the coarse points y.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+
+#: Largest number of steps for which the program is solved. For T = 40 it takes half a second, for
+#: T = 64 several seconds. Longer lines gain little from it.
+LONGEST = 40
+#: For p = 2, the largest number of pairs of a point y and a t in half of the program, and the
+#: largest distance of the points. With both limits a program takes at most a second.
+CELLS, COARSEST = 1500, 0.5
+
+
+def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, FloatArray] | None:
+    """The prior (T + 1,) and the allowances (T + 1,) of the best bound; None if the solver fails.
+
+    `steps` is T, `epsilon` the privacy of one step, and `moment` is p.
+    """
+    from scipy.optimize import linprog
+
+    points = _points(steps, moment)
+    count, half = steps + 1, steps // 2 + 1
+    pair = np.minimum(np.arange(count), steps - np.arange(count))
+    members = np.bincount(pair)
+    # The unknowns are the prior (half), the allowances (half), and V (points, T + 1).
+    unknowns = 2 * half + len(points) * count
+    costs = np.zeros(unknowns)
+    costs[half : 2 * half] = -members
+    total = np.zeros((1, unknowns))
+    total[0, :half] = members
+    lower = np.full(unknowns, -np.inf)
+    lower[:half] = 0
+    lower[2 * half :: count] = 0
+    rows = _requirements(np.abs(points[:, None] - np.arange(count)) ** moment, pair, epsilon)
+    solved = linprog(
+        costs,
+        A_ub=rows,
+        b_ub=np.zeros(rows.shape[0]),
+        A_eq=total,
+        b_eq=[1.0],
+        bounds=[(least, None) for least in lower.tolist()],
+        method="highs-ds",
+    )
+    if not solved.success or solved.x is None:
+        return None
+    prior = np.maximum(solved.x[:half][pair], 0.0)
+    return prior / prior.sum(), solved.x[half : 2 * half][pair]
+
+
+def _points(steps: int, moment: int) -> FloatArray:
+    """Points y from 0 to T / 2, or to the first point beyond it."""
+    if moment == 1:
+        return np.arange(math.ceil(steps / 2) + 1, dtype=np.float64)
+    spacing = min(COARSEST, steps / 2 * (steps + 1) / CELLS)
+    return np.asarray(spacing * np.arange(math.ceil(steps / 2 / spacing) + 1))
+
+
+def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
+    """Sparse rows A of A x <= 0: V_t is at most both values; `losses` is (points, T + 1)."""
+    from scipy import sparse
+
+    size, half = losses.size, int(pair.max()) + 1
+    cells = np.arange(size).reshape(losses.shape)
+    columns = np.broadcast_to(pair, losses.shape)
+    parts = []
+    for side, factor in enumerate((math.exp(-epsilon), math.exp(epsilon))):
+        rows = cells + side * size
+        parts += [
+            (rows, 2 * half + cells, np.ones(losses.shape)),
+            (rows, columns, -losses),
+            (rows, half + columns, np.ones(losses.shape)),
+            (rows[:, :-1], 2 * half + cells[:, 1:], np.full(losses[:, 1:].shape, -factor)),
+        ]
+    row, column, value = (np.concatenate([part[i].ravel() for part in parts]) for i in range(3))
+    return sparse.csr_array((value, (row, column)), shape=(2 * size, 2 * half + size))

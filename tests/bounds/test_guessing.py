@@ -1,0 +1,202 @@
+"""Average error over separated elements: below every mechanism, and checked again from the file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import geomdp as gd
+from geomdp.bounds import (
+    RMS,
+    GuessRung,
+    MeanL2,
+    Metric,
+    SideConditionError,
+    WorstCase,
+    check_certificate,
+    guessing_bound,
+)
+from geomdp.bounds.certificates.certificate import Certificate
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.packings.guessing import _numbers, _separated, guess_rungs
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, RandomSigns, Workload
+from tests.bounds.test_checker import rejected, saved
+
+METRICS: tuple[Metric, ...] = (MeanL2(), RMS())
+
+
+def least_error(losses: np.ndarray, ratio: float) -> float:
+    """The least worst-case mean of `losses` (M, Y) over mechanisms with outputs 0, ..., Y - 1.
+
+    The unknowns are the probabilities of the outputs for each of M data sets, and the error. Any
+    two probabilities of an output differ by a factor of at most `ratio`.
+    """
+    count, outputs = losses.shape
+    size = count * outputs
+    rows = []
+    for i in range(count):
+        row = np.zeros((count, outputs))
+        row[i] = losses[i]
+        rows.append([*row.ravel(), -1.0])
+    for i, j in itertools.permutations(range(count), 2):
+        for y in range(outputs):
+            row = np.zeros((count, outputs))
+            row[i, y], row[j, y] = 1.0, -ratio
+            rows.append([*row.ravel(), 0.0])
+    sums = np.zeros((count, size + 1))
+    for i in range(count):
+        sums[i, i * outputs : (i + 1) * outputs] = 1
+    solved = linprog(
+        np.eye(size + 1)[size],
+        A_ub=np.array(rows),
+        b_ub=np.zeros(len(rows)),
+        A_eq=sums,
+        b_eq=np.ones(count),
+        method="highs",
+    )
+    assert solved.success
+    return float(solved.fun)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
+def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None:
+    """Histograms: outputs on a grid of the simplex, which holds the best estimates."""
+    (packed,) = [p for p in _separated(Histogram(count), metric.moment) if len(p.elements) == count]
+    grid = 12
+    corners = (part for part in itertools.product(range(grid + 1), repeat=count))
+    estimates = np.array([part for part in corners if sum(part) == grid]) / grid
+    away = np.eye(count)[:, None] - estimates
+    losses = (np.linalg.norm(away, axis=2) / math.sqrt(count)) ** metric.moment
+    best = least_error(losses, math.exp(loss)) ** (1 / metric.moment)
+    assert 0.7 * best < packed.risk(loss) <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("loss", [0.1, 1.0, 3.0])
+def test_two_elements_are_randomised_response(loss: float) -> None:
+    """The bound for two elements is the error of the best mechanism, so 1% more would be false."""
+    (packed,) = _separated(Histogram(2), 1)
+    best = least_error(np.array([[0.0, 1.0], [1.0, 0.0]]), math.exp(loss))
+    assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
+    assert packed.risk(loss) * 1.01 > best
+
+
+def test_close_elements_limit_the_risk() -> None:
+    """Estimates near a crowd of elements are right for all of them: the limit is gamma / sqrt 2."""
+    answers = np.array([[0.0, 0.01, 0.02, 0.03, 1.0]])
+    for packed in _separated(Explicit(answers), 2):
+        inside = answers[0][np.sort(packed.elements)]
+        best = least_error((inside[:, None] - np.linspace(0, 1, 101)) ** 2, math.exp(1.0))
+        assert packed.risk(1.0) ** 2 <= best * (1 + 1e-6)
+
+
+WORKLOADS: dict[str, Callable[[], Workload]] = {
+    "histogram": lambda: Histogram(16),
+    "tables": lambda: MarginalTables([2, 3, 4], 2),
+    "prefixes": lambda: Prefixes(32),
+    "signs": lambda: RandomSigns(20, 50, rng=0),
+    "moments": lambda: gd.workloads.SecondMoment(3),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
+    """The excluded errors are below those of mechanisms that are known exactly."""
+    W = WORKLOADS[name]()
+    rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
+    assert rungs
+    for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
+        mechanism = kind(W, n=1, privacy=gd.PureDP(0.5), adjacency=adjacency)
+        for rung in rungs:
+            error = mechanism.with_n(rung.first).predicted_rmse.value
+            assert rung.scale / rung.first < error
+
+
+def test_a_histogram_needs_records_even_for_a_large_error() -> None:
+    """Packings with Markov's inequality exclude nothing here."""
+    W = Histogram(64)
+    bracket = gd.sample_complexity_bracket(W, 0.1, 0.1)
+    assert 25 <= bracket.lower.records < bracket.upper.records
+    assert isinstance(bracket.lower.certificate, Certificate)
+    assert isinstance(bracket.lower.certificate.rungs[-1], GuessRung)
+
+
+def test_an_error_above_that_of_a_constant_is_not_excluded() -> None:
+    with pytest.raises(SideConditionError, match="even with one record"):
+        guessing_bound(Histogram(64), epsilon=0.1, alpha=0.125)
+
+
+def test_add_remove_counts_every_replacement_twice() -> None:
+    twice, once = (
+        guessing_bound(Histogram(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
+        for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
+    )
+    assert twice.value == once.value > 0
+
+
+def test_numbers_of_copies_grow_slowly() -> None:
+    for most in (1, 5, 20, 21, 1000, 10**9):
+        numbers = _numbers(most)
+        assert numbers[0] == 1
+        assert numbers[-1] == most
+        assert all(a < b <= max(a + 1, 1.06 * a + 1) for a, b in itertools.pairwise(numbers))
+
+
+# --- certificates ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+def test_certificates_are_confirmed(name: str, metric: Metric, tmp_path: Path) -> None:
+    bound = guessing_bound(WORKLOADS[name](), epsilon=0.3, alpha=0.05, metric=metric)
+    assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
+
+
+def all_of_it(rung: dict[str, Any]) -> None:
+    """A spread and a scale 1% higher, with all numbers that follow from them."""
+    rung["spread"] *= 1.01
+    rung["scale"] *= 1.01
+    rung["last"] = math.floor(rung["scale"] / 0.02)
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "1% more": all_of_it,
+    "spread": lambda rung: rung.update(spread=rung["spread"] * 1.001),
+    "separation": lambda rung: rung.update(separation=rung["separation"] * 1.001),
+    "rounded up": lambda rung: rung.update(separation=rung["separation"] * (1 + 1e-11)),
+    "scale": lambda rung: rung.update(scale=rung["scale"] * 1.001),
+    "copies": lambda rung: rung.update(copies=rung["copies"] - 1),
+    "many copies": lambda rung: rung.update(copies=10**6),
+    "first": lambda rung: rung.update(first=rung["first"] - 1),
+    "last": lambda rung: rung.update(last=rung["last"] + 1),
+    "centre": lambda rung: rung["family"].update(centre=[2.0] * 16),
+    "short centre": lambda rung: rung["family"]["centre"].pop(),
+    "another centre": lambda rung: rung["family"]["centre"].__setitem__(0, 0.9),
+    "element twice": lambda rung: rung["family"]["elements"].__setitem__(
+        0, rung["family"]["elements"][1]
+    ),
+    "one element": lambda rung: rung["family"].update(elements=[3]),
+    "workload": lambda rung: rung["family"]["workload"].update(N=17),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_forged_elements_are_rejected(change: str, tmp_path: Path) -> None:
+    bound = guessing_bound(Histogram(16), epsilon=0.1, alpha=0.02)
+    path = saved(bound, tmp_path)
+    document = json.loads(path.read_text())
+    assert check_certificate(path).records == bound.value
+    FORGED[change](document["rungs"][-1])
+    document["lower_bound"] = document["rungs"][-1]["last"]
+    rejected(path, document)
