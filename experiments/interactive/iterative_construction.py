@@ -11,10 +11,10 @@ alpha, while another query has a larger gap that the distinguisher missed. alpha
 under pure and as n^(-1/2) under approximate DP, up to logarithms, and the 2 B private steps
 together stay within the budget. The noise that is drawn is that of the steps: answers have Laplace
 noise of scale 1 / (epsilon_0 n), and among queries whose gaps fall in steps of 2 ln 2 / (epsilon_0
-n) the distinguisher takes each twice as often as the next. Where all gaps but one are smaller by the
-F(epsilon_0) that it may lose with probability gamma = 1/2, it loses that in a third of the choices:
-2/3 of what the union bound of the proof allows. Errors end at 3 alpha / 4, the level of
-the test that ends a run, or below by at most alpha / 4, what one update changes.
+n) the distinguisher takes each twice as often as the next. With probability gamma it may lose
+F(epsilon_0). Where all gaps but one are smaller by that, it loses it in a third of the choices for
+gamma = 1/2: two thirds of what the union bound of the proof allows. Errors end at 3 alpha / 4, the
+level of the test that ends a run, or below by at most alpha / 4, what one update changes.
 
 Records are known by their shares, so that n may be as large as the theorem needs. Run time on one
 core: quick 4 s, full 1 minute.

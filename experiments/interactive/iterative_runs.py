@@ -149,9 +149,7 @@ def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
     cliff = Cliff(BITS, built.distinguisher.loss(epsilon, WORSE, n))
     truths, start = cliff.truths(None, n), built.rule.start(built.alpha / 2)
     noise = GeneratorNoise(rng)
-    chosen = [
-        cliff.choose(truths, start, epsilon=epsilon, n=n, noise=noise) for _ in range(runs)
-    ]
+    chosen = [cliff.choose(truths, start, epsilon=epsilon, n=n, noise=noise) for _ in range(runs)]
     others = (cliff.size - 1) * WORSE / cliff.size
     return {"worse": sum(index != 1 for index in chosen), "chance": others / (1 + others)}
 

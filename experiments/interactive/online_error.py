@@ -182,7 +182,8 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
     return Claim(
         "released values have Laplace noise of 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
         bool(chance > LEVEL),
-        f"{count} values, mean modulus {total / max(count, 1):.3f} of it, p-value {chance:.2g} (Gamma)",
+        f"{count} values, mean modulus {total / max(count, 1):.3f} of it, "
+        f"p-value {chance:.2g} (Gamma)",
         "1",
         "BR-OIC, SV-NUM",
     )
