@@ -327,30 +327,28 @@ RATE = r"limit of the operator, $\propto n^{-K/(2d+K)}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error of an answer against n, one panel for each d."""
-    figure = Figure(figsize=(7.2, 4.2))
+    """Error of an answer over the limit of the operator, against n, one panel for each d."""
+    figure = Figure(figsize=(7.2, 4.0))
     dimensions = sorted(table.d.unique())
-    panels = figure.subplots(1, len(dimensions), sharey=True)
-    table = table.assign(rms=np.hypot(table.error, table.noise))
+    panels = figure.subplots(1, len(dimensions), sharex=True, sharey=True)
+    terms = table.degree / table.smoothness.map(half_power)
+    limits = [limit(d, K) for d, K in zip(table.d, table.smoothness, strict=True)]
+    rms = np.hypot(table.error, table.noise)
+    table = table.assign(ratio=rms * terms**table.smoothness / limits)[terms >= 1]
     for axes, d in zip(panels, dimensions, strict=True):
+        mine = table[table.d == d].sort_values("n")
+        for (K, operator), rows in mine.groupby(["smoothness", "operator"]):
+            marker, filled = MARKERS[operator]
+            draw_points(axes, rows.n, rows.ratio, Look(COLOURS[K], marker, filled), "_")
+        draw_theory(axes, np.array([mine.n.min(), mine.n.max()]), np.ones(2), "black", RATE)
         for K, colour in COLOURS.items():
-            mine = table[(table.d == d) & (table.smoothness == K)].sort_values("n")
-            for operator, (marker, filled) in MARKERS.items():
-                rows = mine[mine.operator == operator]
-                look = Look(colour, marker, filled)
-                draw_points(axes, rows.n, rows.rms, look, "_")
-            terms = mine.degree / half_power(K)
-            late = mine[terms >= 1]
-            rate = limit(int(d), K) * (late.degree / half_power(K)) ** -float(K)
-            draw_theory(axes, late.n, rate, colour, "_")
             axes.plot([], [], color=colour, label=f"$K={K}$")
         for operator, (marker, filled) in MARKERS.items():
             draw_points(axes, [], [], Look("0.3", marker, filled), operator)
-        draw_theory(axes, [], [], "0.3", RATE)
         log_axes(axes)
         axes.set_title(f"({'ab'[d - 1]}) $d={d}$")
         axes.set_xlabel("number of records $n$")
-    panels[0].set_ylabel("error of an answer (RMS)")
+    panels[0].set_ylabel("error (RMS) over the limit")
     columns = {
         "operator": [*Operator],
         "smoothness": [f"$K={K}$" for K in COLOURS],
