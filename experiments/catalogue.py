@@ -45,6 +45,7 @@ SCRIPTS = (
     "experiments.smooth.smooth_error_vs_n",
     "experiments.smooth.smooth_table1",
     "experiments.smooth.smooth_projection",
+    "experiments.smooth.jackson_rate",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.accuracy_covariance",

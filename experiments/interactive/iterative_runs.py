@@ -14,6 +14,7 @@ from experiments.engine.cells import Row
 from experiments.engine.statistics import MeanSquare
 from geomdp.mechanisms.interactive.stopping import CORRECTED
 from geomdp.mechanisms.printed import PRINTED_STOPPING
+from geomdp.noise.scalar import GeneratorNoise
 
 BITS, BETA = 5, 0.05
 PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {
@@ -37,6 +38,7 @@ class Data(enum.StrEnum):
 
     SHARES = "shares"  # Of records whose elements have shares 1 / rank
     LADDER = "ladder"  # Gaps to the uniform start fall by one step from parity to parity
+    CLIFF = "cliff"  # One gap is F(epsilon_0) above all others, which are equal
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,29 @@ class Ladder(gd.mechanisms.AllParities):
         return np.array([1.0, *(0.5 + TOP - self.step * np.arange(self.size - 1))])
 
 
+class Cliff(gd.mechanisms.AllParities):
+    """Parity 1 has the gap TOP to a uniform hypothesis, all others a gap smaller by `drop`.
+
+    Parameters
+    ----------
+    d : int
+        Number of bits.
+    drop : float
+        From the largest gap to all others.
+    """
+
+    def __init__(self, d: int, drop: float) -> None:
+        super().__init__(d)
+        self.drop = drop
+
+    def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
+        """The cliff; `records` and `n` are not read."""
+        del records, n
+        gap = TOP - self.drop
+        # The uniform hypothesis answers 1 for parity 0 and 1/2 for the others.
+        return np.array([1 - gap, 0.5 + TOP, *np.full(self.size - 2, 0.5 + gap)])
+
+
 def construction(
     config: Config, distinguisher: gd.mechanisms.AllParities
 ) -> gd.IterativeConstruction[Any]:
@@ -109,6 +134,25 @@ def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
         hits += bool((first.values == top.values).all())
     # Chances halve from each of the 31 parities to the next; parity 0 has none to speak of.
     return {"hits": hits, "chance": 1 / (2 - 2.0 ** (2 - built.distinguisher.size))}
+
+
+#: gamma, the probability of a worse choice that the cliff allows the distinguisher.
+WORSE = 0.5
+
+
+def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
+    """How often the choice on the cliff is not the largest gap, and the exact chance of that.
+
+    If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right, each of the |C| - 1 other queries is
+    gamma / |C| times as likely as the one with the largest gap.
+    """
+    epsilon, n = built.step_epsilon, built.n
+    cliff = Cliff(BITS, built.distinguisher.loss(epsilon, WORSE, n))
+    truths, start = cliff.truths(None, n), built.rule.start(built.alpha / 2)
+    noise = GeneratorNoise(rng)
+    chosen = [cliff.choose(truths, start, epsilon=epsilon, n=n, noise=noise) for _ in range(runs)]
+    others = (cliff.size - 1) * WORSE / cliff.size
+    return {"worse": sum(index != 1 for index in chosen), "chance": others / (1 + others)}
 
 
 def errors_and_noise(

@@ -1,11 +1,15 @@
-"""Queries at a set distance from the hypothesis of an online construction."""
+"""Queries at a set distance from the hypothesis of an online construction.
+
+Distances and noise are in units of the alpha0 of the formula sheet (BR-OIC), which is solved here
+from its equation. Nothing of it comes from the code that is measured.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+import scipy.optimize
 
 import geomdp as gd
 from experiments.engine.cells import Row
@@ -15,40 +19,74 @@ PRIVACY = gd.ApproxDP(1.0, 1e-6)
 QUERIES, BETA = 60, 0.05
 
 
-def run_at_gap(gap: float, online: Any) -> tuple[int, list[float], float]:
-    """Queries that are updated, moduli of their noise, and the largest error of the others."""
+def dense_updates(universe: int, alpha: float) -> int:
+    """floor(B(alpha)) of multiplicative weights, B = 4 ln |X| / alpha^2 (BR-MW)."""
+    return math.floor(4 * math.log(universe) / alpha**2)
+
+
+def sparse_updates(sparsity: int, alpha: float) -> int:
+    """floor(B(alpha)) of sparse multiplicative weights, B = 4 (ln s + 1) / alpha^2 (BR-SMW)."""
+    least = 4 * sparsity / alpha**2
+    # The fixed point of s = least (ln s + 1) is attracting; s is the next whole number.
+    slots = least
+    for _ in range(100):
+        slots = least * (math.log(slots) + 1)
+    return math.floor(4 * (math.log(math.ceil(slots)) + 1) / alpha**2)
+
+
+def value_scale(n: int, updates: int) -> float:
+    """Scale of the noise on a value: a ninth of epsilon, half of delta, c = `updates` values."""
+    shortcut = math.sqrt(8 * updates * math.log(2 / PRIVACY.delta))
+    return 9 * shortcut / (PRIVACY.epsilon * n)
+
+
+def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -> float:
+    """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
+
+    For sparse weights, or for dense ones on `universe` elements if no `sparsity` is given.
+    """
+
+    def excess(alpha: float) -> float:
+        c = dense_updates(universe, alpha) if sparsity is None else sparse_updates(sparsity, alpha)
+        return alpha - value_scale(n, c) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
+
+    return float(scipy.optimize.bisect(excess, 1e-6, 1.0, xtol=1e-15, rtol=1e-12))
+
+
+def run_at_gap(
+    distance: float, sparsity: int, online: gd.OnlineConstruction[SparseQuery]
+) -> tuple[list[float], float]:
+    """Moduli of the noise of queries that are updated, and the largest error of the others."""
     noise, left = [], 0.0
     for i in range(QUERIES):
-        query = SparseQuery.counting([i])
-        truth = online.hypothesis.evaluate(query) + gap * online.alpha
+        query = SparseQuery.counting(range(i * sparsity, (i + 1) * sparsity))
+        truth = online.hypothesis.evaluate(query) + distance
         answer = online.ask_truth(query, truth)
-        error = abs(float(answer.value) - truth)
+        error = abs(float(answer.value or 0.0) - truth)
         if answer.above:
             noise.append(error)
         else:
             left = max(left, error)
-    return len(noise), noise, left
+    return noise, left
 
 
-def at_gap(n: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
-    """Updates, noise and errors over the runs of one trial, all queries at one distance."""
+def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
+    """Updates, noise and errors over the runs of one trial, all queries at `gap` alpha0."""
+    alpha = solved_accuracy(n, sparsity=sparsity)
     updated, noise, left = [], [], 0.0
     for child in rng.spawn(runs):
-        rule = gd.SparseMultiplicativeWeights(1)
-        online: gd.OnlineConstruction[Any] = gd.OnlineConstruction(
-            rule, n=n, queries=QUERIES, privacy=PRIVACY, beta=BETA, rng=child
-        )
-        count, moduli, error = run_at_gap(gap, online)
-        updated.append(count)
+        online: gd.OnlineConstruction[SparseQuery] = gd.OnlineConstruction(
+            gd.SparseMultiplicativeWeights(sparsity),
+            n=n, queries=QUERIES, privacy=PRIVACY, beta=BETA, rng=child,
+        )  # fmt: skip
+        moduli, error = run_at_gap(gap * alpha, sparsity, online)
+        updated.append(len(moduli))
         noise += moduli
         left = max(left, error)
-    # A ninth of epsilon and half of delta pay for the values of all updates, by the shortcut.
-    shortcut = math.sqrt(8 * online.updates_allowed * math.log(2 / PRIVACY.delta))
-    unit = 9 * shortcut / (PRIVACY.epsilon * n)
     return {
         "untouched": sum(count == 0 for count in updated),
         "all_updated": sum(count == QUERIES for count in updated),
         "values": len(noise),
-        "noise": sum(noise) / unit,
-        "left": left / online.accuracy,
+        "noise": sum(noise) / value_scale(n, sparse_updates(sparsity, alpha)),
+        "left": left / (3 * alpha),
     }

@@ -11,7 +11,6 @@ import geomdp as gd
 from experiments.interactive import sparse_vector_laws as laws
 from experiments.interactive.sparse_vector_laws import Law
 from geomdp.bounds.upper import sparse_vector as accuracy
-from geomdp.mechanisms.interactive import scales
 
 BETA = 0.05
 PURE = gd.PureDP(1.0)
@@ -58,7 +57,8 @@ def stated_accuracy(config: Config) -> float:
         case Family.ABOVE:
             return accuracy.above_threshold(PURE.epsilon, queries=k, beta=BETA)
         case Family.KEPT:
-            kept = scales.kept(PURE, c, monotone=False)
+            # The scales of the law: a distance must not shrink with the noise of the mechanism.
+            kept = laws.kept(k, c, BETA)
             return accuracy.sparse_kept(
                 threshold=kept.threshold, query=kept.query, queries=k, beta=BETA
             )

@@ -241,7 +241,10 @@ BLUM_ROTH = (
         r"\frac{2k}{\beta}+\log_2T\right)}\right)$.",
         ("geomdp.bounds.upper.paper_accuracy",),
         ("Theorem 4.9", "Theorem 1.2"),
-        claims=("sparse_project::BR-PROJ",),
+        claims=(
+            "sparse_project::BR-T4.9",
+            "conjunctions::BR-T4.9",
+        ),
         tests=(
             "tests/mechanisms/test_sparse_project.py::test_accuracy_theorem",
             "tests/mechanisms/test_sparse_project.py::test_accuracy_constant",

@@ -36,6 +36,7 @@ ITERATIVE = (
             "geomdp.mechanisms.interactive.distinguishers.Distinguisher",
         ),
         ("Definition 3", "Theorem 6"),
+        claims=("iterative_construction::IC-DIST",),
         tests=(
             "tests/mechanisms/test_online_iterative.py::test_exponential_mechanism_law",
             "tests/mechanisms/test_online_iterative.py::test_all_parities_equal_enumeration",
@@ -87,7 +88,11 @@ ITERATIVE = (
         ("Theorem 5", "Theorem 7", "Theorem 8"),
         correction="Printed with 4 and 2 in Theorem 5, 8 and 16 in Theorem 8; the step that stops"
         " early then only gives 3 alpha / 2 (DISC-13).",
-        claims=("iterative_construction::IC-T5",),
+        claims=(
+            "iterative_construction::IC-T5",
+            "stated_accuracies::IC-T5",
+            "corrections::IC-T5",
+        ),
         tests=(
             "tests/mechanisms/test_online_iterative.py::test_stop_instance",
             "tests/mechanisms/test_online_iterative.py::test_iterative_accuracy_theorem",
