@@ -10,10 +10,9 @@ the other runs the tests of the part up to the first that fails. That no claim f
 mutant is seen by the quick run of all figures.
 
 Claims: no mutant survives both, every figure turns red for one, and so does a claim of every
-statement in the index `experiments.theorems`, except those that it lists as unclaimed with the
-reason. A new mutant is one row in a file of `experiments/mutants`. python -m experiments.mutants
-WORD runs those whose name or figure has the word in it, and keeps the results for the next run of
-all.
+statement in the index `experiments.theorems`, except those that it lists with the reason. A new
+mutant is one row in a file of `experiments/mutants`. python -m experiments.mutants WORD runs those
+whose name or figure has the word in it, and keeps the results for the next run of all.
 
 The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
 on one core: quick 20 s, full an hour.
@@ -178,7 +177,8 @@ def index_claims(mutants: pd.DataFrame) -> list[Claim]:
         return []
     # By name, because an import statement would make all results stale when an entry is edited.
     index = importlib.import_module("experiments.theorems")
-    claimed = [theorem for theorem in index.THEOREMS if theorem.id not in index.UNCLAIMED]
+    left_out = index.UNCLAIMED | index.UNREFUTED
+    claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
     left = unrefuted(claimed, red_claims_of(mutants))
     return [
         Claim(
@@ -186,7 +186,7 @@ def index_claims(mutants: pd.DataFrame) -> list[Claim]:
             not left,
             f"{len(claimed) - len(left)} of {len(claimed)} statements"
             + (f"; not {', '.join(left)}" if left else "")
-            + f"; without a claim: {', '.join(index.UNCLAIMED)}",
+            + f"; left out: {', '.join(left_out)}",
             "all",
             "GEN-1",
         )

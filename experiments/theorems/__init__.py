@@ -27,10 +27,14 @@ THEOREMS: tuple[Theorem, ...] = (
 #: Statements that no claim of a figure can refute, with the reason. A figure that does takes them
 #: out of here.
 UNCLAIMED = {
-    "JL-L19": "the terms of its sum are shown one by one, as JL-L18 and JL-SPLIT",
     "IC-DIST": "the law of the distinguisher is compared with its formula by tests",
     "SM-T3.2": "the theorem names none of its constants; tests check the degree and coefficients",
     "LAB-1": "no theorem: it says what the laboratory costs, which depends on the machine",
 }
 
-__all__ = ["THEOREMS", "UNCLAIMED", "Paper", "Theorem", "cited", "resolve", "shown_by"]
+#: Statements with a claim that no mutant can turn red, with the reason.
+UNREFUTED = {
+    "LAB-2": "no theorem: its goals are for an idle machine, and claimed at the full preset only",
+}
+
+__all__ = ["THEOREMS", "UNCLAIMED", "UNREFUTED", "Paper", "Theorem", "cited", "resolve", "shown_by"]
