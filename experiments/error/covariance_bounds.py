@@ -22,7 +22,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -40,14 +39,15 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.shared.covariance_noise import is_that_of_theorem_3, lengths
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.bounds.upper import covariance_error, two_way_marginals_error
 
 #: Draws of the noise for one point.
 DRAWS = 2000
-#: Share of a bound that is measured at least, and share of its noise.
-LEAST_SHARE, LEAST_NOISE = 1 / 8, 0.9
+#: Share of a bound that is measured at least.
+LEAST_SHARE = 1 / 8
 
 
 class Panel(enum.StrEnum):
@@ -81,15 +81,17 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error over the samples, and the bound."""
+    """Mean squared error over the samples, and the bound; for noise, its mean length."""
     d, n = config.d, config.n
     if config.quantity is Quantity.PAIRS:
         bound = two_way_marginals_error(d, n=n, epsilon=config.epsilon)
         squares = marginal_errors(config, rng)
     else:
         bound = covariance_error(d, n=n, epsilon=config.epsilon)
-        noise = config.quantity is Quantity.NOISE
-        squares = noise_lengths(config, rng) if noise else covariance_errors(config, rng)
+        if config.quantity is Quantity.NOISE:
+            measured = MeanSquare.of(lengths(d, n, config.epsilon, DRAWS, rng))
+            return [{**measured.columns(), "bound": bound - 3 / math.sqrt(n)}]
+        squares = covariance_errors(config, rng)
     return [{**MeanSquare.of(squares).columns(), "bound": bound}]
 
 
@@ -107,15 +109,6 @@ def covariance_errors(config: Config, rng: np.random.Generator) -> list[float]:
             found = svec(np.cov(records, rowvar=False, bias=True))
         squares.append(float(np.sum((found - truth) ** 2)))
     return squares
-
-
-def noise_lengths(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """||Z|| + 2 ||z|| for noise Z of the second moments and z of the mean, half of epsilon each."""
-    setting = {"n": config.n, "privacy": gd.PureDP(config.epsilon / 2)}
-    Z = gd.mechanisms.Cone(gd.workloads.SecondMoment(config.d), **setting).noise
-    z = gd.mechanisms.Ball(gd.workloads.Means(config.d), **setting).noise
-    lengths = [np.linalg.norm(noise.sample(rng, DRAWS), axis=1) for noise in (Z, z)]
-    return np.asarray((lengths[0] + 2 * lengths[1]) / config.n)
 
 
 def marginal_errors(config: Config, rng: np.random.Generator) -> list[float]:
@@ -136,35 +129,18 @@ POINT = ["panel", "d", "n", "epsilon"]
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Bounds from both sides, the law of the sampling error, and the rate in epsilon."""
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
-    private = of[Quantity.PRIVATE]
+    private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
+    limits = noise.groupby("d").bound.first()
     return [
         bounded("the private covariance is within the bound of Theorem 3", "JL-T3", private),
         bounded("2-way marginals are within the bound of Theorem 23", "JL-T23", of[Quantity.PAIRS]),
         sampling(of[Quantity.SAMPLED]),
         floor(private[private.panel == Panel.EPSILON]),
         growth(private[private.panel == Panel.DIMENSION]),
-        noise_of_both(of[Quantity.NOISE]),
+        is_that_of_theorem_3(
+            {d: (mean, limits[d]) for (d,), mean in pooled_by(noise, ["d"]).items()}
+        ),
     ]
-
-
-def noise_of_both(rows: pd.DataFrame) -> Claim:
-    """Without 3 / n^(1/2), the bound is the mean length of both noises where n is large."""
-    means = pooled_by(rows, POINT)
-    bounds = rows.groupby(POINT).bound.first()
-    shares, reach = [], []
-    for key, mean in means.items():
-        noise = bounds[key] - 3 / math.sqrt(key[2])
-        shares.append(mean.value / noise)
-        reach.append(quantile(LEVEL / (2 * len(means)), mean.count) * mean.stderr / noise)
-    low, high = np.add(shares, reach), np.subtract(shares, reach)
-    return Claim(
-        "the noise in Theorem 3 is that of the second moments and twice that of the mean",
-        bool((low >= LEAST_NOISE).all() and (high <= 1).all()),
-        f"{len(shares)} points, {min(shares):.3f} to {max(shares):.3f} of it",
-        f"{LEAST_NOISE:g} to 1",
-        "JL-T3, JL-WIS, JL-L15",
-        used=max(shares),
-    )
 
 
 def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:

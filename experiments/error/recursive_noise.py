@@ -35,8 +35,8 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
-from experiments.shared.box_lemmas import by_volume_radii, width
+from experiments.engine.statistics import MeanSquare, pooled_along
+from experiments.shared.box_lemmas import by_dimension, by_volume_radii, width, within_a_constant
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
@@ -134,7 +134,7 @@ CUBE = {Family.PROJECTED: 88.364, Family.INTRINSIC: 53.251, Family.KNORM: 40.398
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Measurements against exact predictions, and those against the formula sheet."""
     best, stops = table[table.stop == BEST], table[table.stop > 0]
-    whole = by_dimension(table)
+    whole = by_dimension(table[table.stop == NEVER])
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
     return [
         agrees_with_prediction(
@@ -153,31 +153,6 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         within_a_constant("sum of Lemma 19: long boxes", "JL-L19", long, "lemma_19", (0.125, 2)),
         within_a_constant("width, Lemma 16: cubes", "JL-L16", cubes, "lemma_16", (0.4, 2.5)),
     ]
-
-
-def by_dimension(table: pd.DataFrame) -> pd.DataFrame:
-    """Measured errors of the full recursion with the bounds of both lemmas, a row for each box."""
-    rows = table[table.stop == NEVER]
-    keys = ["ratio", "family", "dimension"]
-    bounds = rows.groupby(keys)[["lemma_16", "lemma_19"]].first()
-    means = pooled_by(rows, keys)
-    return bounds.assign(error=[means[key].root for key in bounds.index]).reset_index()
-
-
-def within_a_constant(
-    name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
-) -> Claim:
-    """From both sides, in every dimension."""
-    share, (low, high) = rows.error / rows[bound], ends
-    return Claim(
-        f"the full recursion errs as the {name}",
-        bool(share.between(low, high).all()),
-        f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
-        f"{share.max():.3f} of it",
-        f"{low:g} to {high:g}",
-        id,
-        used=float(max(low / share.min(), share.max() / high)),
-    )
 
 
 def predictions(table: pd.DataFrame) -> pd.DataFrame:

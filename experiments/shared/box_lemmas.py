@@ -1,4 +1,4 @@
-"""The right-hand sides of Lemmas 16 and 19 for boxes, where all of them are in closed form.
+"""Lemmas 16 and 19 for boxes, where their right-hand sides are in closed form.
 
 Formula sheet JL-L16, JL-L19.
 """
@@ -9,6 +9,10 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import pooled_by
 
 
 def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
@@ -35,3 +39,27 @@ def volume_radius(half_widths: npt.NDArray[np.float64]) -> float:
 def width(half_widths: npt.NDArray[np.float64]) -> float:
     """Gaussian width w of a box, the bound of Lemma 16."""
     return float(half_widths.sum()) * math.sqrt(2 / math.pi)
+
+
+def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measured errors of the full recursion with the bounds of both lemmas, a row for each box."""
+    keys = ["ratio", "family", "dimension"]
+    bounds = rows.groupby(keys)[["lemma_16", "lemma_19"]].first()
+    means = pooled_by(rows, keys)
+    return bounds.assign(error=[means[key].root for key in bounds.index]).reset_index()
+
+
+def within_a_constant(
+    name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
+) -> Claim:
+    """From both sides, in every dimension."""
+    share, (low, high) = rows.error / rows[bound], ends
+    return Claim(
+        f"the full recursion errs as the {name}",
+        bool(share.between(low, high).all()),
+        f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
+        f"{share.max():.3f} of it",
+        f"{low:g} to {high:g}",
+        id,
+        used=float(max(low / share.min(), share.max() / high)),
+    )
