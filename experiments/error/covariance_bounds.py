@@ -6,7 +6,9 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 Claims: the private covariance of n records errs from the covariance of their *distribution* by at
 most 3 / n^(1/2) for sampling plus the private error of the second moments and of the mean. Sampling
 alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere; it is what remains as
-epsilon grows. Against the dimension the bound grows as d^(3/2). All 2-way marginals of d binary
+epsilon grows. The rest of the bound is what the noises of the second moments and of the mean, at
+epsilon / 2 each, are measured to add up to, within a tenth. Against the dimension the bound grows
+as d^(3/2). All 2-way marginals of d binary
 attributes, from the second moments of x / d^(1/2), stay below (d / (d - 1))^(1/2) times the
 bound of those. Every bound is within a factor 8 of what is measured.
 
@@ -37,10 +39,13 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.shared.covariance_noise import is_that_of_theorem_3, lengths
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 from geomdp.bounds.upper import covariance_error, two_way_marginals_error
 
+#: Draws of the noise for one point.
+DRAWS = 2000
 #: Share of a bound that is measured at least.
 LEAST_SHARE = 1 / 8
 
@@ -60,6 +65,7 @@ class Quantity(enum.StrEnum):
     PRIVATE = "private covariance"
     SAMPLED = "covariance of the sample"
     PAIRS = "2-way marginals"
+    NOISE = "noise"
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,16 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error over the samples, and the bound."""
+    """Mean squared error over the samples, and the bound; for noise, its mean length."""
     d, n = config.d, config.n
     if config.quantity is Quantity.PAIRS:
         bound = two_way_marginals_error(d, n=n, epsilon=config.epsilon)
         squares = marginal_errors(config, rng)
     else:
         bound = covariance_error(d, n=n, epsilon=config.epsilon)
+        if config.quantity is Quantity.NOISE:
+            measured = MeanSquare.of(lengths(d, n, config.epsilon, DRAWS, rng))
+            return [{**measured.columns(), "bound": bound - 3 / math.sqrt(n)}]
         squares = covariance_errors(config, rng)
     return [{**MeanSquare.of(squares).columns(), "bound": bound}]
 
@@ -120,13 +129,17 @@ POINT = ["panel", "d", "n", "epsilon"]
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Bounds from both sides, the law of the sampling error, and the rate in epsilon."""
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
-    private = of[Quantity.PRIVATE]
+    private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
+    limits = noise.groupby("d").bound.first()
     return [
         bounded("the private covariance is within the bound of Theorem 3", "JL-T3", private),
         bounded("2-way marginals are within the bound of Theorem 23", "JL-T23", of[Quantity.PAIRS]),
         sampling(of[Quantity.SAMPLED]),
         floor(private[private.panel == Panel.EPSILON]),
         growth(private[private.panel == Panel.DIMENSION]),
+        is_that_of_theorem_3(
+            {d: (mean, limits[d]) for (d,), mean in pooled_by(noise, ["d"]).items()}
+        ),
     ]
 
 
@@ -199,6 +212,7 @@ def growth(rows: pd.DataFrame) -> Claim:
     )
 
 
+#: The noise alone is not drawn.
 LOOKS = {
     Quantity.PRIVATE: Look("C0", "o"),
     Quantity.SAMPLED: Look("C1", "s"),
@@ -224,7 +238,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, panel, letter in zip(panels.flat, Panel, "abcd", strict=True):
         rows = table[table.panel == panel]
         draw(axes, rows, "n" if panel is Panel.MARGINALS else str(panel))
-        first = rows.iloc[0]
+        first = rows[rows.quantity != Quantity.NOISE].iloc[0]
         fixed = {"d": f"$d={first.d}$", "n": f"$n={first.n}$",
                  "epsilon": rf"$\varepsilon={first.epsilon:g}$"}  # fmt: skip
         varied = "n" if panel is Panel.MARGINALS else panel
@@ -270,6 +284,7 @@ def grid(
             for quantity in both
             for d in ds
         ),
+        *(Config(Panel.DIMENSION, Quantity.NOISE, d, 10**6, 0.003, DRAWS) for d in ds),
         *(Config(Panel.MARGINALS, Quantity.PAIRS, 10, n, 1.0, samples) for n in ns),
     )
 

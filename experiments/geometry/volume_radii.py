@@ -10,7 +10,8 @@ volume radius. This is Alexandrov and Fenchel's inequality; applied to the large
 dimensions it gives Lemma 17. For j = 1 and j = k it gives Urysohn's inequality
 vr(K) <= w(K) / mu_k. Balls have equality there; for large k the ratio of its two sides falls to
 e^(-1/2) for cubes and to 0 for long bodies. Hence the largest volume radius vr_i(K) of a projection
-on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
+on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). The lower bounds on vr_i(K) that
+`volume_radii` proves fall as i grows, and for a ball all of them are its radius.
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick
@@ -20,6 +21,7 @@ random subspaces. Widths without a closed form have certified intervals. Run tim
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -49,6 +51,8 @@ from geomdp.bounds.volume import urysohn
 
 #: Level of each certified width; a thousand of them miss with probability 1e-6 together.
 CERTIFIED = LEVEL / 1000
+#: Relative amount by which proved radii are rounded down, and a little more.
+ROUNDED_DOWN = 1.01e-9
 #: Bodies whose projections are measured: hulls of few points.
 PROJECTED = (Family.CUBE, Family.MARGINALS, Family.HISTOGRAM, Family.SIGNS, Family.PREFIXES)
 
@@ -123,6 +127,9 @@ def widths(config: Config, rng: np.random.Generator) -> list[Row]:
             "width_high": width.interval[1],
             "urysohn": urysohn(width.value, k),
             "lemma": max(r.dimension * r.lower / math.sqrt(r.dimension + 1) for r in radii),
+            "least": min(r.lower for r in radii),
+            "most": max(r.lower for r in radii),
+            "rise": max([0.0, *(b.lower - a.lower for a, b in itertools.pairwise(radii))]),
         }
     ]
 
@@ -148,6 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [
         falling(radii),
         of_the_cube(radii[radii.exact.notna()]),
+        proved_radii_fall(bodies, balls),
         Claim(
             "no body beats Urysohn's inequality, and balls attain it",
             bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
@@ -198,6 +206,22 @@ def of_the_cube(cube: pd.DataFrame) -> Claim:
         f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
         "equal",
         "JL-L17",
+    )
+
+
+def proved_radii_fall(bodies: pd.DataFrame, balls: pd.DataFrame) -> Claim:
+    """The lower bounds of `volume_radii` fall; all projections of a ball have its radius."""
+    off = max(
+        float((balls.least / balls.radius - 1).abs().max()),
+        float((balls.most / balls.radius - 1).abs().max()),
+    )
+    return Claim(
+        "proved radii of projections fall with the dimension; those of a ball are its own",
+        bool((bodies.rise <= 0).all()) and off <= ROUNDED_DOWN,
+        f"{len(bodies)} bodies, largest rise {bodies.rise.max():.1g}; balls off by {off:.1g}",
+        f"falling; within {ROUNDED_DOWN:g}, by which they are rounded down",
+        "JL-L17",
+        used=off / ROUNDED_DOWN,
     )
 
 

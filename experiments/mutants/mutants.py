@@ -9,9 +9,10 @@ One runs a figure at its quick preset, without any stored result, and lists the 
 the other runs the tests of the part up to the first that fails. That no claim fails without a
 mutant is seen by the quick run of all figures.
 
-Claims: no mutant survives both, and every figure turns red for one. A new mutant is one row in a
-file of `experiments/mutants`. python -m experiments.mutants WORD runs those whose name or
-figure has the word in it, and keeps the results for the next run of all.
+Claims: no mutant survives both, every figure turns red for one, and so does a claim of every
+statement in the index `experiments.theorems`, except those that it lists with the reason. A new
+mutant is one row in a file of `experiments/mutants`. python -m experiments.mutants WORD runs those
+whose name or figure has the word in it, and keeps the results for the next run of all.
 
 The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
 on one core: quick 20 s, full an hour.
@@ -20,6 +21,7 @@ on one core: quick 20 s, full an hour.
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
 from experiments.mutants.catalogue import MUTANTS, Mutant
+from experiments.mutants.coverage import red_claims_of, unrefuted
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
 from geomdp import (
@@ -138,7 +141,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(mutants: pd.DataFrame) -> list[Claim]:
-    """None survives, and every figure notices one."""
+    """None survives, every figure notices one, and so does every statement of the index."""
     noticed = outcomes(mutants)
     alone, both, test = (noticed == name for name in list(OUTCOMES)[:3])
     survivors = list(mutants.mutant[noticed == "nothing"])
@@ -161,6 +164,32 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
             "all",
             "GEN-1",
         ),
+        *index_claims(mutants),
+    ]
+
+
+def index_claims(mutants: pd.DataFrame) -> list[Claim]:
+    """For every statement of the index, some mutant turns one of its claims red.
+
+    A sample of the mutants says nothing about this, so nothing is claimed of one.
+    """
+    if set(MUTANTS) - set(mutants.mutant):
+        return []
+    # By name, because an import statement would make all results stale when an entry is edited.
+    index = importlib.import_module("experiments.theorems")
+    left_out = index.UNCLAIMED | index.UNREFUTED
+    claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
+    left = unrefuted(claimed, red_claims_of(mutants))
+    return [
+        Claim(
+            "every statement of the index has a claim that a mutant turns red",
+            not left,
+            f"{len(claimed) - len(left)} of {len(claimed)} statements"
+            + (f"; not {', '.join(left)}" if left else "")
+            + f"; left out: {', '.join(left_out)}",
+            "all",
+            "GEN-1",
+        )
     ]
 
 

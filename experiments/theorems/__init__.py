@@ -24,4 +24,15 @@ THEOREMS: tuple[Theorem, ...] = (
     *ADDITIONS,
 )
 
-__all__ = ["THEOREMS", "Paper", "Theorem", "cited", "resolve", "shown_by"]
+#: Statements that no claim of a figure can refute, with the reason. A figure that does takes them
+#: out of here.
+UNCLAIMED = {
+    "LAB-1": "no theorem: it says what the laboratory costs, which depends on the machine",
+}
+
+#: Statements with a claim that no mutant can turn red, with the reason.
+UNREFUTED = {
+    "LAB-2": "no theorem: its goals are for an idle machine, and claimed at the full preset only",
+}
+
+__all__ = ["THEOREMS", "UNCLAIMED", "UNREFUTED", "Paper", "Theorem", "cited", "resolve", "shown_by"]

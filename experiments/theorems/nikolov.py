@@ -39,6 +39,7 @@ NIKOLOV = (
         claims=(
             "jl_error_vs_n::JL-T1",
             "sample_complexity::JL-T1",
+            "lower_worst_case::JL-T1",
         ),
         tests=(
             "tests/bounds/test_upper.py::test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries",
@@ -52,7 +53,7 @@ NIKOLOV = (
         r"\frac{w(K_Q)^2}{k\alpha^2\varepsilon}\right\}.$",
         ("geomdp.bounds.upper.from_width", "geomdp.gaussian_width"),
         ("Theorem 2",),
-        claims=("bracket_table::JL-T2",),
+        claims=("bracket_table::JL-T2", "jl_rates::JL-T2"),
         tests=(
             "tests/bounds/test_upper.py::test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries",
         ),
@@ -89,7 +90,7 @@ NIKOLOV = (
             "geomdp.geometry.JLLaw",
         ),
         ("Definition 8",),
-        claims=("jl_distortion::JL-T9",),
+        claims=("jl_distortion::JL-T9", "jl_rates::JL-D8"),
         tests=(
             "tests/geometry/test_jl.py::test_rows_are_isotropic_and_independent",
             "tests/geometry/test_jl.py::test_gaussian_entries_have_variance_one_over_k",
@@ -162,7 +163,7 @@ NIKOLOV = (
             "geomdp.geometry.Projector",
         ),
         ("Algorithm 1",),
-        claims=("jl_error_vs_n::JL-L13",),
+        claims=("jl_error_vs_n::JL-L13", "jl_rates::JL-T21"),
         tests=(
             "tests/mechanisms/test_oracles.py::test_jl_noise_fits_the_mapped_body_of_every_law",
             "tests/mechanisms/test_oracles.py::test_jl_prediction_is_the_stated_sum",
@@ -177,7 +178,7 @@ NIKOLOV = (
         r"\mathbb E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
         ("geomdp.mechanisms.JL", "geomdp.bounds.upper.jl_mechanism_error"),
         ("Lemma 13",),
-        claims=("jl_error_vs_n::JL-L13",),
+        claims=("jl_error_vs_n::JL-L13", "jl_rates::JL-L13"),
         tests=(
             "tests/mechanisms/test_oracles.py::test_projection_inequalities_hold_without_exception",
         ),
@@ -230,7 +231,7 @@ NIKOLOV = (
             "geomdp.bounds.upper.jl_mechanism_error",
         ),
         ("Theorem 21",),
-        claims=("jl_needed::JL-T21",),
+        claims=("jl_needed::JL-T21", "jl_rates::JL-T21"),
         tests=("tests/bounds/test_upper.py::test_jl_rows_balance_the_two_terms",),
     ),
     Theorem(
@@ -288,7 +289,7 @@ NIKOLOV = (
         r" suffice for $\mathbb E\|\hat\Sigma-\Sigma\|_F\le\alpha$.",
         ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.covariance_error"),
         ("Theorem 3",),
-        claims=("covariance_error::JL-T3",),
+        claims=("covariance_error::JL-T3", "covariance_bounds::JL-T3"),
         tests=(
             "tests/mechanisms/test_second_moment.py::test_explicit_bound_of_theorem_3",
             "tests/mechanisms/test_second_moment.py::test_population_bound_holds",
@@ -307,7 +308,7 @@ NIKOLOV = (
             "geomdp.bounds.upper.two_way_marginals_error",
         ),
         ("Theorem 23",),
-        claims=("lower_marginals::JL-T23",),
+        claims=("lower_marginals::JL-T23", "covariance_bounds::JL-T23"),
         tests=(
             "tests/mechanisms/test_pair_marginals.py::test_bound_is_the_explicit_one",
             "tests/bounds/test_upper.py::test_two_way_marginals_through_the_covariance_body",

@@ -78,7 +78,7 @@ NIKOLOV_NOISE = (
         r" at most $C\frac{\sqrt{k\ln N}}{\varepsilon n}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.RecursiveNoise"),
         ("Lemma 16",),
-        claims=("every_mechanism::JL-L16",),
+        claims=("recursive_noise::JL-L16", "jl_rates::JL-L16"),
         tests=(
             "tests/mechanisms/test_recursive.py::test_never_worse_than_the_k_norm_of_the_best_exact_body",
         ),
@@ -146,6 +146,7 @@ NIKOLOV_NOISE = (
         r" D_i/2\rfloor}(\bar K)\right)^{2/3}\right)^{3/2}$ with $D_i\le k2^{1-i}$.",
         ("geomdp.mechanisms.Recursive", "geomdp.noise.decomposition.decompose"),
         ("Lemma 19",),
+        claims=("recursive_noise::JL-L19",),
         tests=("tests/noise/test_recursive_noise.py::test_cube",),
     ),
     Theorem(

@@ -174,7 +174,7 @@ SAMPLING = (
         r"Any symmetric $K'\supseteq\frac1n(K_Q-K_Q)$ keeps $\varepsilon$-DP; widths, covariances"
         r" and maps computed without the data cost nothing.",
         ("geomdp.bodies.check_contains_neighbours", "geomdp.bodies.neighbour_body"),
-        claims=("privacy_loss::JL-L14",),
+        claims=("five_bodies::JL-DEF", "privacy_loss::JL-L14"),
         tests=(
             "tests/bodies/test_sensitivity.py::test_exact_noise_bodies_hold_all_differences",
             "tests/bodies/test_containment.py::test_tight_bodies_pass_and_slightly_smaller_ones_fail",

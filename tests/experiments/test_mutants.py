@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from experiments.catalogue import SCRIPTS
 from experiments.mutants.catalogue import MUTANTS
-from experiments.mutants.mutants import FULL, QUICK, config, files_of
+from experiments.mutants.coverage import red_claims_of, unrefuted
+from experiments.mutants.mutants import FULL, NONE, QUICK, config, files_of, index_claims
+from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, Theorem
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
 ROOT = Path(__file__).parents[2]
@@ -47,3 +50,36 @@ def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
     names = {path.name for path in files_of(mutant)}
     assert {"update_bounds.py", "extremal_streams.py"} <= names
     assert "online_error.py" not in names
+
+
+def test_red_claims_are_named_as_in_the_index() -> None:
+    table = pd.DataFrame(
+        {
+            "figure": ["widths", "widths", "noise", "noise"],
+            # Of two claims, one of them with two ids; of a figure that failed; of a mutant unseen.
+            "claim_ids": ["JL-14", "JL-T9, JL-L12; JL-L13b", "figure", NONE],
+        }
+    )
+    red = red_claims_of(table)
+    assert red == {"widths::JL-14", "widths::JL-T9", "widths::JL-L12", "widths::JL-L13b"}
+
+
+def test_a_statement_is_refuted_by_a_red_claim_of_its_own() -> None:
+    def statement(*claims: str) -> Theorem:
+        return Theorem(" ".join(claims), Paper.NIKOLOV, "", "", (), claims=claims)
+
+    red = {"widths::JL-T1", "noise::JL-L13"}
+    seen = [statement("widths::JL-T1"), statement("noise::JL-T1", "noise::JL-L13")]
+    # A claim with the same id in another figure does not count, nor does an id that begins alike.
+    unseen = [statement("noise::JL-T1"), statement("widths::JL-T16"), statement()]
+    assert unrefuted([*seen, *unseen], red) == [theorem.id for theorem in unseen]
+
+
+def test_the_index_is_claimed_of_all_mutants_only() -> None:
+    blank = {"mutant": list(MUTANTS), "figure": "widths", "claim_ids": NONE}
+    table = pd.DataFrame(blank)
+    (claim,) = index_claims(table)
+    assert not claim.passed
+    claimed = len(THEOREMS) - len(UNCLAIMED) - len(UNREFUTED)
+    assert f"0 of {claimed} statements" in claim.measured
+    assert index_claims(table.iloc[1:]) == []

@@ -1,0 +1,65 @@
+"""Lemmas 16 and 19 for boxes, where their right-hand sides are in closed form.
+
+Formula sheet JL-L16, JL-L19.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import pooled_by
+
+
+def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
+    """The sum of Lemma 19, (sum over i of (D_i vr_(D_i / 2))^(2/3))^(3/2) / k^(1/2).
+
+    D_1 = k is halved, rounded down, until it is 1. Of the projections of a box on j dimensions, the
+    one on its j longest sides stands for the largest.
+    """
+    longest = np.sort(half_widths)[::-1]
+    D, terms = len(longest), []
+    while D > 0:
+        terms.append(math.pow(D * volume_radius(longest[: max(1, D // 2)]), 2 / 3))
+        D //= 2
+    return math.pow(math.fsum(terms), 1.5) / math.sqrt(len(longest))
+
+
+def volume_radius(half_widths: npt.NDArray[np.float64]) -> float:
+    """Radius of the ball with the volume of a box."""
+    j = len(half_widths)
+    log_ball = j / 2 * math.log(math.pi) - math.lgamma(j / 2 + 1)
+    return math.exp((float(np.log(2 * half_widths).sum()) - log_ball) / j)
+
+
+def width(half_widths: npt.NDArray[np.float64]) -> float:
+    """Gaussian width w of a box, the bound of Lemma 16."""
+    return float(half_widths.sum()) * math.sqrt(2 / math.pi)
+
+
+def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measured errors of the full recursion with the bounds of both lemmas, a row for each box."""
+    keys = ["ratio", "family", "dimension"]
+    bounds = rows.groupby(keys)[["lemma_16", "lemma_19"]].first()
+    means = pooled_by(rows, keys)
+    return bounds.assign(error=[means[key].root for key in bounds.index]).reset_index()
+
+
+def within_a_constant(
+    name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
+) -> Claim:
+    """From both sides, in every dimension."""
+    share, (low, high) = rows.error / rows[bound], ends
+    return Claim(
+        f"the full recursion errs as the {name}",
+        bool(share.between(low, high).all()),
+        f"dimension {rows.dimension.min()} to {rows.dimension.max()}, {share.min():.3f} to "
+        f"{share.max():.3f} of it",
+        f"{low:g} to {high:g}",
+        id,
+        used=float(max(low / share.min(), share.max() / high)),
+    )
