@@ -46,8 +46,8 @@ class Goal:
     def reached(self) -> bool:
         """Whether the measurement is on the side of the goal that was aimed at."""
         if self.aim is Aim.AT_LEAST:
-            return self.measured >= self.goal
-        return self.measured <= self.goal
+            return bool(self.measured >= self.goal)
+        return bool(self.measured <= self.goal)
 
     def to_dict(self) -> dict[str, str | bool | float]:
         """Plain values, ready for JSON; the reason only while the goal is open."""

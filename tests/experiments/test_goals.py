@@ -23,7 +23,7 @@ REASON = "cubes would be larger"
 
 def goals(table: pd.DataFrame) -> list[Goal]:
     """One goal that the largest square of the quick preset, 9, reaches, and one that it misses."""
-    largest = float(table.square.max())
+    largest = table.square.max()  # a number of NumPy, as scripts have them
     return [
         Goal("largest square, low goal", largest, 4, Aim.AT_LEAST, REASON, "3 squares"),
         Goal("largest square, high goal", largest, 25, Aim.AT_LEAST, REASON),
