@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pandas as pd
 
 from experiments.engine.goals import Aim, Goal
@@ -38,16 +40,14 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
             len(kinds),
             GUARANTEES,
             Aim.AT_LEAST,
-            f"brackets are known for {', '.join(kinds)} differential privacy; for others the "
-            "library has no certified lower bound on the number of records",
+            f"`sample_complexity_bracket` is about {', '.join(kinds)} differential privacy only",
         ),
     ]
 
 
 def _ranges(table: pd.DataFrame) -> list[tuple[float, float]]:
     """Intervals of epsilon with a goal in which the table has rows."""
-    ends = [0.0, *LARGEST]
-    pairs = zip(ends, ends[1:], strict=False)
+    pairs = itertools.pairwise([0.0, *LARGEST])
     return [(low, high) for low, high in pairs if table.epsilon.between(low, high, "right").any()]
 
 

@@ -1,4 +1,4 @@
-"""How many records the best pure mechanism needs, from both sides, for standard and random workloads.
+"""How many records the best pure mechanism needs, from both sides, for many workloads.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6 and 7 for lower bounds, Lemmas 13 to 16 and
 Theorems 21 to 23 for upper bounds; Hardt and Talwar 2010; formula sheet JL-DEF, JL-L6, JL-L7,
@@ -21,8 +21,7 @@ quick 6 s, full 4 min.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -36,27 +35,14 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.goals import Goal
 from experiments.lower_bounds.bracket_goals import goals_of, ratio
+from experiments.lower_bounds.bracket_grid import Config, drawn, grid
 from experiments.lower_bounds.bracket_problems import METRICS, QUERIES, SIZES, Error, Size
 from experiments.lower_bounds.certified_bounds import confirmed_records
-from experiments.lower_bounds.random_workloads import COUNT, random_question, random_workload
+from experiments.lower_bounds.random_workloads import COUNT, random_workload
 from experiments.shared.workloads import Kind, workload
 
 #: Largest ratio of the two sides that is claimed, and the least lower bound for which it is.
 WIDEST, FROM = 64, 10
-#: Name of the family of random workloads.
-RANDOM = "random"
-
-
-@dataclass(frozen=True)
-class Config:
-    """One row of the table."""
-
-    queries: str  # Family of the workload
-    size: Size  # How large it is
-    epsilon: float  # Pure differential privacy
-    alpha: float  # Target error per query
-    error: Error  # How it is measured
-    draw: int = 0  # Number of the random workload; 0 for one of the eight standard ones
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -280,33 +266,6 @@ def draw(
         axes.plot(low, y, linestyle="none", marker="|", color=look.colour, markersize=8)
         label = alpha_label(value) if isinstance(value, float) else str(value)
         draw_points(axes, mine.upper, y, look, label, line="none")
-
-
-def grid(
-    size: Size,
-    queries: Sequence[Kind],
-    compared: Sequence[Kind],
-    epsilons: tuple[float, ...],
-    alphas: tuple[float, ...],
-) -> tuple[Config, ...]:
-    """The main panels, and the other two errors at the last epsilon and second alpha."""
-    main = [
-        Config(name, size, epsilon, alpha, Error.MEAN_L2)
-        for name in queries
-        for epsilon in epsilons
-        for alpha in alphas
-    ]
-    others = [
-        Config(name, size, epsilons[-1], alphas[1], error)
-        for name in compared
-        for error in (Error.RMS, Error.WORST)
-    ]
-    return (*main, *others)
-
-
-def drawn(numbers: Sequence[int]) -> tuple[Config, ...]:
-    """Random workloads with the questions that belong to them."""
-    return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw) for draw in numbers)
 
 
 FEW = (Kind.HISTOGRAM, Kind.MARGINALS_2, Kind.MOMENTS)
