@@ -23,8 +23,9 @@ from experiments.benchmarks.geometry_work.instances import (
     timed,
 )
 
-#: Repetitions, of which the median counts, and the operations in one of them: some 5 ms.
-REPETITIONS, OPERATIONS = 3, 2 * 10**7
+#: Repetitions, of which the median counts, and the operations in one of them, some 5 ms, in at
+#: most this many products: the smallest take no longer than a call of NumPy.
+REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
 #: Larger matrices are timed by their first rows, in proportion: 80 MB is far beyond all caches.
 MOST_ENTRIES = 10**7
 
@@ -52,7 +53,7 @@ def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generat
 def timed_product(left: Array, right: Array) -> float:
     """Median processor seconds of a product into memory that is there already."""
     result = left @ right
-    times = max(1, OPERATIONS // max(1, result.size * left.shape[-1]))
+    times = min(max(1, OPERATIONS // (result.size * left.shape[-1])), MOST_PRODUCTS)
 
     def repeat() -> None:
         for _ in range(times):
