@@ -22,7 +22,7 @@ Goals, which may stay open: the ratios to the best peer; tables of 12 to 20 bina
 than Laplace noise on the joint table; and lifted elliptopes (X-LIFT), known in closed form, at 0.8
 of the best of everything else. Lines of 16 and 20 columns are predicted and not released.
 
-Run time on one core: quick 8 s, full 5 minutes.
+Run time on one core: quick 12 s, full 7 minutes.
 """
 
 from __future__ import annotations

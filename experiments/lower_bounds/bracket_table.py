@@ -16,7 +16,7 @@ open: a median ratio of the sides of at most 4 and a largest one of 12 for epsil
 
 The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one; panel
 (c) has its root mean square and the worst case over the queries beside it. Run time on one core:
-quick 6 s, full 4 min.
+quick 8 s, full 4 min.
 """
 
 from __future__ import annotations
