@@ -19,7 +19,7 @@ after projection by measurements. Beside it stands the error that certificates e
 mechanisms. No exact mechanism of the table is predicted below what `advise` offers by more than 2%.
 
 Goals, which may stay open: the ratios to the best peer; tables of 12 to 20 binary columns no worse
-than Laplace noise on the joint table; and lifted elliptopes (X-LIFT), known in closed form, at 0.8
+than Laplace noise on the joint table; and lifted elliptopes, known in closed form, at 0.8
 of the best of everything else. Lines of 16 and 20 columns are predicted and not released.
 
 Run time on one core: quick 12 s, full 7 minutes.
