@@ -29,6 +29,7 @@ TRIED: dict[Line, tuple[Method, ...]] = {
         *COMPARED,
     ),
     Line.THREE_WAY: (*LEVELS, Method.PROJECTED_HIERARCHICAL, Method.KNORM, *COMPARED),
+    Line.TWELVE: (Method.HIERARCHICAL, *COMPARED),
     Line.FEW_COLUMNS: (Method.CONE, Method.TIGHT_CONE, *COMPARED),
     Line.HUNDRED: (Method.CONE, Method.PROJECTED_CONE, Method.FITTED_CONE, *COMPARED),
     Line.PREFIXES: (Method.HIERARCHICAL, Method.KNORM, *COMPARED),
@@ -51,6 +52,18 @@ GOALS = {
     Line.FEW_COLUMNS: 0.5,
     Line.HUNDRED: 0.3,
 }
+#: Tables of many columns, of which the closed form of a lifted elliptope is compared with all else.
+LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY)
+#: Lines on which what `advise` offers is compared with everything else in the table.
+ADVISED_LINES = (
+    Line.BINARY,
+    Line.CATEGORICAL,
+    Line.THREE_WAY,
+    Line.HUNDRED,
+    Line.PREFIXES,
+    Line.RANGES,
+    Line.TWELVE,
+)
 #: Tables on which a graphical model over all pairs or triples fits in memory.
 MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
 
@@ -63,6 +76,11 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
     methods = (*TRIED[line], *shrunk, *few, *extra)
     return tuple(Config(line, n, method, goal, releases) for method in methods)
+
+
+def predicted(line: Line, n: int, *methods: Method) -> tuple[Config, ...]:
+    """Predictions on one line; nothing is released."""
+    return tuple(Config(line, n, method, GOALS.get(line, 1.0), 0) for method in methods)
 
 
 def full_grid() -> tuple[Config, ...]:
@@ -87,14 +105,39 @@ def full_grid() -> tuple[Config, ...]:
         *grid(Line.PREFIXES, 5000, 100),
         *grid(Line.RANGES, 5000, 100),
         *(config for n in (100, 300, 1000, 3000) for config in grid(Line.SIGNS, n, 100)),
+        *grid(Line.TWELVE, 5000, 30),
+        *(
+            config
+            for line in LIFTED_LINES
+            for config in predicted(line, 5000, Method.JOINT, Method.LIFTED)
+        ),
+        *(
+            config
+            for line in (Line.SIXTEEN, Line.TWENTY)
+            for config in predicted(line, 5000, *COMPARED, Method.HIERARCHICAL)
+        ),
+        *(config for line in ADVISED_LINES for config in predicted(line, 5000, Method.ADVISED)),
+        *predicted(Line.BINARY, 200, Method.ADVISED),
+        *predicted(Line.THREE_WAY, 200, Method.ADVISED),
+        *predicted(Line.SIGNS, 1000, Method.ADVISED),
     )
 
 
 def quick_grid() -> tuple[Config, ...]:
-    """A line with many records, one with few, and two numbers of records for a slope."""
+    """Lines with many and with few records, two n for a slope, and predictions."""
     ends = (
         Config(Line.SIGNS, n, method, 1.0, 100)
         for n in (100, 1000)
         for method in (Method.PROJECTED_KNORM, Method.PROJECTED_LAPLACE)
     )
-    return (*grid(Line.FEW_COLUMNS, 5000, 40), *grid(Line.THREE_WAY, 200, 100), *ends)
+    predictions = (
+        *predicted(Line.TWELVE, 5000, *COMPARED, Method.HIERARCHICAL),
+        *predicted(Line.TWELVE, 5000, Method.JOINT, Method.LIFTED),
+        *predicted(Line.THREE_WAY, 200, Method.ADVISED),
+    )
+    return (
+        *grid(Line.FEW_COLUMNS, 5000, 40),
+        *grid(Line.THREE_WAY, 200, 100),
+        *ends,
+        *predictions,
+    )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.benchmarks.accuracy_grid import MANY, compared_before
 from experiments.engine.statistics import pooled_by
-from experiments.shared.accuracy_lines import PEERS, PROJECTED, Method
+from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line
 
 #: Columns that make a line of the table.
@@ -26,7 +26,7 @@ def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int],
     return best
 
 
-OURS = [method for method in Method if method not in PEERS]
+OURS = [method for method in Method if method not in (*PEERS, *NOT_OURS)]
 OURS_BEFORE = [method for method in OURS if method not in PROJECTED]
 PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
 
@@ -37,7 +37,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     If n is large, only methods without projection are compared, otherwise all methods.
     """
     rows = []
-    for (line, n), mine in table.groupby(PLACE, sort=False):
+    for (line, n), mine in table[table.releases > 0].groupby(PLACE, sort=False):
         before = compared_before(line, n)
         ours = best_of(mine, OURS_BEFORE if before else OURS)[line, n]
         peer = best_of(mine, PEERS_BEFORE if before else [*PEERS])[line, n]

@@ -44,6 +44,7 @@ class Method(enum.StrEnum):
     COSINES = "blocked NumPy, cosines"
     RECURRENCES = "blocked NumPy, recurrences"
     FOURIER = "finufft"
+    PASS = "one pass over the records"
     COMBINE = "answer from coefficients"
     WHOLE = "answer with coefficients"
     CHUNKS = "geomdp release from Parquet"
@@ -91,7 +92,7 @@ def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> lis
 
 
 def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Time a whole release of geomdp, and the moments alone for its peers."""
+    """Time a whole release of geomdp, the moments alone for its peers, and reading all records."""
     points = rng.uniform(-1, 1, (config.n, config.d))
     mechanism = built(config)
     tolerance = float(mechanism.numerical_errors.min())
@@ -101,6 +102,7 @@ def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
             Method.COSINES: lambda: blocked_cosines(points, config.size),
             Method.RECURRENCES: lambda: blocked_recurrences(points, config.size),
             Method.FOURIER: lambda: fourier(points, config.size, tolerance),
+            Method.PASS: points.sum,
         },
         config.repetitions,
     )

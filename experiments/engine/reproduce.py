@@ -18,9 +18,10 @@ from experiments.engine.figures import (
     write_record,
     write_table,
 )
+from experiments.engine.goals import Goal
 from experiments.engine.provenance import commit, versions
 from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
-from experiments.engine.script import LoadedScript, Preset, TakesTime
+from experiments.engine.script import HasGoals, LoadedScript, Preset, TakesTime
 from experiments.engine.store import Contents, Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +56,8 @@ class Report:
     outputs: Outputs  # Its files
     failures: tuple[Outcome[Any], ...]  # Cells that failed; then nothing is written
     claims: tuple[Claim, ...]  # Empty if a cell, the plot or the claims failed
-    broken: str | None = None  # Traceback if the script's ``plot`` or ``claims`` failed
+    broken: str | None = None  # Traceback if the script's ``plot``, ``claims`` or ``goals`` failed
+    goals: tuple[Goal, ...] = ()  # Reached and open ones; none of them decides whether it passed
 
     @property
     def passed(self) -> bool:
@@ -75,8 +77,8 @@ def reproduce(
     """Run what is missing, write CSV, figure and record, and check the claims.
 
     If a cell fails, the sweep still goes on, but no file is written, because the table would be
-    incomplete. If ``plot`` or ``claims`` fails, the table is written, the record names the failure
-    and holds no claims, and a figure of an older table is removed.
+    incomplete. If ``plot``, ``claims`` or ``goals`` fails, the table is written, the record names
+    the failure and holds no claims, and a figure of an older table is removed.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
@@ -87,10 +89,14 @@ def reproduce(
         return Report(script.name, outputs, result.failures, ())
     write_table(outputs, result.table())
     claims: tuple[Claim, ...] = ()
+    goals: tuple[Goal, ...] = ()
     broken = None
     try:
         draw(script, outputs)
-        claims = tuple(script.module.claims(read_table(outputs)))
+        table = read_table(outputs)
+        if isinstance(script.module, HasGoals):
+            goals = tuple(script.module.goals(table))
+        claims = tuple(script.module.claims(table))
     except OSError:
         raise  # a full disk is not the script's failure
     except Exception as error:
@@ -100,11 +106,11 @@ def reproduce(
         # Without the traceback: a record names no path of this machine.
         failure = "".join(traceback.format_exception_only(error)).strip()
         write_record(
-            outputs, {**_record(script, preset, sweep, result, claims), "failure": failure}
+            outputs, {**_record(script, preset, sweep, result, (), ()), "failure": failure}
         )
     else:
-        write_record(outputs, _record(script, preset, sweep, result, claims))
-    return Report(script.name, outputs, (), claims, broken)
+        write_record(outputs, _record(script, preset, sweep, result, claims, goals))
+    return Report(script.name, outputs, (), claims, broken, goals)
 
 
 def draw(script: LoadedScript, outputs: Outputs) -> None:
@@ -128,8 +134,9 @@ def _record(
     sweep: Sweep[Any],
     result: SweepResult,
     claims: tuple[Claim, ...],
+    goals: tuple[Goal, ...],
 ) -> dict[str, object]:
-    return {
+    record: dict[str, object] = {
         "script": script.module.__name__,
         "preset": preset.value,
         "seed": sweep.seed,
@@ -141,3 +148,6 @@ def _record(
         "versions": versions(),
         "claims": [claim.to_dict() for claim in claims],
     }
+    if goals:
+        record["goals"] = [goal.to_dict() for goal in goals]
+    return record

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from experiments.engine.cells import Sweep
 from experiments.engine.claims import Claim
+from experiments.engine.goals import Goal
 from experiments.engine.provenance import Code, texts_of
 from experiments.engine.run import Compute
 
@@ -58,6 +59,14 @@ class Reports(Protocol):
 
     def report(self, table: pd.DataFrame) -> Table:
         """The numbers, for the terminal."""
+
+
+@runtime_checkable
+class HasGoals(Protocol):
+    """A script that measures itself against goals, which may stay open."""
+
+    def goals(self, table: pd.DataFrame) -> list[Goal]:
+        """The goals, each with what was measured; read from the stored CSV and nothing else."""
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ from rich.text import Text
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.claims import claims_table
 from experiments.engine.figures import read_table
+from experiments.engine.goals import goals_table
 from experiments.engine.reproduce import Report
 from experiments.engine.script import LoadedScript, Preset, Reports
 
@@ -73,7 +74,7 @@ def progress(console: Console) -> Progress:
 def show_reports(
     console: Console, scripts: Sequence[LoadedScript], reports: Sequence[Report]
 ) -> None:
-    """Print failures with their tracebacks, the scripts' own tables, and all claims."""
+    """Print failures with their tracebacks, the scripts' own tables, all claims and all goals."""
     for script, report in zip(scripts, reports, strict=True):
         # One defect tends to fail many cells alike: each traceback is shown once.
         for failure, cells in _by_traceback(report.failures).items():
@@ -94,6 +95,11 @@ def show_reports(
     claims = [(report.name, claim) for report in reports for claim in report.claims]
     if claims:
         console.print(claims_table(claims))
+    goals = [(report.name, goal) for report in reports for goal in report.goals]
+    if goals:
+        console.print(goals_table(goals))
+        reached = sum(goal.reached for _, goal in goals)
+        console.print(f"{reached} goals reached, {len(goals) - reached} open")
     failed = sum(not claim.passed for _, claim in claims)
     console.print(f"{len(claims) - failed} claims passed, {failed} failed")
     if without := [report.name for report in reports if not report.claims]:

@@ -15,7 +15,8 @@ to err less than the peer; the least heuristic error is, up to chance, no larger
 exact mechanisms; and no error is below what orthogonal lines exclude, for all mechanisms or for
 noise that does not depend on the records. On 3-way tables even the heuristic noise errs more than
 the goal, so an exact sampler for these bodies would not reach it. On 2-way tables of binary columns
-K-norm noise of K - K would reach it.
+K-norm noise of K - K would reach it. Goals, which may stay open: 0.5 of the peer's error with an
+exact sampler on 2-way tables of binary columns, 0.7 on the other lines.
 
 Intervals of heuristic errors are Student's over the means of independent chains, so that steps of
 one chain may depend on each other; split R-hat and effective sample size are those of the squared
@@ -38,17 +39,22 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.engine.goals import Goal
+from experiments.engine.statistics import LEVEL, MeanSquare, quantile
 from experiments.error.frontier_errors import (
     EXACT,
     EXCLUDED,
+    GOALS,
     HEURISTIC,
     OURS,
     RECORDS,
     Config,
     Source,
     excluded,
+    goals_of,
+    least,
     predicted,
+    ratios,
     walked,
 )
 from experiments.shared.accuracy_lines import PRIVACY
@@ -56,8 +62,6 @@ from experiments.shared.workloads import Line
 
 #: Chains with a split R-hat above this are not compared with a goal.
 MIXED = 1.3
-#: Error over that of the peer to be reached with an exact sampler.
-GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -67,26 +71,6 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.source in HEURISTIC:
         return [walked(config, rng)]
     return [excluded(config)]
-
-
-def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
-    """Mean squares over those of the peer, which are exact, by line and source."""
-    means = pooled_by(table, ["line", "source"])
-    found = {}
-    for (line, source), mean in means.items():
-        found[line, source] = mean.over(means[line, Source.MATRIX].root)
-    return found
-
-
-def least(
-    found: dict[tuple[str, str], MeanSquare], sources: tuple[Source, ...]
-) -> dict[str, MeanSquare]:
-    """The least of some errors on each line."""
-    best: dict[str, MeanSquare] = {}
-    for (line, source), mean in found.items():
-        if source in sources and (line not in best or mean.value < best[line].value):
-            best[line] = mean
-    return best
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -156,6 +140,11 @@ def against_goals(table: pd.DataFrame) -> list[Claim]:
             )
         )
     return claims
+
+
+def goals(table: pd.DataFrame) -> list[Goal]:
+    """Exact mechanisms against the goals, beside what heuristic noise would reach."""
+    return goals_of(table)
 
 
 def report(table: pd.DataFrame) -> Table:

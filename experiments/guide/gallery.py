@@ -89,7 +89,7 @@ def _card(script: LoadedScript) -> str:
 
 
 def _section(script: LoadedScript, folders: Folders) -> str:
-    """One figure with its caption, the text of its script, and its claims."""
+    """One figure with its caption, the text of its script, its claims and its goals."""
     _picture(script, folders)
     headline = script.headline.rstrip(".")
     _, _, rest = inspect.cleandoc(script.module.__doc__ or "").partition("\n")
@@ -105,6 +105,7 @@ def _section(script: LoadedScript, folders: Folders) -> str:
         f"   ``{source}.py``\n\n"
         f"{_typeset(rest)}\n\n"
         f".. dropdown:: {_count(record.get('claims', ()))}\n\n{claims or '   None.'}\n\n"
+        f"{_goals(record.get('goals', ()))}"
     )
 
 
@@ -117,6 +118,23 @@ def _claim(claim: dict[str, object]) -> str:
 def _count(claims: Sequence[dict[str, object]]) -> str:
     passed = sum(bool(claim["passed"]) for claim in claims)
     return f"Claims checked: {passed} of {len(claims)} passed"
+
+
+def _goals(goals: Sequence[dict[str, object]]) -> str:
+    """What the figure aims at; nothing for a figure without goals."""
+    if not goals:
+        return ""
+    count = sum(bool(goal["reached"]) for goal in goals)
+    lines = "".join(_goal(goal) for goal in goals)
+    return f".. dropdown:: Goals: {count} of {len(goals)} reached\n\n{lines}\n\n"
+
+
+def _goal(goal: dict[str, object]) -> str:
+    state = "reached" if goal["reached"] else "open"
+    pieces = [_escaped(str(goal[key])) for key in ("name", "measured", "goal")]
+    more = [_escaped(str(goal[key])) for key in ("beside", "reason") if goal[key]]
+    words = "".join(f" {piece}." for piece in more)
+    return f"   * **{state}**: {pieces[0]}. Measured: {pieces[1]}. Goal: {pieces[2]}.{words}\n"
 
 
 def _typeset(text: str) -> str:

@@ -38,6 +38,11 @@ class Gathered:
         return [] if self.record is None else list(self.record["claims"])
 
     @property
+    def goals(self) -> list[dict[str, Any]]:
+        """The stored goals; empty if the script has none, or if its record is from before goals."""
+        return [] if self.record is None else list(self.record.get("goals", ()))
+
+    @property
     def failure(self) -> str:
         """The stored exception of the script's plot or claims, empty if there was none."""
         return "" if self.record is None else str(self.record.get("failure", ""))

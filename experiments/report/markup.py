@@ -36,6 +36,15 @@ def verdict(passed: bool) -> str:
     )
 
 
+def reached(is_reached: bool) -> str:
+    """The word for the state of a goal; an open goal is no failure and has no colour of one."""
+    return (
+        '<span class="verdict passed">reached</span>'
+        if is_reached
+        else '<span class="verdict">open</span>'
+    )
+
+
 def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], kind: str) -> str:
     """An HTML table whose rows become cards on narrow screens. `rows` are HTML already."""
     names = [*headers]

@@ -1,4 +1,4 @@
-"""The section of one script: figure, theorems, claims, parameters, code and versions."""
+"""The section of one script: figure, theorems, claims, goals, parameters, code and versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.engine.script import Preset
 from experiments.report.charts import Curve, Panel, legend_of
 from experiments.report.gathered import Gathered
 from experiments.report.margin import margin
-from experiments.report.markup import THEOREM_PAGE, breakable, linked_ids, table, verdict
+from experiments.report.markup import THEOREM_PAGE, breakable, linked_ids, reached, table, verdict
 from experiments.report.mathematics import to_html, to_text
 from experiments.report.prose import prose
 from experiments.theorems import Theorem
@@ -38,6 +38,8 @@ def section(entry: Gathered, preset: Preset) -> str:
         )
     if entry.claims:
         parts.append(_claims(entry))
+    if entry.goals:
+        parts.append(_goals(entry))
     if entry.record is not None:
         parts += [_parameters(entry.record), _origin(entry)]
     return "\n".join([*parts, "</article>"])
@@ -163,6 +165,27 @@ def _claims(entry: Gathered) -> str:
     return (
         f"<details{opened}><summary>Claims: {sum(passed)} of {len(passed)} passed</summary>"
         f"{listed}</details>"
+    )
+
+
+def _goals(entry: Gathered) -> str:
+    rows = (
+        (
+            prose(goal["name"]),
+            reached(goal["reached"]),
+            prose(goal["measured"]),
+            prose(goal["goal"]),
+            prose(goal["beside"]),
+            prose(goal["reason"]),
+        )
+        for goal in entry.goals
+    )
+    headers = ("goal", "state", "measured", "aimed at", "beside", "why open")
+    count = sum(goal["reached"] for goal in entry.goals)
+    listed = table(f"Goals of {entry.name}", headers, rows, "claims goals")
+    return (
+        f"<details><summary>Goals: {count} of {len(entry.goals)} reached, "
+        f"{len(entry.goals) - count} open</summary>{listed}</details>"
     )
 
 

@@ -128,6 +128,12 @@ def _summary(entries: Sequence[Gathered], preset: Preset) -> str:
         f"algorithms. Of {len(verdicts)} claims {sum(verdicts)} passed and "
         f"{len(verdicts) - sum(verdicts)} failed.",
     ]
+    aims = [goal["reached"] for entry in entries for goal in entry.goals]
+    if aims:
+        lines.append(
+            f"Of {len(aims)} goals {sum(aims)} are reached and {len(aims) - sum(aims)} are open; "
+            "an open goal says why beside its number."
+        )
     failed = [each.script for each in entries if not all(c["passed"] for c in each.claims)]
     absent = [each.script for each in entries if not each.has_figure]
     if failed:

@@ -42,10 +42,17 @@ class Method(enum.StrEnum):
     MATRIX = "matrix"
     PROJECTED_LAPLACE = "Laplace, projected"
     GRAPHICAL = "matrix + graphical model"
+    JOINT = "Laplace, joint table"
+    LIFTED = "cone, lifted"
+    ADVISED = "advised"
 
 
+#: Predicted and not released: a closed form that no mechanism of the library has yet, and what
+#: `advise` offers, which is one of the other methods.
+NOT_OURS = (Method.LIFTED, Method.ADVISED)
 #: What users have without this library: independent noise, optimised strategies, graphical models.
 PEERS = (
+    Method.JOINT,
     Method.LAPLACE,
     Method.BALL,
     Method.MATRIX,
@@ -75,7 +82,7 @@ class Config:
     n: int  # Number of records
     method: Method  # Mechanism
     goal: float  # Ratio of our best error to that of the best peer that is aimed at on this line
-    releases_per_trial: int  # Independent releases in one cell
+    releases_per_trial: int  # Independent releases in one cell; 0 for a prediction alone
 
 
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -69,6 +69,9 @@ class Line(enum.StrEnum):
     FIVE_COLUMNS = "2-way, columns of 2 to 4 levels"
     CATEGORICAL = "2-way, 8 columns of 2 to 6 levels"
     THREE_WAY = "3-way, 8 binary columns"
+    TWELVE = "3-way, 12 binary columns"
+    SIXTEEN = "3-way, 16 binary columns"
+    TWENTY = "3-way, 20 binary columns"
     HUNDRED = "2-way, 100 binary columns"
     FEW_COLUMNS = "2-way, 30 binary columns"
     PREFIXES = "prefix sums, N = 256"
@@ -82,6 +85,9 @@ LINES: Mapping[Line, Callable[[], gd.workloads.Workload]] = {
     Line.FIVE_COLUMNS: lambda: gd.workloads.MarginalTables([2, 3, 4, 2, 3], 2),
     Line.CATEGORICAL: lambda: gd.workloads.MarginalTables([2, 3, 4, 5, 6, 2, 3, 4], 2),
     Line.THREE_WAY: lambda: gd.workloads.MarginalTables([2] * 8, 3),
+    Line.TWELVE: lambda: gd.workloads.MarginalTables([2] * 12, 3),
+    Line.SIXTEEN: lambda: gd.workloads.MarginalTables([2] * 16, 3),
+    Line.TWENTY: lambda: gd.workloads.MarginalTables([2] * 20, 3),
     Line.HUNDRED: lambda: gd.workloads.MarginalTables([2] * 100, 2),
     Line.FEW_COLUMNS: lambda: gd.workloads.MarginalTables([2] * 30, 2),
     Line.PREFIXES: lambda: workload(Kind.PREFIXES, 256),

@@ -8,8 +8,10 @@ import math
 import numpy as np
 
 import geomdp as gd
-from experiments.benchmarks.geometry_instances import (
+from experiments.benchmarks.geometry_work.instances import (
+    CHAINS,
     GEOMDP,
+    LOCKSTEP,
     Array,
     Config,
     Work,
@@ -30,15 +32,11 @@ from experiments.engine.cells import Row
 from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 
-#: Chains of a hit-and-run walk. The chords of all chains are computed together, as in the samplers.
-CHAINS = 64
 #: Steps before chords are timed: the points are then near the boundary, as uniform points are.
 WARM_UP = 5
 #: Largest relative difference between the ends of a chord and those found by a linear program with
 #: tolerance 1e-9.
 CHORD_TOLERANCE = 1e-7
-#: Chains on polytopes with listed facets; they all make each step together.
-LOCKSTEP = 256
 #: Length of the longest axis of the stretched polytope divided by that of the shortest.
 STRETCH = 1000.0
 #: Most steps of a hit-and-run walk on a matrix body from which its correlation time is measured.

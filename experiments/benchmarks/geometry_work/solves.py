@@ -8,8 +8,10 @@ import math
 import numpy as np
 
 import geomdp as gd
-from experiments.benchmarks.geometry_instances import (
+from experiments.benchmarks.geometry_work.instances import (
+    DIRECTIONS,
     GEOMDP,
+    TARGETS,
     Array,
     Config,
     Work,
@@ -32,12 +34,8 @@ GAP = 1e-12
 EXACT = 1e-6
 #: The same for SCS at its default tolerances.
 LOOSE = 0.3
-#: Targets that share one body.
-TARGETS = 100
 #: The largest SCS instance, in vertices times dimension: one solve of (500, 20000) takes a minute.
 SCS_ENTRIES = 10**7
-#: Most directions a dense product takes at once.
-DIRECTIONS = 16
 
 
 def scale_of(vertices: Array) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from experiments.benchmarks.geometry_instances import Config, Work
-from experiments.benchmarks.geometry_solves import (
+from experiments.benchmarks.geometry_work.instances import Config, Work
+from experiments.benchmarks.geometry_work.solves import (
     time_many_targets,
     time_membership,
     time_projection,
     time_width,
 )
-from experiments.benchmarks.geometry_walks import (
+from experiments.benchmarks.geometry_work.walks import (
     time_chords,
     time_draws,
     time_effective_samples,

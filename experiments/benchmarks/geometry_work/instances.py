@@ -18,6 +18,14 @@ Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 GEOMDP = "geomdp"
+#: Chains of a hit-and-run walk. The chords of all chains are computed together, as in the samplers.
+CHAINS = 64
+#: Chains on polytopes with listed facets; they all make each step together.
+LOCKSTEP = 256
+#: Targets that share one body.
+TARGETS = 100
+#: Most directions a dense product takes at once.
+DIRECTIONS = 16
 
 
 class Work(enum.StrEnum):

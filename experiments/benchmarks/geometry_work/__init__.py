@@ -1,0 +1,1 @@
+"""What the script `geometry` times: instances, methods, physical limits and goals."""

@@ -1,0 +1,152 @@
+"""What the geometry core aims at: ratios to named peers, rates, and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from experiments.benchmarks.geometry_work.instances import GEOMDP, Vertices, Work
+from experiments.engine.goals import Aim, Goal
+
+#: Columns that make a line.
+KEYS = ["work", "vertices", "dimension", "count"]
+BOTH = (Vertices.GAUSSIAN, Vertices.MARGINALS)
+ALONE = (Vertices.NONE,)
+
+#: Ratios aimed at: work, kinds of vertices, dimension, the word the peers' names begin with, and
+#: the time of the fastest of these peers over that of geomdp.
+_AIMED: tuple[tuple[Work, tuple[Vertices, ...], int, str, float], ...] = (
+    (Work.CHORD, BOTH, 10, "linprog", 150),
+    (Work.CHORD, BOTH, 20, "linprog", 120),
+    (Work.CHORD, BOTH, 50, "linprog", 70),
+    (Work.CHORD, BOTH, 10, "HiGHS", 25),
+    (Work.CHORD, BOTH, 20, "HiGHS", 40),
+    (Work.CHORD, (Vertices.GAUSSIAN,), 50, "HiGHS", 40),
+    (Work.CHORD, (Vertices.MARGINALS,), 50, "HiGHS", 25),
+    (Work.DRAW, (Vertices.GAUSSIAN,), 20, "HiGHS", 25),
+    (Work.BOX, ALONE, 50, "hopsy", 40),
+    (Work.POLYTOPE, ALONE, 20, "hopsy", 15),
+    (Work.STRETCHED, ALONE, 20, "hopsy", 20),
+    (Work.SPECTRAPLEX, ALONE, 10, "hit-and-run", 1e5),
+    (Work.SPECTRAPLEX, ALONE, 20, "hit-and-run", 1e5),
+    (Work.SPECTRAPLEX, ALONE, 50, "hit-and-run", 1e5),
+    (Work.SPECTRAPLEX_DIFFERENCE, ALONE, 30, "hit-and-run", 100),
+    (Work.PROJECTION, BOTH, 200, "quadprog", 20),
+    (Work.PROJECTION, BOTH, 500, "quadprog", 20),
+    (Work.PROJECTION, BOTH, 200, "CVXPY", 20),
+    (Work.PROJECTION, BOTH, 500, "CVXPY", 500),
+    (Work.FULL_SUPPORT, BOTH, 200, "quadprog", 15),
+    (Work.MANY, BOTH, 200, "gd.project", 5),
+    (Work.MEMBERSHIP, BOTH, 200, "linprog", 50),
+    (Work.MEMBERSHIP, BOTH, 200, "quadprog", 5),
+    (Work.WIDTH, ALONE, 16, "dense", 100),
+)
+RATIOS: dict[tuple[str, str, int, str], float] = {
+    (work, kind, dimension, word): goal
+    for work, kinds, dimension, word, goal in _AIMED
+    for kind in kinds
+}
+#: Draws a second that are aimed at, by work and dimension.
+RATES = {(Work.DRAW, 20): 50.0}
+#: Directions of a width at the default of `gaussian_width`, and seconds for all of them, by work
+#: and number of attributes.
+DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
+
+#: What the time goes into, for each kind of work.
+REASONS: dict[Work, str] = {
+    Work.CHORD: "each end of a chord is a linear program, whose pivots follow one another and each "
+    "price the vertices",
+    Work.DRAW: "a draw takes as many chords as the walk needs to forget where it was",
+    Work.BOX: "a sweep moves one coordinate after the other",
+    Work.POLYTOPE: "a sweep moves one coordinate after the other, each along all facets",
+    Work.STRETCHED: "a sweep moves one coordinate after the other, each along all facets",
+    Work.SPECTRAPLEX: "a draw needs a Wishart matrix, and d (d + 1) normal numbers for it",
+    Work.SPECTRAPLEX_DIFFERENCE: "eigenvalues are drawn by coupling from the past, which runs "
+    "until all chains meet",
+    Work.PROJECTION: "vertices enter the support one by one, each with a solve on the support",
+    Work.FULL_SUPPORT: "almost as many vertices as dimensions enter the support one by one, each "
+    "with a solve on the support",
+    Work.MANY: "targets share the vertices but not their supports, each of which is solved for",
+    Work.MEMBERSHIP: "a point inside is proved inside by a projection to the end",
+    Work.WIDTH: "every direction looks at all 2^d elements",
+}
+
+
+def ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of peers, with their seconds divided by those of geomdp on the same line, and the goal.
+
+    A goal is the ratio aimed at for the fastest method of that peer.
+    """
+    own = table[table.method == GEOMDP].set_index(KEYS).seconds
+    peers = table[table.method != GEOMDP].copy()
+    peers["ratio"] = [
+        row.seconds / own[tuple(row[key] for key in KEYS)] for _, row in peers.iterrows()
+    ]
+    peers["word"] = [_word(row.work, row.vertices, row.dimension, row.method) for row in _of(peers)]
+    peers["goal"] = [
+        RATIOS.get((row.work, row.vertices, row.dimension, row.word), np.nan) for row in _of(peers)
+    ]
+    return peers
+
+
+def _of(table: pd.DataFrame) -> Iterable[pd.Series]:
+    return (row for _, row in table.iterrows())
+
+
+def _word(work: str, vertices: str, dimension: int, method: str) -> str:
+    """The beginning of a peer's name for which the line has a goal; empty if it has none."""
+    words = (word for *line, word in RATIOS if line == [work, vertices, dimension])
+    return next((word for word in words if method.startswith(word)), "")
+
+
+def goals_of(table: pd.DataFrame) -> list[Goal]:
+    """Every number aimed at that the table measures, beside the distance from its limit."""
+    own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
+    peers = ratios(table)
+    found = []
+    for key, rows in peers[peers.word != ""].groupby([*KEYS, "word"], sort=False):
+        line, fastest = key[:-1], rows.loc[rows.ratio.idxmin()]
+        name = f"{_name(*line)}: times as fast as {fastest.method}"
+        reason, beside = _reason(own.loc[line]), _limit(own.loc[line])
+        found.append(Goal(name, fastest.ratio, fastest.goal, Aim.AT_LEAST, reason, beside))
+    for _, row in own.iterrows():
+        key, name = (row.work, row.dimension), _name(*row[KEYS])
+        if rate := RATES.get(key):
+            found.append(
+                Goal(
+                    f"{name}: a second",
+                    1 / row.seconds,
+                    rate,
+                    Aim.AT_LEAST,
+                    _reason(row),
+                    _limit(row),
+                )
+            )
+        if seconds := SECONDS.get(key):
+            found.append(
+                Goal(
+                    f"{name}: seconds of {DIRECTIONS:,} directions",
+                    DIRECTIONS * row.seconds,
+                    seconds,
+                    Aim.AT_MOST,
+                    _reason(row),
+                    _limit(row),
+                )
+            )
+    return found
+
+
+def _name(work: str, vertices: str, dimension: int, count: int) -> str:
+    size = f"({dimension}, {count})" if count else f"d = {dimension}"
+    kind = "" if vertices == Vertices.NONE else f", {vertices}"
+    return f"{work}, {size}{kind}"
+
+
+def _limit(row: pd.Series) -> str:
+    return f"{row.seconds / row.limit_seconds:,.3g} times {row.limit}"
+
+
+def _reason(row: pd.Series) -> str:
+    return f"{REASONS[Work(row.work)]}; it takes {row.seconds:.2g} s"

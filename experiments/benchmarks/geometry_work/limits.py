@@ -1,0 +1,117 @@
+"""Physical limits beside which geometry is timed: one pass over the data, one matrix product.
+
+Any method that looks at all N vertices once reads N m numbers from memory; any method that prices
+all vertices for a batch of points does one matrix product. Both are measured with NumPy in the run
+whose times they are put beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.benchmarks.geometry_work.instances import (
+    CHAINS,
+    DIRECTIONS,
+    LOCKSTEP,
+    TARGETS,
+    Array,
+    Config,
+    Work,
+    timed,
+)
+
+#: Repetitions, of which the median counts, and the operations in one of them, some 5 ms, in at
+#: most this many products: the smallest take no longer than a call of NumPy.
+REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
+#: Larger matrices are timed by their first rows, in proportion: 80 MB is far beyond all caches.
+MOST_ENTRIES = 10**7
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A least time of one operation."""
+
+    name: str  # What takes this time
+    seconds: float
+
+
+def limit_of(config: Config, rng: np.random.Generator) -> Limit:
+    """The limit of a line, for one operation of it."""
+    return LIMITS[config.work](config, rng)
+
+
+def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generator) -> float:
+    """Processor seconds, a column, of a matrix (rows, inner) times a matrix (inner, batch)."""
+    kept = min(rows, max(1, MOST_ENTRIES // inner))
+    left, right = rng.standard_normal((kept, inner)), rng.standard_normal((inner, batch))
+    return timed_product(left, right) / batch * rows / kept
+
+
+def timed_product(left: Array, right: Array) -> float:
+    """Median processor seconds of a product into memory that is there already."""
+    result = left @ right
+    times = min(max(1, OPERATIONS // (result.size * left.shape[-1])), MOST_PRODUCTS)
+
+    def repeat() -> None:
+        for _ in range(times):
+            np.matmul(left, right, out=result)
+
+    return float(np.median([timed(repeat)[1] for _ in range(REPETITIONS)])) / times
+
+
+def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], Limit]:
+    """Pricing all vertices for a batch of points; seconds a point."""
+
+    def limit(config: Config, rng: np.random.Generator) -> Limit:
+        seconds = seconds_of_product(config.count, config.dimension, batch, rng)
+        return Limit(f"one product of the vertices with {batch} points, a point", seconds)
+
+    return limit
+
+
+def one_pass(config: Config, rng: np.random.Generator) -> Limit:
+    """Reading all vertices once, for one product with a vector."""
+    seconds = seconds_of_product(config.count, config.dimension, 1, rng)
+    return Limit("one pass over the vertices", seconds)
+
+
+def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
+    """Slacks of all facets for the chains in lockstep; seconds a point."""
+    facets = config.count or 2 * config.dimension
+    seconds = seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
+    return Limit(f"one product of the facets with {LOCKSTEP} points, a point", seconds)
+
+
+def square(config: Config, rng: np.random.Generator) -> Limit:
+    """A matrix (d, d + 1) times its transpose: what it takes to form one matrix."""
+    d = config.dimension
+    batch = rng.standard_normal((LOCKSTEP, d, d + 1))
+    seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
+    return Limit("one product of a matrix with its transpose", seconds)
+
+
+def answers_with_directions(config: Config, rng: np.random.Generator) -> Limit:
+    """All answers to 2-way marginals times a batch of directions; seconds a direction."""
+    queries = config.dimension * (config.dimension - 1) // 2
+    seconds = seconds_of_product(2**config.dimension, queries, DIRECTIONS, rng)
+    return Limit(f"one product of all answers with {DIRECTIONS} directions, a direction", seconds)
+
+
+LIMITS: dict[Work, Callable[[Config, np.random.Generator], Limit]] = {
+    Work.CHORD: vertices_with_batch(CHAINS),
+    Work.DRAW: vertices_with_batch(CHAINS),
+    Work.BOX: facets_with_batch,
+    Work.POLYTOPE: facets_with_batch,
+    Work.STRETCHED: facets_with_batch,
+    Work.SPECTRAPLEX: square,
+    Work.SPECTRAPLEX_DIFFERENCE: square,
+    Work.PROJECTION: one_pass,
+    Work.FULL_SUPPORT: one_pass,
+    Work.MANY: vertices_with_batch(TARGETS),
+    Work.LARGE: one_pass,
+    Work.MEMBERSHIP: one_pass,
+    Work.WIDTH: answers_with_directions,
+}

@@ -1,0 +1,169 @@
+"""Rates of the sparse mechanisms: what is timed, on which universes, and how."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import geomdp as gd
+from experiments.engine.processor_time import timed
+from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
+from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
+from geomdp.workloads import DenseQuery, SparseQuery
+
+
+class Task(enum.StrEnum):
+    """What is timed, and the unit of its rate."""
+
+    EVALUATE = "sparse weights: evaluations"
+    FIRST = "sparse weights: evaluations with update, new elements"
+    UPDATE = "sparse weights: evaluations with update, known elements"
+    READ = "NumPy: additions to the weights of a query"
+    DENSE = "dense weights: evaluations with update"
+    BITS = "GF(2^64) hash: sign bits"
+    SUMMARY = "sparse projection: records summarised"
+    ARRAY = "AboveThreshold: answers from an array"
+    SINGLE = "AboveThreshold: answers one at a time"
+
+
+class Elements(enum.StrEnum):
+    """Universes."""
+
+    FEW = "10^3 numbers"
+    MANY = "10^9 numbers"
+    STRINGS = "strings"
+    DENSE = "2^20 numbers"
+    NONE = "-"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One measurement."""
+
+    task: Task  # What is timed
+    elements: Elements  # Universe
+    sparsity: int  # Sparsity of the queries; 0 where it does not apply
+    operations: int  # Operations in one repetition
+    repetitions: int  # Repetitions, of which the median counts
+
+
+SPARSE_TASKS = (Task.EVALUATE, Task.FIRST, Task.UPDATE)
+UNIVERSES = (Elements.FEW, Elements.MANY, Elements.STRINGS)
+#: Accuracy of the hypotheses. It does not change the speed.
+ALPHA = 0.05
+DENSE_SIZE = 1 << 20
+ROWS = 1 << 16
+#: Enough for 10^6 queries at beta = 0.05 on 2^16 rows (BR-PROJ).
+INDEPENDENCE = 80
+
+
+def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery]:
+    """Queries on random elements."""
+    size = 10**3 if config.elements is Elements.FEW else 10**9
+    queries = []
+    for _ in range(config.operations):
+        if config.sparsity == size:
+            numbers = rng.permutation(size)
+        else:
+            numbers = np.unique(rng.integers(size, size=config.sparsity))
+        support = numbers.tolist()
+        if config.elements is Elements.STRINGS:
+            support = [f"element {number}" for number in support]
+        queries.append(SparseQuery.counting(support))
+    return queries
+
+
+def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of the repetitions of a task on sparse multiplicative weights."""
+    queries, seconds = sparse_queries(config, rng), []
+    rule = SparseMultiplicativeWeights(config.sparsity)
+    hypothesis = rule.start(ALPHA)
+    if config.task is not Task.FIRST:
+        for query in queries:
+            hypothesis.update(query, 1.0)
+    for _ in range(config.repetitions):
+        if config.task is Task.FIRST:
+            hypothesis = rule.start(ALPHA)
+        with timed(seconds):
+            for query in queries:
+                value = hypothesis.evaluate(query)
+                if config.task is not Task.EVALUATE:
+                    hypothesis.update(query, value - 1)
+    return seconds
+
+
+def time_additions(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of adding to as many numbers as a query has elements, at known places in memory."""
+    numbers = np.zeros(10**5)
+    places = rng.permutation(len(numbers))[: config.sparsity]
+    seconds: list[float] = []
+    for _ in range(config.repetitions):
+        with timed(seconds):
+            for _ in range(config.operations):
+                numbers[places] += 1.0
+    return seconds
+
+
+def time_dense_weights(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of evaluating and updating dense multiplicative weights."""
+    hypothesis = MultiplicativeWeights(DENSE_SIZE).start(ALPHA)
+    query, seconds = DenseQuery(rng.integers(2, size=DENSE_SIZE).astype(float)), []
+    for _ in range(config.repetitions):
+        with timed(seconds):
+            for _ in range(config.operations):
+                hypothesis.update(query, hypothesis.evaluate(query) - 1)
+    return seconds
+
+
+def time_sign_bits(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of hashing whole columns of 2^16 signs."""
+    signs, seconds = HashedSigns.draw(ROWS, INDEPENDENCE, rng), []
+    columns = max(1, config.operations // ROWS)
+    for _ in range(config.repetitions):
+        elements = rng.integers(signs.elements, size=columns)
+        with timed(seconds):
+            signs.words(elements)
+    return seconds
+
+
+def time_summary(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of whole releases on distinct records, counting and noise included."""
+    project = gd.SparseProject(
+        n=config.operations, sparsity=10, queries=10**6, privacy=gd.ZCDP(0.1), rows=ROWS, rng=rng
+    )
+    seconds: list[float] = []
+    for _ in range(config.repetitions):
+        records = rng.permutation(10 * config.operations)[: config.operations]
+        with timed(seconds):
+            project.release(records, rng=rng)
+    return seconds
+
+
+def time_above_threshold(config: Config, rng: np.random.Generator) -> list[float]:
+    """Seconds of asking for answers that are all far below the threshold."""
+    truths, seconds = np.full(config.operations, -1e9), []
+    for _ in range(config.repetitions):
+        stream = gd.AboveThreshold(0.0, privacy=gd.PureDP(1.0), rng=rng)
+        with timed(seconds):
+            if config.task is Task.ARRAY:
+                stream.ask_many(truths)
+            else:
+                for truth in truths:
+                    stream.ask(truth)
+    return seconds
+
+
+TIMERS: dict[Task, Callable[[Config, np.random.Generator], list[float]]] = {
+    Task.EVALUATE: time_sparse_weights,
+    Task.FIRST: time_sparse_weights,
+    Task.UPDATE: time_sparse_weights,
+    Task.READ: time_additions,
+    Task.DENSE: time_dense_weights,
+    Task.BITS: time_sign_bits,
+    Task.SUMMARY: time_summary,
+    Task.ARRAY: time_above_threshold,
+    Task.SINGLE: time_above_threshold,
+}

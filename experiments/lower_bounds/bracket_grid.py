@@ -1,0 +1,52 @@
+"""Which brackets the table holds: standard workloads by epsilon and alpha, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.lower_bounds.bracket_problems import Error, Size
+from experiments.lower_bounds.random_workloads import random_question
+from experiments.shared.workloads import Kind
+
+#: Name of the family of random workloads.
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One row of the table."""
+
+    queries: str  # Family of the workload
+    size: Size  # How large it is
+    epsilon: float  # Pure differential privacy
+    alpha: float  # Target error per query
+    error: Error  # How it is measured
+    draw: int = 0  # Number of the random workload; 0 for one of the eight standard ones
+
+
+def grid(
+    size: Size,
+    queries: Sequence[Kind],
+    compared: Sequence[Kind],
+    epsilons: tuple[float, ...],
+    alphas: tuple[float, ...],
+) -> tuple[Config, ...]:
+    """The main panels, and the other two errors at the last epsilon and second alpha."""
+    main = [
+        Config(name, size, epsilon, alpha, Error.MEAN_L2)
+        for name in queries
+        for epsilon in epsilons
+        for alpha in alphas
+    ]
+    others = [
+        Config(name, size, epsilons[-1], alphas[1], error)
+        for name in compared
+        for error in (Error.RMS, Error.WORST)
+    ]
+    return (*main, *others)
+
+
+def drawn(numbers: Sequence[int]) -> tuple[Config, ...]:
+    """Random workloads with the questions that belong to them."""
+    return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw) for draw in numbers)

@@ -1,0 +1,57 @@
+"""Small random problems on which brackets are computed beside the standard workloads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+import geomdp as gd
+from experiments.lower_bounds.bracket_problems import Error
+
+#: Seed of all draws, which is public, and how many are drawn.
+SEED, COUNT = 17, 60
+#: Privacy losses, in turn.
+EPSILONS = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
+#: Target errors are log-uniform between these.
+ALPHAS = (0.01, 0.1)
+#: Most elements of a universe, most columns of marginals and parities, and most queries.
+ELEMENTS, COLUMNS, QUERIES = 32, 5, 12
+
+
+def _columns(rng: np.random.Generator) -> tuple[int, int]:
+    """Numbers of columns d and of columns in a query k <= 3."""
+    d = int(rng.integers(1, COLUMNS + 1))
+    return d, int(rng.integers(1, min(d, 3) + 1))
+
+
+def _shape(rng: np.random.Generator) -> tuple[int, int]:
+    """Numbers of queries and of elements."""
+    return int(rng.integers(1, QUERIES + 1)), int(rng.integers(4, ELEMENTS + 1))
+
+
+#: Kinds of workloads, in turn.
+KINDS: tuple[Callable[[np.random.Generator], gd.workloads.Workload], ...] = (
+    lambda rng: gd.workloads.Histogram(int(rng.integers(2, ELEMENTS + 1))),
+    lambda rng: gd.workloads.Prefixes(int(rng.integers(2, ELEMENTS + 1))),
+    lambda rng: gd.workloads.Ranges(int(rng.integers(2, 9))),
+    lambda rng: gd.workloads.Marginals(*_columns(rng)),
+    lambda rng: gd.workloads.Parities(*_columns(rng)),
+    lambda rng: gd.workloads.RandomSigns(*_shape(rng), rng=rng),
+    lambda rng: gd.workloads.Explicit(rng.random(_shape(rng))),
+)
+
+
+def random_workload(draw: int) -> gd.workloads.Workload:
+    """The workload of one draw, from 1 to `COUNT`: the same in every run."""
+    rng = np.random.default_rng([SEED, draw])
+    return KINDS[draw % len(KINDS)](rng)
+
+
+def random_question(draw: int) -> tuple[float, float, Error]:
+    """Epsilon, target error and its kind; kinds of workloads meet all epsilons."""
+    rng = np.random.default_rng([SEED, draw, 1])
+    alpha = math.exp(rng.uniform(math.log(ALPHAS[0]), math.log(ALPHAS[1])))
+    epsilon = EPSILONS[(draw // len(KINDS)) % len(EPSILONS)]
+    return epsilon, round(alpha, 4), [*Error][int(rng.integers(len(Error)))]

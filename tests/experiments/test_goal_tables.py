@@ -1,0 +1,187 @@
+"""Goals of figures on small tables: the number decides the state, whatever the words beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from experiments.benchmarks import accuracy_goals, geometry, smooth, sparse
+from experiments.benchmarks.accuracy_predictions import Lifted, joint_table_error
+from experiments.benchmarks.geometry_work.instances import GEOMDP, Config, Vertices, Work
+from experiments.benchmarks.geometry_work.limits import LIMITS, limit_of
+from experiments.benchmarks.smooth_measurements import Method as Summed
+from experiments.benchmarks.smooth_measurements import Task as Smooth
+from experiments.benchmarks.sparse_measurements import UNIVERSES, Elements, Task
+from experiments.engine.goals import Goal
+from experiments.error import accuracy_frontier
+from experiments.error.frontier_errors import Source
+from experiments.lower_bounds import bracket_table
+from experiments.lower_bounds.random_workloads import COUNT, random_question, random_workload
+from experiments.shared.accuracy_lines import Method
+from experiments.shared.workloads import Line
+
+
+def only(goals: list[Goal], words: str) -> Goal:
+    (found,) = [goal for goal in goals if words in goal.name]
+    return found
+
+
+def geometry_table(peer_seconds: float, own_seconds: float) -> pd.DataFrame:
+    line = {"work": Work.MANY, "vertices": Vertices.MARGINALS, "dimension": 200, "count": 5000}
+    limit = {"limit": "one product", "limit_seconds": 0.01}
+    width = {"work": Work.WIDTH, "vertices": Vertices.NONE, "dimension": 24, "count": 0}
+    return pd.DataFrame(
+        [
+            {**line, "method": GEOMDP, "seconds": own_seconds, **limit},
+            {**line, "method": "gd.project, one by one", "seconds": peer_seconds, **limit},
+            {**line, "method": "gd.project, slowly", "seconds": 9 * peer_seconds, **limit},
+            {**line, "method": "another peer", "seconds": peer_seconds, **limit},
+            {**width, "method": GEOMDP, "seconds": own_seconds / 100, **limit},
+        ]
+    )
+
+
+def test_geometry_compares_the_fastest_of_a_peer_and_the_limit() -> None:
+    goals = geometry.goals(geometry_table(1.6, 1.0))
+    assert len(goals) == 2
+    many = only(goals, "one of 100 targets")
+    assert not many.reached
+    assert (many.measured, many.goal) == (pytest.approx(1.6), 5)
+    assert many.beside == "100 times one product"
+    assert only(geometry.goals(geometry_table(5.0, 1.0)), "targets").reached
+    assert only(goals, "seconds of 4,096").measured == pytest.approx(40.96)
+
+
+@pytest.mark.parametrize("work", [*Work])
+def test_every_kind_of_work_has_a_limit(work: Work) -> None:
+    assert set(LIMITS) == set(Work)
+    count = 0 if work in (Work.BOX, Work.WIDTH) else 20
+    kind = Vertices.GAUSSIAN if count else Vertices.NONE
+    found = limit_of(Config(work, kind, 6, count, 1, 1), np.random.default_rng(0))
+    assert 0 < found.seconds < 1e-3  # at most some thousand multiplications
+
+
+def test_smooth_and_sparse_goals_follow_their_rates() -> None:
+    seconds = {Summed.GEOMDP: 1.0, Summed.FOURIER: 12.0, Summed.PASS: 0.5}
+    table = pd.DataFrame(
+        {"task": Smooth.SUMMARY, "d": d, "size": size, "method": method, "seconds": each}
+        for d, size in smooth.REQUIRED
+        for method, each in seconds.items()
+    )
+    assert all(goal.reached for goal in smooth.goals(table))
+    assert "2 times one pass" in smooth.goals(table)[0].beside
+    assert not any(g.reached for g in smooth.goals(table.assign(seconds=1.0)))
+    rates = [
+        *((Task.UPDATE, 10, place, 3e5) for place in UNIVERSES),
+        (Task.READ, 10, Elements.NONE, 1e6),
+        (Task.DENSE, 0, Elements.DENSE, 1e3),
+    ]
+    rows = pd.DataFrame(rates, columns=["task", "sparsity", "elements", "rate"])
+    assert [goal.reached for goal in sparse.goals(rows)] == [True, False]
+
+
+def test_lifted_elliptopes_and_joint_tables_have_the_errors_of_the_formula_sheet() -> None:
+    # X-LIFT: 8: 30.6, 12: 86.8, 16: 188, 20: 346, 24: 575 in counts at epsilon = 1.
+    stated = {8: 30.6, 12: 86.8, 16: 188, 20: 346, 24: 575}
+    for d, error in stated.items():
+        assert Lifted(d).error == pytest.approx(error, rel=3e-3)
+        # Each cell sums 2^(d - 3) cells with variance 8.
+        joint = joint_table_error(gd.workloads.MarginalTables([2] * d, 3))
+        assert joint == pytest.approx(math.sqrt(8 * 2 ** (d - 3)))
+
+
+def predictions(lifted: float, advised: float) -> pd.DataFrame:
+    methods = {Method.LIFTED: lifted, Method.ADVISED: advised, Method.HIERARCHICAL: 1.0}
+    return pd.DataFrame(
+        {
+            "line": Line.SIXTEEN,
+            "n": 1,
+            "method": method,
+            "predicted": error,
+            "prediction": "exact",
+        }
+        for method, error in methods.items()
+    )
+
+
+def test_lifted_elliptopes_are_compared_with_what_can_be_released() -> None:
+    (missed,) = accuracy_goals._lifted(predictions(1.5, 0.1))
+    assert (missed.reached, missed.measured) == (False, 1.5)
+    (reached,) = accuracy_goals._lifted(predictions(0.75, 1.0))
+    assert reached.reached
+
+
+def test_advice_that_an_exact_mechanism_beats_fails_its_claim() -> None:
+    for advised, passed in ((1.0, True), (1.019, True), (1.021, False)):
+        (claim,) = accuracy_goals.advice_is_best(predictions(0.1, advised))
+        assert claim.passed is passed
+    assert accuracy_goals.advice_is_best(predictions(1, 1).iloc[:1]) == []
+
+
+def test_the_frontier_says_what_chains_would_reach() -> None:
+    errors = {Source.MATRIX: 1.0, Source.TIGHT_CONE: 0.6, Source.KNORM: 0.48, Source.ALL: 0.2}
+    table = pd.DataFrame(
+        {
+            "line": Line.BINARY,
+            "source": source,
+            "mean_square": error**2,
+            "mean_square_stderr": 0.0,
+            "releases": 100,
+        }
+        for source, error in errors.items()
+    )
+    (goal,) = accuracy_frontier.goals(table)
+    assert not goal.reached
+    assert goal.measured == pytest.approx(0.6)
+    assert "0.480" in goal.reason
+
+
+def brackets(upper: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "draw": [0, 1, 2],
+            "workload": ["A", "B", "C"],
+            "error": "mean l2",
+            "epsilon": [0.1, 1.0, 10.0],
+            "alpha": 0.1,
+            "lower": [9, 9, 0],
+            "upper": [20, upper, 19],
+            "guarantee": "pure",
+        }
+    )
+
+
+def test_brackets_are_judged_by_their_median_and_their_widest() -> None:
+    goals = bracket_table.goals(brackets(60))
+    assert only(goals, "median").measured == pytest.approx(4.0)  # of 2 and 6
+    assert only(goals, "median").reached
+    assert only(goals, "above 0").measured == pytest.approx(6.0)
+    assert only(goals, "above 1").measured == pytest.approx(19.0)
+    wide = bracket_table.goals(brackets(130))
+    assert not only(wide, "above 0").reached
+    assert "B, mean l2" in only(wide, "above 0").beside
+    crossed = only(bracket_table.goals(brackets(8)), "cross")
+    assert (crossed.measured, crossed.reached) == (1, False)
+    assert not only(goals, "guarantees").reached
+
+
+def test_random_workloads_are_the_same_in_every_run() -> None:
+    for draw in range(1, COUNT + 1):
+        first, again = random_workload(draw), random_workload(draw)
+        assert repr(first) == repr(again)
+        elements = np.arange(2) if first.universe.sample(1, 0).ndim == 1 else None
+        if elements is not None:
+            assert (first.evaluate(elements) == again.evaluate(elements)).all()
+        assert first.l2_diameter() > 0
+    assert {random_question(draw)[0] for draw in range(1, COUNT + 1)} == {
+        0.02,
+        0.1,
+        0.3,
+        1.0,
+        3.0,
+        10.0,
+    }

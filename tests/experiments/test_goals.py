@@ -1,0 +1,119 @@
+"""Goals: shown as reached or open with number and reason wherever a figure is shown, never red."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from experiments.engine.goals import Aim, Goal, goals_table
+from experiments.engine.reproduce import Folders, Report, reproduce
+from experiments.engine.script import Preset, load
+from experiments.engine.terminal import show_reports
+from experiments.guide.gallery import _section
+from experiments.report.build import build_report
+from tests.experiments import toy_script
+
+TOY = "tests.experiments.toy_script"
+REASON = "cubes would be larger"
+
+
+def goals(table: pd.DataFrame) -> list[Goal]:
+    """One goal that the largest square of the quick preset, 9, reaches, and one that it misses."""
+    largest = table.square.max()  # a number of NumPy, as scripts have them
+    return [
+        Goal("largest square, low goal", largest, 4, Aim.AT_LEAST, REASON, "3 squares"),
+        Goal("largest square, high goal", largest, 25, Aim.AT_LEAST, REASON),
+    ]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "results", tmp_path / "figures")
+
+
+@pytest.fixture
+def report(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Report:
+    monkeypatch.setattr(toy_script, "goals", goals, raising=False)
+    return reproduce(load(TOY), Preset.QUICK, folders)
+
+
+def test_an_open_goal_is_recorded_and_fails_no_run(report: Report) -> None:
+    assert report.passed
+    assert [goal.reached for goal in report.goals] == [True, False]
+    reached, missed = json.loads(report.outputs.record.read_text())["goals"]
+    assert (reached["reached"], missed["reached"]) == (True, False)
+    assert (reached["measured"], reached["goal"]) == ("9", "at least 4")
+    # A reason explains an open goal; beside a reached one it would be wrong.
+    assert (reached["reason"], missed["reason"]) == ("", REASON)
+
+
+def test_the_state_follows_the_table(
+    folders: Folders, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del report
+    more = reproduce(load(TOY), Preset.FULL, folders)
+    assert [goal.reached for goal in more.goals] == [True, True]  # the largest square is 100
+    monkeypatch.delattr(toy_script, "goals")
+    without = reproduce(load(TOY), Preset.QUICK, folders)
+    assert without.goals == ()
+    assert "goals" not in json.loads(without.outputs.record.read_text())
+
+
+def test_goals_that_raise_break_the_script(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_script, "goals", lambda table: table.nothing, raising=False)
+    broken = reproduce(load(TOY), Preset.QUICK, folders)
+    assert not broken.passed
+    assert "AttributeError" in json.loads(broken.outputs.record.read_text())["failure"]
+
+
+def test_the_terminal_shows_both_states_with_number_and_reason(report: Report) -> None:
+    console = Console(record=True, width=200)
+    show_reports(console, [load(TOY)], [report])
+    text = console.export_text()
+    assert "1 goals reached, 1 open" in text
+    assert "2 claims passed, 0 failed" in text
+    (low,) = [line for line in text.splitlines() if "low goal" in line]
+    (high,) = [line for line in text.splitlines() if "high goal" in line]
+    assert [word in low for word in ("reached", "3 squares", REASON)] == [True, True, False]
+    assert [word in high for word in ("open", "at least 25", REASON)] == [True, True, True]
+    assert goals_table([]).row_count == 0
+
+
+def test_the_pages_show_both_states_with_number_and_reason(
+    folders: Folders, report: Report
+) -> None:
+    del report
+    start = build_report([load(TOY)], Preset.QUICK, folders).path
+    page = (start.parent / "experiments.html").read_text()
+    assert "Goals: 1 of 2 reached, 1 open" in page
+    assert page.count(REASON) == 1
+    assert ">reached</span>" in page
+    assert ">open</span>" in page
+    assert "FAILED" not in page
+    assert "Of 2 goals 1 are reached and 1 are open" in start.read_text()
+    reproduce(load(TOY), Preset.FULL, folders)
+    guide = _section(load(TOY), folders)
+    assert "Goals: 2 of 2 reached" in guide
+    assert "**reached**: largest square, high goal. Measured: 100. Goal: at least 25." in guide
+    assert REASON not in guide
+
+
+@pytest.mark.parametrize(
+    ("measured", "aim", "reached"),
+    [(0.5, Aim.AT_MOST, True), (0.51, Aim.AT_MOST, False), (0.5, Aim.AT_LEAST, True)],
+)
+def test_a_goal_counts_its_edge_as_reached(measured: float, aim: Aim, reached: bool) -> None:
+    assert Goal("ratio", measured, 0.5, aim, REASON).reached is reached
+
+
+def test_a_goal_needs_a_number_and_a_reason() -> None:
+    with pytest.raises(ValueError, match="measured must be finite, got nan"):
+        Goal("ratio", float("nan"), 0.5, Aim.AT_MOST, REASON)
+    with pytest.raises(ValueError, match="must have a reason"):
+        Goal("ratio", 0.4, 0.5, Aim.AT_MOST, "")
