@@ -14,7 +14,7 @@ from geomdp.bodies.operand import checked_body
 #: How many directions are used in the plane (half a degree apart) and in space (about 4 degrees).
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: If a body lists at most this many vertices, all of them are used. Otherwise only extreme points
-#: in the directions above are used.
+#: in `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
 MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
 #: a smooth body differ by less: about 8 degrees, twice the angle between directions.

@@ -161,7 +161,7 @@ def _(workload: LinearMap) -> Body:
     if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
     if isinstance(inner, Ball | Ellipsoid):
-        # Also where the map is not one-to-one: an ellipsoid has an exact sampler.
+        # Return an ellipsoid even if the map is not one-to-one: ellipsoids have an exact sampler.
         return inner.linear_image(workload.matrix)
     return LinearImage(workload.matrix, inner)
 

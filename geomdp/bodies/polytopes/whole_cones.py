@@ -148,7 +148,10 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether every r - 1 points of a cone lie in exactly two cones, on opposite sides of them."""
+    """Whether each set of r - 1 of the r points of a cone belongs to exactly one other cone.
+
+    The two cones must lie on opposite sides of the hyperplane through the r - 1 points and 0.
+    """
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):

@@ -22,8 +22,8 @@ Vector = npt.NDArray[np.float64]
 LEAST_EIGENVALUE = 1e-9
 #: Halvings in the bisection for a risk. They shrink the interval to 2^-60 of its length.
 HALVINGS = 60
-#: Largest product of the number of steps of a line and the number of points y at which the risk of
-#: the line is checked.
+#: Largest product of the number of steps of a line and the number of estimates y for which the risk
+#: of the line is checked.
 MOST_CELLS = 1 << 24
 
 

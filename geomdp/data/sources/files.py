@@ -215,7 +215,7 @@ def is_plain_csv(path: Path) -> bool:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block has none of the three cases. `text` is the block with 2 bytes before it."""
+    """Whether `text`, a block with 2 bytes before it, has none of the cases of `is_plain_csv`."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)
