@@ -94,7 +94,7 @@ def cone(setting: Setting) -> Mechanism:
         # memory. The body of all other tables is an elliptope (a set of correlation matrices).
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
-        raise InapplicableError("no body around the answers with an exact sampler is known")
+        raise InapplicableError("no body with an exact sampler is known to contain the answers")
     return plain(Cone)(setting)
 
 
@@ -109,7 +109,7 @@ def tight_cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one-way tables, whose answers are a product of simplices.
+    """Raise `InapplicableError` for one-way tables: their answers fill a product of simplices.
 
     For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
     the error of `KNorm(exact=True)`. The body of `TightCone` has additional dimensions for pairs of

@@ -164,7 +164,7 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
     from scipy.spatial import HalfspaceIntersection
 
     # `HalfspaceIntersection` needs a point inside. k times the mean of h(u) u over the unit circle
-    # or sphere is the Steiner point of the body with support function h, which lies inside it.
+    # or sphere is the Steiner point of the body with support function h, and lies inside the body.
     inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
     corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
     return np.asarray(corners[np.isfinite(corners).all(axis=1)])

@@ -142,7 +142,8 @@ def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
     order = np.argsort(caps / sizes)
     capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
     free = np.cumsum(sizes[order][::-1])[::-1]
-    # If the first i blocks in this order are at their caps, the others share the rest by size.
+    # If the first i blocks in this order are at their caps, the others share the rest of `total` in
+    # proportion to their sizes.
     levels = (total - capped) / free
     full = int(np.argmax(levels <= (caps / sizes)[order]))
     return float(levels[full])

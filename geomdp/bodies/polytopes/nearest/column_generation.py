@@ -41,7 +41,7 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: The active set is improved until the gains on the table are at most this share of the largest
 #: gain among all points. Measured: compared with 0.03, a share of 0.1 needs a fifth more pricings;
-#: a share of 0.01 needs about as many pricings, but more exchanges.
+#: a share of 0.01 needs about the same number of pricings, but more exchanges.
 INNER_SHARE = 0.03
 #: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
 #: target is inside.
