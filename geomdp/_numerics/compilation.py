@@ -11,7 +11,7 @@ logger = logging.getLogger("geomdp.compilation")
 
 
 class _Announcement(Listener):
-    """Logs one line before the first compilation. Functions in numba's cache are not compiled."""
+    """Logs one line before the first compilation. Functions in numba's cache are only loaded."""
 
     def __init__(self) -> None:
         self._said = False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Number of reasons, and columns of the table, that a notebook shows.
+#: Number of reasons that a notebook shows, and the columns of the table that it shows.
 REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
 
 

@@ -149,8 +149,8 @@ def sample_complexity_bracket(
     Notes
     -----
     Volume bounds are not used, because they bound the largest error over data sets of all sizes
-    (JL-VR). A mechanism is not used if its error is known only by simulation on a prior, if its
-    error is an average over a random map, or if its sampler is a Markov chain.
+    (JL-VR). A mechanism is not used if its error is known only by simulation on random data sets,
+    if its error is an average over a random map, or if its sampler is a Markov chain.
 
     References
     ----------

@@ -47,9 +47,10 @@ MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Number of operations of a set-up, divided by `axes_work`: for a ball or an ellipsoid, for the
-#: bodies of `knorm_exact`, and for the levels of `recursive`. For all pair tables of 40 binary
-#: columns, `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
+#: Number of operations of a set-up, divided by `axes_work` (the number of queries times the square
+#: of the effective dimension): for a ball or an ellipsoid, for the bodies of `knorm_exact`, and for
+#: the levels of `recursive`. For all pair tables of 40 binary columns, `axes_work` is 2 * 10^9, and
+#: the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
@@ -89,16 +90,16 @@ def cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body that contains the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
-        # Only tables with a column of more than two levels need a moment body. Others use the
-        # elliptope.
+        # Only tables with a column of more than two levels need a moment body, which takes much
+        # memory. The body of all other tables is an elliptope (a set of correlation matrices).
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
-        raise InapplicableError("no body around the answers with an exact sampler is known")
+        raise InapplicableError("no body with an exact sampler is known to contain the answers")
     return plain(Cone)(setting)
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over the moment body of tables, cut smaller by linear inequalities."""
+    """Noise from the cone over a body of moments of tables, cut smaller by inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("its answers are not linear in tables of two columns")
@@ -108,7 +109,7 @@ def tight_cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one-way tables, whose answers are a product of simplices.
+    """Raise `InapplicableError` for one-way tables: their answers fill a product of simplices.
 
     For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
     the error of `KNorm(exact=True)`. The body of `TightCone` has additional dimensions for pairs of

@@ -42,8 +42,8 @@ from geomdp.mechanisms import (
 
 #: Names of exact K-norm noise, and of the same noise after a random map to fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: All candidates, the simplest first. If candidates are equal by all other rules of `rank`, the
-#: first one wins.
+#: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
+#: the first one wins.
 CANDIDATES = (
     Candidate(
         kind=Laplace,

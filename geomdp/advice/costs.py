@@ -21,29 +21,31 @@ from geomdp.workloads.table_queries import TableQueries
 PRODUCT_SPEED = 8
 #: Number of random directions over which `gaussian_width` averages.
 WIDTH_DIRECTIONS = 4096
-#: Operations of one support value of the elliptope, divided by the cube of its order. A value takes
-#: 0.1 s at order 101.
+#: Operations of one support value of the elliptope (the set of correlation matrices), divided by
+#: the cube of the order of the matrices. A value takes 0.1 s at order 101.
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: The set-up of noise on residuals takes `RESIDUAL_BYTES` per cell of a table and per set of
-#: columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. It takes a
-#: second for all 3-way tables of 100 binary columns: 1.3 million cells, and as many sets.
+#: The set-up of Gaussian noise on residuals of tables takes `RESIDUAL_BYTES` per cell of a table
+#: and per set of columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per
+#: set. It takes a second for all 3-way tables of 100 binary columns: 1.3 million cells, and the
+#: same number of sets.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
-#: Number of draws from which a second moment is simulated.
+#: Number of draws from which the second moment of the body of `TightCone` is simulated.
 MOMENT_DRAWS = 1024
-#: Operations of a draw from the body of `TightCone`, divided by L^2 P. L is the number of levels of
-#: all columns, and P is L minus the number of columns. A draw takes 1.5 ms for 40 levels of 10
-#: columns.
+#: Operations of a draw from the body of `TightCone`, divided by L^2 P. L is the total number of
+#: levels of all columns, and P is L minus the number of columns. A draw takes 1.5 ms for 40 levels
+#: of 10 columns.
 TRY_OPERATIONS = 34
 #: A projection on the convex hull of listed answers takes this many products with the matrix of all
 #: answers, and this many exchanges per dimension. An exchange adds an answer to the current convex
 #: combination or removes one.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
-#: A projection by an oracle is slower if the noise is small. Let t be the length of the noise
-#: divided by the diameter of the answers. If t is below this constant, the number of exchanges is
-#: proportional to 1 / t. For 45 pair tables of 10 columns with 241,920 kinds of records, a
-#: projection took 2 s for t = 0.06, 5 s for t = 0.03 and t = 0.01, and 20 s for t = 0.006.
+#: An oracle finds the extreme answer in a direction. A projection by an oracle is slower if the
+#: noise is small. Let t be the length of the noise divided by the diameter of the answers. If t is
+#: below this constant, the number of exchanges is proportional to 1 / t. For 45 pair tables of 10
+#: columns with 241,920 kinds of records, a projection took 2 s for t = 0.06, 5 s for t = 0.03 and
+#: t = 0.01, and 20 s for t = 0.006.
 SMALL_NOISE = 0.05
 
 
@@ -142,7 +144,11 @@ def table_levels(workload: Workload) -> tuple[int, ...] | None:
 
 
 def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes of a basis of the contrasts of columns, and of the map from it to the pair tables."""
+    """Bytes of a basis of the contrasts of columns, and of the map from it to the pair tables.
+
+    A contrast of a column is a vector of sum 0 over its levels. A contrast of two columns is a
+    product of a contrast of each.
+    """
     own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
     # A cell of a table depends on all contrasts of the table.

@@ -57,9 +57,11 @@ class Quantity(enum.StrEnum):
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
 #: Number of errors for which lower bounds are searched, from the diameter of the answers downwards,
-#: and number of these errors per decade. Bounds for smaller errors follow by padding.
+#: and number of these errors per decade. Bounds for smaller errors follow by padding (see
+#: `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Excluded errors are stated at this many numbers of records per decade, and at all `ns`.
+#: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
+#: numbers of records that the caller gives).
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0

@@ -1,4 +1,8 @@
-"""Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined."""
+"""Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined.
+
+A packing consists of data sets whose answers are far apart. Guesses tell such data sets apart. On a
+line, copies of one record are replaced by copies of another, step by step.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,9 @@ Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 #: near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among single elements. With the smallest possible pool, 3, no multisets are
-#: drawn if there are at least 3 elements.
+#: Effort of a search among data sets of one element. The pool is the number of random multisets of
+#: elements. With the smallest possible pool, 3, no multisets are drawn if there are at least 3
+#: elements.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Largest number of answers (elements times queries) that are searched for each separation factor,
 #: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
@@ -144,7 +149,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` with at most `answers` answers, but at least `LEAST_ELEMENTS` elements allowed."""
+    """`effort` for at most `answers` answers, but `LEAST_ELEMENTS` elements are always allowed."""
     most = max(LEAST_ELEMENTS, answers // workload.n_queries)
     return replace(effort, elements=min(effort.elements, most))
 
@@ -172,7 +177,7 @@ def _marginal_blocks(
 
 
 def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """Orthogonal lines; their bound has no separation factor."""
+    """The bound from orthogonal lines, which has no separation factor."""
     del rng
     question = questions[0]
     return orthogonal_lines_bound(
@@ -211,7 +216,7 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
     return max(found, key=lambda bound: bound.value)
 
 
-#: All arguments by name.
+#: All lower-bound arguments by name.
 ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,

@@ -24,7 +24,7 @@ from geomdp.workloads import Workload
 class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
-    A plan is called like the class of a mechanism, and can take its place:
+    A plan can be called with the arguments of the class of a mechanism, and can take its place:
     ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It contains names
     and no noise. Calling it builds the mechanism, whose constructor makes the privacy claim.
 

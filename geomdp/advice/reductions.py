@@ -92,8 +92,9 @@ def coarse(setting: Setting) -> Mechanism:
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of one
-    # of them. If radii[s] < radii[s - 1], the s points are a net for any separation between these
-    # two numbers. For each power of 2, take the largest such s that is not above the power.
+    # of them. `Coarse` builds its net for a given separation of the points. If the separation is
+    # between radii[s] and a larger radii[s - 1], the net consists of the s points. For each power
+    # of 2, take the largest such s that is not above the power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})

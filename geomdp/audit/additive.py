@@ -19,7 +19,8 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee
 
-#: Number of changes between neighbours that are compared on the training half of the draws.
+#: Number of changes of the sums between neighbours that are compared on the training half of the
+#: draws.
 CHANGES = 6
 #: Largest number of draws per input that the search for neighbours uses. The variances of the noise
 #: are then known with an error of about one percent.
@@ -33,7 +34,7 @@ MOST_QUERIES = 2048
 #: of the noise.
 DECIMALS = 9
 
-#: log f(z) - log f(z - s) for rows z and s, both (b, m): (b,).
+#: Maps rows z and s, both (b, m), to log f(z) - log f(z - s), (b,), for the density f of noise.
 LogDensityRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -50,7 +51,7 @@ class KnownDensity(Protocol):
     """Noise whose density is known up to a constant."""
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,)."""
+        """log f(z) - log f(z - s), (b,), for density f, rows z of `points` and s of `shifts`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

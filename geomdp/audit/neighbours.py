@@ -18,8 +18,9 @@ from geomdp.privacy import Adjacency
 #: convex function that is maximised. In a few dozen dimensions, the search no longer moves after
 #: three or four steps.
 STEPS = 8
-#: Number of random starts. If there are directions without noise, this many more random starts lie
-#: in them. The search also starts from principal axes of the noise and from coordinate axes.
+#: Number of random starts. If the noise is 0 in some directions, this many more random starts lie
+#: in the span of these directions. The search also starts from principal axes of the noise and from
+#: coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
 MOST_AXES = 64

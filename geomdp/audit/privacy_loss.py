@@ -13,9 +13,9 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Orders at which a zCDP claim is tested; order - 1 grows by a tenth from each order to the next.
-#: Because (order - 1) D_order is convex in the order, a claim that holds at two successive orders
-#: is exceeded by less than 1 percent between them.
+#: Orders of the Renyi divergence D_order at which a zCDP claim is tested; order - 1 grows by a
+#: tenth from each order to the next. Because (order - 1) D_order is convex in the order, a claim
+#: that holds at two successive orders is exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
 #: An excess up to this size may be a rounding error; only a larger excess counts as a refutation.
 #: Probabilities are sums of a few thousand products of a few dozen factors. So they contain at most

@@ -18,8 +18,8 @@ class AuditResult:
         the claim is true.
     epsilon_lower_bound : float
         A lower bound on epsilon, at the same confidence: the mechanism is not
-        (epsilon', `delta`)-DP for any epsilon' below the bound. 0 if the test gives no positive
-        bound.
+        (epsilon', `delta`)-DP for any epsilon' below the bound. It is 0 if the test gives no
+        positive bound.
     claimed_epsilon, delta : float
         The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs
         (epsilon, delta). Of these, the outputs contradict the stated pair most.

@@ -21,14 +21,15 @@ from geomdp.audit.privacy_loss import PrivacyLoss
 from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.privacy import Privacy
 
-#: Entries of a transcript.
+#: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
-#: The integral over the threshold noise t covers 0, all true answers, and this many scales of t
-#: on both sides of them. Farther out, the integrand is the product of an exponential, which falls
-#: at least as fast as the density of t, and of at most 12 factors between 1/2 and 1. So the part
-#: that is left out is at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: The probability of a transcript is an integral over the threshold noise t. The integral covers 0,
+#: all true answers, and this many scales of t on both sides of them. Farther out, the integrand is
+#: the product of an exponential, which falls at least as fast as the density of t, and of at most
+#: 12 factors between 1/2 and 1. So the part that is left out is at most 2^12 e^-45 = 1.2e-16 of the
+#: probability of a transcript.
 REACH = 45.0
 #: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
 #: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
@@ -58,7 +59,7 @@ class NoiseScales(Protocol):
 
     @property
     def redraw(self) -> bool:
-        """Whether the threshold noise is drawn anew after each query found above."""
+        """Whether the threshold noise is drawn anew after each query found above the threshold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,11 +214,12 @@ class WorstStream:
     Parameters
     ----------
     first, second : tuple of float
-        True answers minus the threshold, on the two inputs. Each answer differs by at most 1.
+        True answers minus the threshold, on the first and on the second input. Each answer differs
+        by at most 1 between the two inputs.
     excess : float
         `PrivacyLoss.excess` over the claim; the larger value for the two orders of the inputs.
     epsilon : float
-        The least epsilon for which the pair is epsilon-DP.
+        The least epsilon for which the run is epsilon-DP on these two inputs.
     refuted : bool
         Whether the claim is exceeded by more than rounding errors. The laws are exact, so this is a
         proof and not a statistical test.

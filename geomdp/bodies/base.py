@@ -124,7 +124,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Bodies that cannot ensure this override it."""
+        """Whether 0 is in the relative interior. Bodies for which this can be false override it."""
         return True
 
     @property

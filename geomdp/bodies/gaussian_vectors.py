@@ -12,7 +12,8 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole
 from geomdp.bodies.point_lists import common_edge
 
-#: From this dimension on, the asymptotic series is used. Its first omitted term is below 3e-16.
+#: From this dimension on, `mean_gaussian_norm` uses an asymptotic series. Its first omitted term is
+#: below 3e-16.
 SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)

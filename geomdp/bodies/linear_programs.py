@@ -166,7 +166,7 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
     axes = np.eye(normals.shape[1])
     corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
-    # 1e-6 is far above the error of the corner.
+    # No point of P is farther from 0 than this corner of a box. 1e-6 is far above its error.
     return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
 
 

@@ -7,7 +7,8 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.operations.linear_image import LinearImage
 
-#: Relative increase of a half-width computed by a support function, far above rounding (SAM-5).
+#: A half-width computed by a support function is enlarged by this share, which is far above its
+#: relative rounding error (SAM-5).
 INFLATION = 1e-9
 
 

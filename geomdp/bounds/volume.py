@@ -38,7 +38,8 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: If the Gaussian width is simulated, an upper bound is too small with at most this probability.
+#: If the Gaussian width is simulated, an upper bound on a volume radius is too small with at most
+#: this probability.
 LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions take their place.

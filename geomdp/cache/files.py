@@ -20,7 +20,8 @@ from geomdp._typing import FloatArray
 
 #: Environment variable that names the folder. If it is not set, the user's cache folder is used.
 FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
-#: Environment variable for the largest total size of the files in MiB; 0 turns the cache off.
+#: Environment variable for the largest total size of the files in MiB (0 turns the cache off), and
+#: the size that holds if it is not set.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"

@@ -75,8 +75,8 @@ class Projection:
         Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
         The true nearest point p* satisfies ||point - p*||^2 <= gap.
     iterations : int
-        Number of rounds of the search over listed vertices, or of calls of the extreme-point
-        oracle; 0 for a closed form.
+        Number of rounds of the search over listed vertices, or of calls of `extreme_point`; 0 for a
+        closed form.
     converged : bool
         Whether the gap is within the tolerance that was asked for.
     weights : dict of int to float, or None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: Pairs of a colour and a marker. All pairs differ, so there are enough for more than seven noises.
+#: All pairs of a colour and a marker, so that even more than seven noises look different.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
@@ -30,7 +30,7 @@ LOOKS = tuple(
 )
 #: Factor by which the axis of n extends beyond the first and the last n, so that markers fit.
 EDGE = 1.06
-#: Largest ratio to the least error that the lower panel shows, and its ticks.
+#: Largest value and ticks of the lower panel, which shows errors divided by the least error.
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"

@@ -14,7 +14,7 @@ from geomdp.bodies.operand import checked_body
 #: How many directions are used in the plane (half a degree apart) and in space (about 4 degrees).
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: If a body lists at most this many vertices, all of them are used. Otherwise only extreme points
-#: in the directions above are used.
+#: in `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
 MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
 #: a smooth body differ by less: about 8 degrees, twice the angle between directions.
@@ -164,7 +164,7 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
     from scipy.spatial import HalfspaceIntersection
 
     # `HalfspaceIntersection` needs a point inside. k times the mean of h(u) u over the unit circle
-    # or sphere is the Steiner point of the body with support function h, which lies inside it.
+    # or sphere is the Steiner point of the body with support function h, and lies inside the body.
     inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
     corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
     return np.asarray(corners[np.isfinite(corners).all(axis=1)])

@@ -47,7 +47,7 @@ class SteadyPictures:
         figure : Figure
             A figure with a constrained layout. It is drawn once.
         name : str
-            Name of the picture. All figures of one name must have equally many axes.
+            Name of the picture. All figures of one name must have the same number of axes.
 
         Returns
         -------

@@ -38,9 +38,10 @@ MAX_ROUNDS = 100
 #: one step of Newton's method. Measured: 1 to 10 steps of Newton's method, and 20 to 40 of
 #: conjugate gradients.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
-#: Violations and gradients below `PRECISION` times the largest entry count as 0. A gradient also
-#: counts as 0 below `ROUNDING` times the penalty times the largest entry, because the penalty
-#: multiplies the rounding errors of the cells.
+#: Let e be the largest entry of the centre and of the coordinates t_0 in `LocalPolytope.nearest`.
+#: Violations and gradients below `PRECISION` times e count as 0. A gradient also counts as 0 below
+#: `ROUNDING` times the penalty times e, because the penalty multiplies the rounding errors of the
+#: cells.
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 

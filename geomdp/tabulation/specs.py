@@ -215,7 +215,7 @@ def _parts(spec: str) -> tuple[str, str, str]:
 
 
 def _order(argument: str, name: str, columns: ColumnLabels) -> int:
-    """The number K of columns in one query, or ``ValueError``."""
+    """The number K of columns in one query; ``ValueError`` if it is no number in range."""
     if not (argument.isascii() and argument.isdigit()):
         raise ValueError(
             f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "

@@ -15,7 +15,7 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try each noise whose geometry does not depend on n, alone and projected, and the best shrunk.
+    """Try each noise whose geometry does not depend on n, alone and projected; shrink the best.
 
     Only the best noise is shrunk, because the prediction of shrunk noise grows with the prediction
     of the noise.

@@ -92,7 +92,7 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise `UntriedError` if the projection in a release would take too long.
 
     Raises `InapplicableError` if all data sets have the same answers. Raises ``WorkloadSizeError``
-    if nothing can be projected because the universe is too large for the oracle of the workload.
+    if nothing can be projected because the universe is too large for a search for extreme answers.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:

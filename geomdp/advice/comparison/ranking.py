@@ -61,7 +61,7 @@ def rank(built: list[Built]) -> list[Built]:
     leader = min(tied, key=lambda trial: not trial.exact)
     rivals = [trial for trial in tied if trial.exact == leader.exact]
     if len(rivals) > 1:
-        # If some rivals also round their noise correctly, drop the others.
+        # If some rivals round their noise correctly, drop the others.
         rounded = [trial for trial in rivals if _is_rounded(trial.mechanism)]
         rivals = rounded or rivals
         leader = rivals[0]

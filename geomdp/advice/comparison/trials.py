@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The mechanism or its `inner`, if additive and for the same queries, else None."""
+        """The mechanism itself or its `inner`, if additive and for the same queries; else None."""
         return additive_within(self.mechanism)
 
 

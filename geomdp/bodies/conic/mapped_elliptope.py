@@ -21,7 +21,8 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 
-#: Largest relative error at which T^T T still counts as Diag(w_i w_j).
+#: Largest relative error at which T^T T, for the matrix T of a `MappedElliptope`, still counts as
+#: the diagonal matrix of the products w_i w_j of its weights.
 STRETCH_ERROR = 1e-12
 
 

@@ -38,7 +38,7 @@ class HighestMoments(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """The variable S of a program, and the constraint on its entries, whose multipliers are z."""
+    """The variable S of a program, and a constraint on the entries of S with multipliers z."""
 
     variable: Any
     sums: Any

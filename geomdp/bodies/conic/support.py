@@ -28,7 +28,7 @@ from geomdp._numerics.compilation import numba
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
-#: The steps stop when the dual value exceeds the value of V by at most this share of itself.
+#: The steps stop when the dual value minus the value of V is at most this share of the dual value.
 GAP = 1e-9
 #: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000

@@ -7,7 +7,8 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Pivots below this share of the largest possible pivot are never used.
+#: A row never stops z if its product with z changes by less than this share of the largest change
+#: of such a product. The row would be a small pivot of the simplex method in ray shooting.
 PIVOT = 1e-7
 #: A singular value of the vertices is taken for a rounding error if it is at most this share of the
 #: largest one.
@@ -53,9 +54,9 @@ def first_facet(
 
     Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is
     {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. The search starts at z = 0
-    and moves z in a random direction until a bound is tight. It then moves z in random directions
-    in which all tight bounds stay tight, until R bounds are tight. Raises ``ValueError`` if the
-    vertices do not surround 0.
+    and moves z in a random direction until a bound is tight, that is, holds with equality. It then
+    moves z in random directions in which all tight bounds stay tight, until R bounds are tight.
+    Raises ``ValueError`` if the vertices do not surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

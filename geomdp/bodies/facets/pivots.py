@@ -18,8 +18,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import PIVOT
 from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
 
-#: A coordinate counts as negative if it is below minus this share of the sum of the moduli of all
-#: coordinates.
+#: A coordinate in the vertices b_k counts as negative if it is below minus this share of the sum of
+#: the moduli of all coordinates.
 NEGATIVE = 1e-11
 #: Number of pivots between two recomputations of the inverse.
 REFACTOR = 100
@@ -30,10 +30,11 @@ DISAGREEMENT = 1e-6
 #: facets are compared, and at most half the number of vertices. The comparison then costs no more
 #: than one pivot.
 POOL = 512
-#: Largest number of pivots per ray and dimension. With the steepest edge, a ray that starts at the
-#: first facet needs about 6 pivots per dimension.
+#: Largest number of pivots per ray and dimension. A ray that starts at the first facet needs about
+#: 6 pivots per dimension, if each pivot takes the steepest edge.
 PIVOTS_PER_DIMENSION = 200
-#: On the second try of a ray, pivots below this share of the largest one are not used.
+#: On the second try of a ray, slopes below this share of the largest slope are not used as pivots.
+#: A slope is the change of the product of z with a vertex, per unit of length of a step.
 CAREFUL_PIVOT = 1e-5
 #: On the second try of a ray, number of pivots between two recomputations of the inverse.
 CAREFUL_REFACTOR = 10
@@ -129,8 +130,9 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
     """Pivot until `facet` is the facet through which the ray leaves.
 
-    Returns the number of pivots, and whether that facet was found. Slopes below `share` of the
-    largest slope are not used as pivots. The inverse is recomputed every `period` pivots.
+    Returns the number of pivots, and whether that facet was found. Slopes (changes of <z, v_i> per
+    unit of length) below `share` of the largest slope are not used as pivots. The inverse is
+    recomputed every `period` pivots.
     """
     if not _factor(facet, columns, bounds, ray):
         return 0, False

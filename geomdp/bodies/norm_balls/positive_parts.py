@@ -32,8 +32,9 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
     first_slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
     rises = first_slope + np.cumsum(jumps, axis=1)
-    # The piece after breakpoint j is the sum over active i of (y_i + t w_i). Its slope is in
-    # `rises`, and its value at t = 0 in `heights`.
+    # A breakpoint is a t at which some y_i + t w_i changes its sign. The piece after breakpoint j
+    # is the sum of the y_i + t w_i that are positive there. Its slope is in `rises`, and its value
+    # at t = 0 in `heights`.
     first_height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
     heights = first_height - np.cumsum(jumps * times, axis=1)
     rises = np.hstack([first_slope, rises])

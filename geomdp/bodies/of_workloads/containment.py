@@ -129,7 +129,7 @@ def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
 
 
 def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> float:
-    """Upper bound on the gauge over all extreme points of the neighbour body."""
+    """Upper bound on the gauges in `body` of all extreme points of the neighbour body."""
     points = _listed_answers(workload)
     if points is None or not body.implements(Body.gauge):
         raise ValueError(

@@ -26,7 +26,8 @@ from geomdp.workloads import Block, Workload
 
 #: Largest number N^2 m of entries of all differences of N vertices in R^m: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
-#: Relative inflation of computed half-widths and vertices, far above their rounding (SAM-5).
+#: Computed half-widths and vertices are enlarged by this share, which is far above their relative
+#: rounding errors (SAM-5).
 INFLATION = 1e-9
 
 
@@ -126,7 +127,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """The smaller of two bounds on ||basis^T Q(x)||_2: the block's, and that of listed Q(x)."""
+    """Bound on ||basis^T Q(x)||_2 by the block, or the largest over listed Q(x) if smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())

@@ -2,10 +2,10 @@
 
 Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
 The set of all moments whose matrix is psd contains the sensitivity polytope. To maximise a linear
-function over this set takes one semidefinite program of the order of the matrix. Over the polytope
-of d attributes, it takes the values at the answers of all 2^d elements. Projections use these
-outer bodies. Lower bounds never use them, because a lower bound for a larger body need not hold for
-the polytope.
+function over this set takes one semidefinite program of the order of the matrix. To maximise it
+over the polytope of d attributes takes its values at the answers of all 2^d elements. Projections
+use these outer bodies. Lower bounds never use them, because a lower bound for a larger body need
+not hold for the polytope.
 
 References
 ----------

@@ -49,8 +49,9 @@ from geomdp.workloads import (
 )
 
 #: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
-#: 2^24 float64 numbers take 128 MB. Larger polytopes use the workload's own oracle. For tables and
-#: marginals, the oracle is also faster than a matrix product with all vertices.
+#: 2^24 float64 numbers take 128 MB. Larger polytopes use the workload's own search for extreme
+#: answers. For tables and marginals, this search is also faster than a matrix product with all
+#: vertices.
 MAX_LISTED_ENTRIES = 1 << 24
 #: Number of workloads whose polytope and noise bodies are kept in memory. Two are needed for the
 #: mechanism `JL`: the current workload and the image of this workload under a linear map.
@@ -63,11 +64,11 @@ def sensitivity_polytope(workload: Workload) -> Body:
 
     The type of the body depends on the workload: a box for one-way marginals and parities; a
     product of simplices, one per column, for one-way tables; the unit ball for means of points of
-    this ball; the spectraplex for second moments; the image of the inner workload's body for linear
-    maps, which is an ellipsoid if that body is a ball. For any other workload on N elements with
-    N m <= 2^24, K_Q is a `Simplex` if the distinct answer vectors are affinely independent, and a
-    `VPolytope` if they are dependent. For larger N m it is a `WorkloadPolytope`, which uses the
-    workload's own oracle.
+    this ball; the spectraplex for second moments; for a linear map of another workload, the image
+    of that workload's body (an ellipsoid if the body is a ball). For any other workload on N
+    elements with N m <= 2^24, K_Q is a `Simplex` if the distinct answer vectors are affinely
+    independent, and a `VPolytope` if they are dependent. For larger N m it is a `WorkloadPolytope`,
+    which uses the workload's own search for extreme answers.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def _(workload: LinearMap) -> Body:
     if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
     if isinstance(inner, Ball | Ellipsoid):
-        # Also where the map is not one-to-one: an ellipsoid has an exact sampler.
+        # Return an ellipsoid even if the map is not one-to-one: ellipsoids have an exact sampler.
         return inner.linear_image(workload.matrix)
     return LinearImage(workload.matrix, inner)
 
@@ -237,7 +238,7 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     in the principal axes, for a workload with listed answers; the l2 ball in the span; the l1 ball.
     The list is never empty, and its order has no meaning.
 
-    Half-widths found by an oracle, and the vertices of the body cut into simplices, are multiplied
+    Computed half-widths, and the vertices of the body cut into simplices, are multiplied
     by 1 + 1e-9, so that rounding cannot make a body too small. The bodies of the last two workloads
     are kept in memory. Mechanisms compared for one workload therefore share the bodies and all that
     these bodies have computed.

@@ -18,7 +18,7 @@ from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads import Workload
 
-#: Verbs that are computed by shooting rays at facets.
+#: Verbs (methods of `Body`) that are computed by shooting rays at facets.
 BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 

@@ -13,7 +13,7 @@ from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs that an intersection implements if all its parts implement them.
+#: Verbs (methods of `Body`) that an intersection implements if all its parts implement them.
 _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 
 

@@ -23,7 +23,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs of a linear image that need a matrix that is one-to-one on the affine hull of the body.
+#: Verbs (methods of `Body`) of a linear image that need a matrix that is one-to-one on the affine
+#: hull of the body.
 _PULLED_BACK = frozenset(
     {
         Body.gauge,
@@ -141,7 +142,7 @@ class LinearImage(Body):
         return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K implements the verb and, if the verb pulls back, the map is one-to-one."""
+        """Whether K implements the verb; some verbs also need a one-to-one matrix."""
         if not super().implements(verb) or not self.body.implements(verb):
             return verb in (Body.affine_hull, Body.radius)
         if verb is Body.project:

@@ -169,8 +169,8 @@ class Product(Body):
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The product of the factors' images.
 
-        None unless each row of the matrix is nonzero on exactly one factor, and all images of
-        factors have a closed form.
+        None unless each row of the matrix is nonzero on the coordinates of exactly one factor, and
+        all images of factors have a closed form.
         """
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():

@@ -1,4 +1,4 @@
-"""The difference body of a simplex: every verb but projection in closed form."""
+"""The difference body of a simplex: every method but projection in closed form."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     The convex hull is in coordinates of the affine hull, divided by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
-    # A hull has at most as many facets as a triangulation one dimension lower has simplices.
+    # The upper bound on simplices in one dimension less also bounds the number of facets.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0

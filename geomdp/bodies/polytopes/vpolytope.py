@@ -24,9 +24,9 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the duality gap in `separate`, in units of the squared scale. The tolerance is
-#: above the gap of every point of the body, so the search ends as soon as it has decided whether
-#: the target is inside.
+#: Tolerance for the duality gap in `separate`, in units of the squared largest distance of a vertex
+#: from the mean of the vertices. The tolerance is above the gap of every point of the body, so the
+#: search ends as soon as it has decided whether the target is inside.
 ANY_GAP = 1e3
 
 

@@ -79,9 +79,8 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
        the hull.
     2. Any r - 1 of the points v_1, .., v_r belong to exactly one other simplex, which lies on the
        other side of the hyperplane through these points and 0. A path from cone to cone crosses the
-       wall that these points span, and enters one cone for each cone that it leaves. Faces of lower
-       dimension can be avoided by a path. So almost all points of R^r lie in the same number of
-       cones.
+       wall that these points span, and enters one cone for each cone that it leaves. A path can
+       avoid faces of lower dimension. So almost all points of R^r lie in the same number of cones.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
@@ -148,7 +147,10 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether every r - 1 points of a cone lie in exactly two cones, on opposite sides of them."""
+    """Whether each set of r - 1 of the r points of a cone belongs to exactly one other cone.
+
+    The two cones must lie on opposite sides of the hyperplane through the r - 1 points and 0.
+    """
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):

@@ -223,7 +223,7 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
-    """Smallest ratio of particle i's density at x to the envelope, over states in the bounds."""
+    """Smallest ratio of particle i's density at x to the envelope, over states between bounds."""
     chance = 1.0
     for j in range(i):
         chance *= max(x - high[j], 0.0) / (x - low[j])

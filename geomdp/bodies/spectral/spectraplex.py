@@ -153,7 +153,7 @@ class SpectraplexDifference(SymmetricSpectral):
 
     K - K = {M symmetric : tr M_+ <= 1, tr M_- <= 1}. M is d x d, and the dimension is
     d (d + 1) / 2. M_+ and M_- are the positive and the negative part of M, so M = M_+ - M_-
-    (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+    (JL-COV). See `SymmetricSpectral` for the cost of each method.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionEr
 from geomdp.bounds.metrics import Metric
 from geomdp.bounds.rounding import rounded_down
 
-#: Relative margin for rounding errors of the constants. Each takes a few float64 operations with a
-#: relative error of 2^-53 each, so the margin is far above their sum.
+#: Relative margin for rounding errors of the constants. A constant takes a few float64 operations
+#: with a relative error of 2^-53 each, and the margin is far above the sum of these errors.
 MARGIN = 1e-12
 
 

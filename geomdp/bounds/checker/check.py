@@ -247,7 +247,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records; rho is the separation / the required separation."""
+    """First and last number of records excluded; rho is separation / required separation."""
     require(rho >= 1, f"separation is {rho:.9g} times the required separation")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size

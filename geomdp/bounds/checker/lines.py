@@ -23,8 +23,8 @@ LEAST_EIGENVALUE = 1e-9
 #: Relative rounding error allowed for a sum over the steps of a line. It is above T 2^-50, four
 #: times the rounding errors of T = 1000 steps, and below the margin of 5e-12 in honest files.
 ROUNDING = 1e-12
-#: Largest product of the number of steps of a line and the number of points y at which the risk of
-#: the line is checked.
+#: Largest product of the number of steps of a line and the number of estimates y for which the risk
+#: of the line is checked.
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior, which `ROUNDING` takes into account.
 MOST_STEPS = 1001

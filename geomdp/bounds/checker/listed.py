@@ -96,13 +96,13 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
 
 
 def _afford(workload: Part, elements: Codes, queries: int) -> None:
-    """Reject a workload with more answers than fit in memory, and subtract the work for them."""
+    """Reject a workload with too many answers, and subtract their work from the work left."""
     require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
     workload.work.spend(50 * len(elements) * queries + 1000 * queries)
 
 
 def _bits(workload: Part, elements: Codes) -> tuple[Codes, list[list[int]]]:
-    """Elements of {0, 1}^d, and all subsets of k attributes."""
+    """The elements, checked to be in {0, 1}^d, and all sets of k of the d attributes."""
     d, k = workload.whole("d", most=MOST_ATTRIBUTES), workload.whole("k", most=MOST_ATTRIBUTES)
     require(k <= d, f"k is above {d}")
     require(elements.ndim == 2 and elements.shape[1] == d, f"elements do not have {d} attributes")
@@ -169,7 +169,7 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     return np.column_stack(columns).astype(np.float64)
 
 
-#: For each name of a workload: the function that computes answers, and the names of parameters.
+#: For each name of a workload: the function that computes answers, and the names of its parameters.
 EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
     "marginals": (_marginals, ("d", "k")),
     "parities": (_parities, ("d", "k")),

@@ -1,4 +1,4 @@
-"""Check of packings for marginals whose data sets are given by a rule instead of a list.
+"""Check of packings for marginals, with data sets that are given by a rule and not listed.
 
 Minimum distances of the codes are computed again. In addition, a few pairs of data sets are drawn
 and compared. `geomdp.bounds.packings.code_words` and `geomdp.bounds.packings.marginal_blocks`

@@ -199,7 +199,7 @@ def line_plans(
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
     """Plans for all frames and prices.
 
-    A plan is dropped if a plan with at most as many records has at least the same scale.
+    A plan is dropped if another plan needs no more records and has at least the same scale.
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
     # Use either several steps with one of the largest numbers of copies, or one step with fewer.

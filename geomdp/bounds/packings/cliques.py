@@ -14,9 +14,9 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
     """Vertices of a clique of the largest size, in ascending order.
 
     `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
-    is a branch and bound: if a greedy colouring of the candidates needs c colours, they can add at
-    most c vertices to a clique (Tomita and Seki 2003). The search can take exponential time. A
-    graph of more than 256 vertices raises ``ValueError``.
+    is a branch and bound: if a greedy colouring of the vertices that can still join a clique needs
+    c colours, at most c of them can join (Tomita and Seki 2003). The search can take exponential
+    time. A graph of more than 256 vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")

@@ -172,9 +172,9 @@ class _Search:
         return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def _best_clique(self) -> IntArray:
-        """Row numbers of the largest set of elements whose answers are at least a scale apart.
+        """Row numbers of the largest set of elements with answers at least some distance apart.
 
-        Of `CLIQUE_SCALES` scales, the one whose set excludes most records is taken.
+        Of `CLIQUE_SCALES` distances, the one whose set excludes most records is taken.
         """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])

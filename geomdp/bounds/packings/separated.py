@@ -20,12 +20,12 @@ from geomdp.workloads import Workload
 
 
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a maximal subset of `points` (N, k) with distances of at least `separation`.
+    """Rows of a maximal subset of `points` (N, k) with pairwise distances >= `separation`.
 
     Distances are measured in the metric's norm. The search starts at the point farthest from the
     mean, and always adds the point farthest from all points chosen before. The subset has at least
-    as many points as any subset with distances of at least 2 `separation`. Cost: O(N M k) for M
-    rows.
+    as many points as any subset with pairwise distances of at least 2 `separation`. Cost: O(N M k)
+    for a subset of M points.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 
 
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a largest subset of `points` (N, k) with distances of at least `separation`.
+    """Rows of a largest subset of `points` (N, k) with pairwise distances >= `separation`.
 
     The size of the subset is the number N_sep of JL-L7. The subset is a largest clique of the graph
     whose edges join the points at least `separation` apart. The search is exact and can take

@@ -93,8 +93,8 @@ def iterative_accuracy(
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
     query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16 in place of
-    32 * 2 for approximate DP. This guarantees only an error of 3 alpha / 2 (DISC-13). For
-    multiplicative weights on N elements and pure DP, the equation is
+    32 * 2 for approximate DP. These smaller constants guarantee only an error of 3 alpha / 2
+    (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
     alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and errors are those of
     `online_accuracy`.
 

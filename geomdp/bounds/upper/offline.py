@@ -156,8 +156,9 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
-    It is c1 eps n / c2, rounded up: for c1 = c2 the ceil(eps n) of the theorem. It is at most the
-    effective `dimension` of the workload: with that number of rows no distortion is needed.
+    It is c1 eps n / c2, rounded up: for c1 = c2 the ceil(eps n) of the theorem. The result is at
+    most the effective `dimension` of the workload, because with that number of rows no distortion
+    is needed.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -195,7 +196,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
     `size` N. It needs no JL map. For some queries, the number of records that any mechanism needs
-    grows at least as fast with N, even under approximate DP.
+    grows with N at least as fast as this size, even under approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 

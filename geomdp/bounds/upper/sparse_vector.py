@@ -5,7 +5,8 @@ A mechanism with threshold T is (alpha, beta)-accurate if the following holds wi
 every other query has a true answer of at most T + alpha, and each released value is within alpha of
 the true answer. Let k be the number of queries and c the `cutoff`. Each theorem assumes that the
 mechanism does not halt early: at most c of the k queries have a true answer of at least T - alpha
-(for `above_threshold`, only the last query can). For queries of sensitivity D, multiply alpha by D.
+(for `above_threshold`, only the last query may have such an answer). For queries of sensitivity D,
+multiply alpha by D.
 """
 
 from __future__ import annotations

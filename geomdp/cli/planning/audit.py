@@ -47,8 +47,8 @@ PILOT = 32
 #: an event and test it.
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
-    "scikit-learn is not installed, so only linear events are tried for noise of unknown density; "
-    'to try more events: pip install "geomdp[audit]"'
+    "scikit-learn is not installed, so no classifier chooses events for noise of unknown density; "
+    'to use one: pip install "geomdp[audit]"'
 )
 
 AuditedOption: TypeAlias = Annotated[

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
-#: Errors are predicted at both ends of the range of n, and at numbers between them, this many per
-#: factor of ten.
+#: Errors are predicted at both ends of the range of n and between them, at this many numbers of
+#: records per factor of ten.
 PER_DECADE = 4
 #: Largest number of records of a curve, because measuring an error draws that many records.
 MOST_RECORDS = 10**7

@@ -33,8 +33,8 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     -------
     list of tuples of int
         Sorted column numbers of the tables to count. Each of these has at most `CACHED_CELLS`
-        cells, or is one of `tables`. If each of `tables` has one column, they are the result.
-        If the table of all columns is one of `tables`, it comes last.
+        cells, or is one of `tables`. If each of `tables` has one column, the result consists of
+        `tables`. If the table of all columns is one of `tables`, it comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]

@@ -30,7 +30,7 @@ MOST_GROUPED = 62
 
 
 def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> bool:
-    """Whether all tables have one column, and there are at most 62 columns, none of them numeric.
+    """Whether each table has one column, and there are at most 62 columns, none of them numeric.
 
     A numeric column may have as many distinct values as records, so grouping it saves nothing.
     """
@@ -43,7 +43,8 @@ def tally_groups(
 ) -> Tallies | None:
     """Counts of each column, or None if a value does not fit its declaration.
 
-    After None the caller reads the records one by one, so that an error can name the rows.
+    If the result is None, the caller reads the records one by one, so that an error can name the
+    rows.
     """
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]

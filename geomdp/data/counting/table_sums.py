@@ -35,7 +35,7 @@ class TableSums:
         Raises
         ------
         ValueError
-            If no table was counted that contains all columns of one of them.
+            If, for one of the wanted tables, no counted table contains all of its columns.
         """
         by_holder: dict[Table, dict[Table, None]] = {}
         for columns in wanted:
@@ -63,7 +63,7 @@ class TableSums:
         return bits
 
     def _holder(self, columns: Table) -> Table:
-        """The first counted table that contains some columns; ``ValueError`` if there is none."""
+        """The first counted table that contains all `columns`; ``ValueError`` if there is none."""
         bits = self._containing(columns)
         if not bits:
             counted = ", ".join(map(str, self._counted))

@@ -121,7 +121,7 @@ class Tallies:
         Raises
         ------
         ValueError
-            If no table was counted that contains all columns of one of them.
+            If, for one of the wanted tables, no counted table contains all of its columns.
         """
         return self._sums.of(wanted)
 
@@ -314,7 +314,10 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """Number of records whose answer to a query is `_values[1]`; `counts` is the query's table."""
+    """Number of records whose answer to a query is 1 for `Marginals`, or -1 for `Parities`.
+
+    `counts` is the table of the columns of the query.
+    """
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
     odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]

@@ -197,7 +197,7 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether DuckDB reads the same values from a CSV file as pandas whenever it raises no error.
+    """Whether DuckDB, if it raises no error, reads the same values from a CSV file as pandas.
 
     DuckDB silently reads other values in three cases. It skips blank lines; it ignores an empty
     last field that is one field too many; and it drops a blank beside a quotation mark. The file is
@@ -215,7 +215,7 @@ def is_plain_csv(path: Path) -> bool:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a block has none of the three cases. `text` is the block with 2 bytes before it."""
+    """Whether `text`, a block with 2 bytes before it, has none of the cases of `is_plain_csv`."""
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

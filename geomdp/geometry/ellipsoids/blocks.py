@@ -68,14 +68,15 @@ def capped_ellipsoid(
 def profile_ellipsoid(
     dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
 ) -> FloatArray:
-    """Semi-axes, one per block, of the least-trace ellipsoid for vectors of given profiles.
+    """Semi-axes, one per block, of the least-trace ellipsoid for vectors with bounded blocks.
 
-    The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most a row of
-    `profiles`, entry by entry. The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least
-    trace is t^2, where t is the maximum of sum of sqrt(r_i u_i) over u in the convex hull of the
-    rows; the trace is t^2 for s_i = t sqrt(u_i / r_i). The weights of the rows in u are updated as
-    in `least_trace_ellipsoid`. At the end s is rescaled, so that the ellipsoid contains the vectors
-    even if the tolerance was missed.
+    Each row of `profiles` bounds the squared lengths of all B blocks together. The vectors are all
+    v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most one of the rows, entry by entry.
+    The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least trace is t^2, where t is the
+    maximum of sum of sqrt(r_i u_i) over u in the convex hull of the rows; the trace is t^2 for
+    s_i = t sqrt(u_i / r_i). The weights of the rows in u are updated as in `least_trace_ellipsoid`.
+    At the end s is rescaled, so that the ellipsoid contains the vectors even if the tolerance was
+    missed.
 
     Parameters
     ----------
@@ -141,7 +142,8 @@ def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
     order = np.argsort(caps / sizes)
     capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
     free = np.cumsum(sizes[order][::-1])[::-1]
-    # If the first i blocks in this order are at their caps, the others share the rest by size.
+    # If the first i blocks in this order are at their caps, the others share the rest of `total` in
+    # proportion to their sizes.
     levels = (total - capped) / free
     full = int(np.argmax(levels <= (caps / sizes)[order]))
     return float(levels[full])

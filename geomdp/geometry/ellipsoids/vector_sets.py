@@ -27,7 +27,7 @@ class LongVectors:
     largest : float
         Maximum of ||root v||^2 over the set.
     vectors : (a, r) array or None
-        The long vectors; None if there are more than `limit`.
+        The long vectors; None if there are more than the `limit` of the search.
     mean : (r, r) array
         Average of v v^T over the long vectors.
     """
@@ -138,7 +138,7 @@ class PairDifferences(VectorSet):
 
 
 def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for each block, the number of its first row and its squared distances to all rows."""
+    """For each block of rows: the number of its first row, and squared distances to all rows."""
     squares = np.einsum("nr,nr->n", points, points)
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)

@@ -66,8 +66,8 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
     """At most `count` columns of `outside` (s, k), chosen greedily to cover many rows.
 
     A column covers the rows in which it is True. Returns the column numbers and the number of rows
-    that they cover. As many other columns could cover at most e / (e - 1) times as many rows
-    (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
+    that they cover. No other choice of the same number of columns covers more than e / (e - 1)
+    times this number of rows (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []

@@ -38,14 +38,15 @@ SETTLING = 4
 #: about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: For each slab to be added, directions are sought from this many points. Only the better half of
-#: the directions found becomes slabs: on the measured workloads, the same budget spent on all
-#: directions found cuts off less.
+#: the directions found becomes slabs. Measured: if all directions found became slabs, the same
+#: number of slabs would cut off less.
 POINTS_PER_SLAB = 2
 #: If a symmetry is given: the number of random images of each direction, and the number of slabs
 #: added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: The search stops if the mean of E ||U||^2 over the last `WINDOW` rounds is more than
-#: (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before them.
+#: Let U be uniform on the slab body. The search stops if the mean of E ||U||^2 over the last
+#: `WINDOW` rounds is more than (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before
+#: them.
 WINDOW, TOLERANCE = 10, 0.002
 #: The search stops after this many rounds in which no candidate cut off any state.
 IDLE_ROUNDS = 3

@@ -23,7 +23,7 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 
 
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Normals of the facets through which rays from 0 to the outer points leave the body.
+    """Normals of the facets through which rays from 0 to the points outside leave the body.
 
     Slabs with these normals cut off the most, because each slab touches the body in a whole facet.
     The body needs `facets` and 0 in its relative interior. Cost: one call of `facets` for all
@@ -34,7 +34,7 @@ def facet_directions(body: Body, points: FloatArray) -> FloatArray:
 
 
 def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Residuals x - p for the outer points x, where p is the point of the body nearest to x.
+    """Residuals x - p for the points x outside, where p is the point of the body nearest to x.
 
     The slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
     Cost: one projection per point.

@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 
-#: The ellipsoid is fitted to at most 256 extreme points, and to about one point per 8 values of the
-#: sample whose variance it reduces.
+#: The ellipsoid is fitted to about one extreme point per 8 values of the sample whose variance it
+#: reduces, but to at most 256 extreme points.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 

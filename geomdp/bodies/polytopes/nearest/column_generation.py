@@ -41,7 +41,7 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: The active set is improved until the gains on the table are at most this share of the largest
 #: gain among all points. Measured: compared with 0.03, a share of 0.1 needs a fifth more pricings;
-#: a share of 0.01 needs about as many pricings, but more exchanges.
+#: a share of 0.01 needs about the same number of pricings, but more exchanges.
 INNER_SHARE = 0.03
 #: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
 #: target is inside.
@@ -51,12 +51,14 @@ DECIDING_ROUNDS = 50
 #: if the target is a vertex, the largest gain equals the squared distance.
 SEPARATED = 0.5
 #: The target counts as reached if its distance from the current point is at most REACHED times
-#: (scale + distance of the target from the centre) + ROUNDING times (norm of the centre). REACHED
-#: is 45 machine epsilons, the rounding of a sum of a few hundred terms.
+#: (scale + distance of the target from the centre) + ROUNDING times (norm of the centre). The scale
+#: is the largest distance of a known point from the centre. REACHED is 45 machine epsilons, the
+#: rounding of a sum of a few hundred terms.
 REACHED = 1e-14
 #: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
 ROUNDING = 4.4e-16
-#: The unit of length is reset if the scale of the known points exceeds the unit by this factor.
+#: The unit of length of a table is reset if the scale (see `REACHED`) exceeds the unit by this
+#: factor.
 OUTGROWN = 4.0
 
 
