@@ -1,4 +1,4 @@
-"""Which families of measurements to combine, and how to split a budget over them."""
+"""Which families (lists of measurements) to combine, and how to split a budget over them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def combined_split(
 
     The problem is that of `best_split`: s measurements determine u quantities. Here s is so large
     that a descent over all measurements ends far from the optimum. The search starts from every
-    known split, and from the best family that measures all quantities alone. The family that lowers
-    the error most is added, and the shares of all measurements are computed anew. This is repeated
-    up to six times, until no family lowers the error by more than 0.1%.
+    known split, and from the best of those families that alone measure all quantities. The family
+    that lowers the error most is added, and the shares of all measurements are computed anew. This
+    is repeated up to six times, until no family lowers the error by more than 0.1%.
 
     Parameters
     ----------
