@@ -155,7 +155,7 @@ class AdditiveMechanism(Mechanism):
         return None if units is None else self._in_units(units)
 
     def _on_real_records(self) -> Measurement | None:
-        """The measurement of real records, with noise proved private for all of a ball or cube."""
+        """The measurement of real records, with noise proved private for a whole ball or cube."""
         return None
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:

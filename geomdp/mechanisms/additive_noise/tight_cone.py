@@ -29,10 +29,10 @@ PILOT_DRAWS = 2048
 #: more triples the dimension is larger, and the inequalities are seldom violated, or they cut off
 #: little.
 MAX_TRIPLES = 1 << 13
-#: Largest number of multiplications of a try for which the body is cut. A try of rejection takes
-#: L^2 P multiplications for L events and P contrasts. This number just allows two columns of 32
-#: levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public draws
-#: would take minutes and gigabytes.
+#: Largest number of multiplications of one try of rejection: with more, the body is not cut. A try
+#: takes L^2 P multiplications for L events and P contrasts. This number just allows two columns of
+#: 32 levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public
+#: draws would take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 
@@ -114,7 +114,7 @@ class TightCone(PureMechanism):
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
-    """The moment body of tables, cut to about the share `KEPT` of its volume.
+    """The moment body of tables (`TableMoments`), cut to about the share `KEPT` of its volume.
 
     If the limit on the violation is 0, more of the volume remains, and all points satisfy all
     inequalities. The body is not cut if a draw would take long.

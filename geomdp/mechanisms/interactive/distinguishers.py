@@ -101,7 +101,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     Parameters
     ----------
     queries : sequence of queries
-        At least one; all sparse, or all dense with equally many values.
+        At least one; all sparse, or all dense with the same number of values.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         for position, query in enumerate(queries):
             if _kind(query) != first:
                 raise ValueError(
-                    "queries must all be sparse, or all be dense with equally many values: "
+                    "queries must all be sparse, or all be dense with the same number of values: "
                     f"number {position} differs from number 0"
                 )
         self._queries = tuple(queries)

@@ -25,8 +25,7 @@ class SparseQueries(ListedAnswers):
 
     Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements.
     So a single element can replace all of these: m queries on u + 1 elements have the same set of
-    all Q(x) (see `explicit`). Memory and time are
-    O(u + sum of sparsities).
+    all Q(x) (see `explicit`). Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------

@@ -144,8 +144,8 @@ class SlotHypothesis:
     def update(self, query: SparseQuery, answer: float) -> None:
         """Assign slots to the elements of the query, then multiply their weights.
 
-        The factor of x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis, and
-        exp(eta Q(x)) otherwise.
+        The factor of element x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis,
+        and exp(eta Q(x)) otherwise.
 
         Raises
         ------
