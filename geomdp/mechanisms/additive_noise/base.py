@@ -155,11 +155,11 @@ class AdditiveMechanism(Mechanism):
         return None if units is None else self._in_units(units)
 
     def _on_real_records(self) -> Measurement | None:
-        """The measurement of real records, with noise proved private for a whole ball or cube."""
+        """The measurement of real vectors as records; None if no noise for it is proved private."""
         return None
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        """The measurement of answers in units, with noise proved private for rounded answers."""
+        """The measurement of answers in whole units; None if no noise is proved private for it."""
         del units
         return None
 

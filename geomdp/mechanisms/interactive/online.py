@@ -170,7 +170,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def accuracy(self) -> float:
-        """3 alpha0, the largest error of all answers with probability 1 - beta."""
+        """3 alpha0: with probability 1 - beta, no answer has a larger error."""
         return 3 * self.alpha
 
     @property

@@ -115,7 +115,10 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 
 
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
-    """Mean variance of the noise on single signs (products with the first sign), and on pairs."""
+    """Mean variances of the noise on single signs, and on products of two other signs.
+
+    Single signs are the products with the first sign, which is the constant 1.
+    """
     draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
     squares = np.array([_products(draw, signs) ** 2 for draw in draws])
     singles = signs.order - 1

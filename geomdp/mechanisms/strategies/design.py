@@ -56,8 +56,8 @@ class Measurement:
     noise : callable
         A function from the epsilon of the design to the noise (p,) of this measurement.
     changes : (c,) array, optional
-        Exact bounds on the change of C h between neighbours: on its l1 norm with Laplace noise, and
-        on its norm with unit ball K with K-norm noise. There is one bound for each of c cases,
+        Exact bounds on the change of C h between neighbours: on its l1 norm for Laplace noise, and
+        on its norm with the unit ball K for K-norm noise. There is one bound for each of c cases,
         which together cover all pairs of neighbours. None if no exact bounds are known.
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.

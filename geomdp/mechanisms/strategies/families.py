@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError
 
-#: If a family is added to others, its share of the budget at the start of the descent over shares.
+#: Share of the budget of a newly added family, at the start of the descent over all shares.
 FIRST_SHARE = 0.25
 #: The search ends once adding a family lowers the error by less than this relative amount, or after
 #: this number of added families.
@@ -76,7 +76,7 @@ def _combined(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,) after families (s, f), each with sum 1, are added to it in turn."""
+    """The split `shares` (s,) after some of the splits `families` (s, f) are added one by one."""
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

@@ -40,9 +40,9 @@ class ResidualCost(Protocol):
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """A lower bound (sets,) on the cost of a unit of precision of each set, as a mean.
+        """Prices (sets,) of a unit of precision on each residual, which sum to at most the cost.
 
-        For all precisions s, the cost is at least the inner product of s and this vector.
+        For all precisions s (sets,), the cost is at least s @ prices.
         """
 
 
@@ -108,8 +108,8 @@ class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. The cost is bounded as if each column of a class had as many levels as the class has
-    at most, and as if all sets of a kind were measured with the precision of the most precise one.
+    one kind. The cost is bounded as if each column had the largest number of levels in its class,
+    and as if all sets of a kind were measured with the precision of the most precise one.
     c_A(D) of `CappedCost` does not decrease in any l_i, so this is an upper bound. It is exact if
     the columns of each class have equal numbers of levels, and all possible sets of each kind are
     measured with the same precision. The bound depends on D only by its profile: the numbers d_g of
@@ -144,7 +144,7 @@ class ProfileCost:
             _krawtchouk(len(members), max(levels[i] for i in members), most)
             for members, most in zip(self.classes, self.most, strict=True)
         ]
-        #: For each kind, 2 times the sum of p_A over all its sets; 0 for the empty set.
+        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set.
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
 
@@ -190,7 +190,7 @@ class ProfileCost:
         return self.largest(highest)[0]
 
     def average(self) -> FloatArray:
-        """For each set A, the sum of 2 p_A over its kind, divided by the number of measured sets.
+        """For each set A, the sum of 2 p_A over all possible sets of its kind, per measured set.
 
         2 p_A is the mean of c_A(D) over two records with uniform and independent levels.
         """

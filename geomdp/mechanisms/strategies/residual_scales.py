@@ -78,11 +78,11 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     Under replace-one, two records differ in a set D of columns. The cost of the worst D counts
     (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
     solved for a growing list of profiles: the profile that costs most is added, until none costs
-    more than 1 + 1e-7, or after 100 profiles. Without this limit the result is optimal up to 1e-7
-    in two cases: for all tables of k columns, if there are at most 2^22 profiles and 1024 kinds of
-    sets (columns have few different numbers of levels); and for any tables of at most 22 columns,
-    if at most 1024 sets of columns are measured. In all other cases, proved upper bounds on the
-    cost are tried, and the one that gives the least energy is used.
+    more than 1 + 1e-7, or after 100 profiles. If this limit is not reached, the result is optimal
+    up to 1e-7 in two cases: for all tables of k columns, if there are at most 2^22 profiles and
+    1024 kinds of sets (columns have few different numbers of levels); and for any tables of at most
+    22 columns, if at most 1024 sets of columns are measured. In all other cases, proved upper
+    bounds on the cost are tried, and the one that gives the least energy is used.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
 
 def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost) -> ResidualScales:
-    """The variances for multiples of the given precisions whose cost is 1."""
+    """The variances that belong to the multiple of `precisions` whose cost is 1."""
     moving = precisions > 0
     variances = np.zeros_like(precisions)
     variances[moving] = cost.at_most(precisions) / precisions[moving]
@@ -122,7 +122,7 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions sqrt(v_A / c_A), where c_A is the price of a unit of precision on average."""
+    """The precisions x = sqrt(v / c) for c = `cost.average`; they are best if the cost is c @ x."""
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)

@@ -151,7 +151,7 @@ class SplitError:
         return self._best(shares)
 
     def _ended(self, shares: FloatArray) -> FloatArray:
-        """The best split (s, 1) once further rounds lower the least error no more."""
+        """The best split (s, 1) at the end of the descents that start at `shares` (s, b)."""
         least = np.inf
         for _ in range(MAX_ROUNDS):
             shares, errors = self._round(shares)
@@ -170,7 +170,7 @@ class SplitError:
         return Split(kept, float((self.costs / (self.transposed @ kept**2)).sum()))
 
     def _with_gains(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Errors E (b,) of splits (s, b), and by how much they fall per t_i^2: a_i, (s, b)."""
+        """Errors E (b,) of splits t (s, b), and the slopes a_i = -dE / d(t_i^2), (s, b)."""
         # A descent may visit shares whose squares underflow.
         precision = np.maximum(self.transposed @ shares**2, LEAST_PRECISION)
         parts = (self.costs / self.costs.max())[:, None] / precision
