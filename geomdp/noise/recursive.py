@@ -161,7 +161,7 @@ class RecursiveNoise:
         Raises
         ------
         ValueError
-            If a level is a projection of K-norm noise, whose density has no closed form.
+            If a level is a projection of K-norm noise: its density has no closed form.
         """
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(

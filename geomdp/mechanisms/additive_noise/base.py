@@ -71,8 +71,8 @@ class AdditiveMechanism(Mechanism):
     ------
     ValueError
         For parameters of another type or out of range, n below 1, a definition of privacy that the
-        noise does not satisfy, or a workload that is constant or not supported, or whose answers
-        have a largest l1 norm outside 1e-60 to 1e60.
+        noise does not satisfy, or a workload that is constant or not supported. Also if the largest
+        l1 norm of an answer vector is outside 1e-60 to 1e60.
 
     Examples
     --------

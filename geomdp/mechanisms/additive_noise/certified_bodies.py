@@ -69,7 +69,7 @@ def certified_body(
     adjacency: Adjacency,
     noise_of: Callable[[Body], Noise],
 ) -> CertifiedRows | None:
-    """K-norm noise on r answers that determine the others, of a body that is proved large enough.
+    """K-norm noise of a body that is proved large enough, on r answers that determine the others.
 
     The noise is added to r of the m answers. Its body in R^r is proved to contain all differences
     of these r answers between neighbours. (`certified_rows` is the same function for ellipsoids.)

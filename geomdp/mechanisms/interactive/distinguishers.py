@@ -168,7 +168,7 @@ def _kind(query: LinearQuery) -> tuple[type, int | None]:
 class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
-    Elements x and sets S are numbers from 0 to 2^d - 1, whose bits are the coordinates. A choice
+    Elements x and sets S are whole numbers below 2^d. Their bits are the coordinates. A choice
     takes O(d 2^d) time. The hypothesis must come from `MultiplicativeWeights`.
 
     Parameters

@@ -11,13 +11,13 @@ from geomdp._validation import positive
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    In each round the distinguisher chooses a query Q, and v is the true answer to Q plus noise.
-    With probability at least 1 - beta (see `IterativeConstruction`), in all rounds the noise on v
-    is at most `noise` alpha, and the error of the hypothesis H on Q is at most `loss` alpha below
-    the largest error of H on any query. The run stops if |v - Q(H)| < `level` alpha. Then H errs by
-    at most (level + noise + loss) alpha on every query. In a round that does not stop the run, H
-    errs by at least (level - noise) alpha on Q. An update needs an error of alpha / 2 or more, so
-    level - noise must be at least 1/2.
+    In each round the distinguisher chooses a query Q. Let v be the true answer to Q plus noise, and
+    H the hypothesis. With probability at least 1 - beta (see `IterativeConstruction`), this
+    holds in all rounds: the noise on v is at most `noise` alpha, and the error of H on Q is at most
+    `loss` alpha below the largest error of H on any query. The run stops if
+    |v - Q(H)| < `level` alpha. Then H errs by at most (level + noise + loss) alpha on every query.
+    In a round that does not stop the run, H errs by at least (level - noise) alpha on Q. An update
+    needs an error of alpha / 2 or more, so level - noise must be at least 1/2.
 
     ``ValueError`` for a share that is not above 0, or level - noise below 1/2.
     """

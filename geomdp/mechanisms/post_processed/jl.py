@@ -89,7 +89,7 @@ class JL(PostProcessedNoise):
     matrix : (k, m) array
         A.
     inner : AdditiveMechanism
-        The mechanism for A Q whose noise is used.
+        The mechanism for A Q, which adds the noise.
 
     Raises
     ------

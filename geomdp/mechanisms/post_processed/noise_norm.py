@@ -32,7 +32,7 @@ EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
 #: Number of public draws from which the variances of products of signs are estimated. With 25
-#: columns there are 200 squares of single signs, whose mean has a relative error near 10%.
+#: columns there are 200 squares of noise on single signs. Their mean has a relative error near 10%.
 DRAWS = 8
 
 

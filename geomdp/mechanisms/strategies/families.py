@@ -25,7 +25,7 @@ def combined_split(
     families: Sequence[IntArray],
     known: Sequence[FloatArray],
 ) -> Split:
-    """Shares for the measurements of a few families, which are chosen one after the other.
+    """Shares for the measurements of a few families; one family is chosen after the other.
 
     The problem is that of `best_split`: s measurements determine u quantities. Here s is so large
     that a descent over all measurements ends far from the optimum. The search starts from every

@@ -24,8 +24,9 @@ MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. The factors of a
-#: product are a precision and at most 24 numbers 1 - 1 / l for columns of l levels (tables have at
-#: most 2^24 cells), each with a few roundings.
+#: product are a precision and one number 1 - 1 / l for each column of a table, where l is its
+#: number of levels, each with a few roundings. Tables have at most 24 columns, because they have
+#: at most 2^24 subsets.
 SUM_ERROR = 256 * UNIT
 
 
@@ -33,7 +34,7 @@ class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
     Gaussian noise of variance 1 / s_A on the residual of each set A of columns is as private as
-    Gaussian noise of variance 1 on a sum whose change has a squared length of at most the cost.
+    Gaussian noise of variance 1 on a sum whose squared l2 sensitivity is the cost.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
@@ -66,7 +67,7 @@ class AddRemoveCost:
         return math.fsum((self.shares * precisions).tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """p_A."""
+        """The p_A."""
         return self.shares
 
 
@@ -95,7 +96,7 @@ class CappedCost:
     caps: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over A of s_A times the largest c_A."""
+        """The sum over A of s_A times the largest c_A(D)."""
         terms = 2 * self.shares * self.caps * precisions
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
@@ -220,7 +221,7 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
 
 
 def shares_of(residuals: Residuals) -> FloatArray:
-    """p_A (sets,): the squared length of the residual of one record."""
+    """The p_A (sets,): the squared length of the residual of one record for each set A."""
     shares = np.empty(residuals.count)
     for group in residuals.groups:
         shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)

@@ -22,7 +22,7 @@ class TableCost:
     """A bound under replace-one that adds up the largest change of each table.
 
     The precision s_A of a set A is divided among the tables T that contain it, in proportion to
-    w_T^2 / product over T - A of l_j, where w_T is the weight of T and column j has l_j levels. Let
+    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels. Let
     h_AT be these shares. Two records that differ in the columns D cost c_A(D) for each unit of s_A
     (see `CappedCost`). This depends on A & D only. So D costs
 

@@ -211,8 +211,9 @@ class Residuals:
         """The sum of squared errors (sets,) that noise of variance 1 on each residual causes.
 
         Noise of variance s_A on the residual of A has the covariance s_A (tensor over i in A of
-        C_i C_i^T). It adds s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the
-        squared weight of T, to the variance of each cell of a table T that contains A.
+        C_i C_i^T). The variance of each cell of a table T that contains A then grows by
+        s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the squared weight of
+        T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -276,8 +277,8 @@ class Residuals:
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
         """The squared Euclidean length (b, sets) of the residual of each set.
 
-        The length is that of (tensor over A of I - 11^T / l_i) times the table of A, which is
-        y^T (C C^T)^-1 y for the coordinates y, with (C_i C_i^T)^-1 = I - 11^T / l_i.
+        The length is that of (tensor over A of I - 11^T / l_i) times the table of A. Its square is
+        y^T (C C^T)^-1 y for the coordinates y, where (C_i C_i^T)^-1 = I - 11^T / l_i.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:
