@@ -63,10 +63,9 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     If |Z_j| of the release and of B independent public draws are sorted, the release is equally
     likely to have any rank. So the k-th smallest |Z_j| of B draws, with
     k = ceil((B + 1) confidence), is at least |Z_j| of the release with probability at least
-    k / (B + 1) >= confidence.
-    This probability is over the public draws and the release together. If draws come from a Markov
-    chain, the statement holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta)
-    draws.
+    k / (B + 1) >= confidence. This probability is over the public draws and the release together.
+    If draws come from a Markov chain, the statement holds only as far as the chain has mixed. Cost:
+    B = max(1999, 20 / beta) draws.
 
     Uniform points of a `TableMoments` with a finite `violation` are found by rejection, which may
     take a hundred tries for each point. Draws of noise on such a body are therefore made from the

@@ -71,7 +71,7 @@ class ResidualGaussian(AdditiveMechanism):
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
     mechanism with Gaussian noise has less error. Under replace-one this holds, up to a share of
     1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A
-    profile says in how many columns of each number of levels two records differ, and a kind how
+    profile says in how many columns of each number of levels two records differ. A kind says how
     many columns of each number of levels a set has. For example, 100 columns with five different
     numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. It also holds for `ChosenTables`
     on at most 22 columns with at most 1024 sets of columns. Otherwise the sensitivity can be

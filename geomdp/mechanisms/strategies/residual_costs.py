@@ -191,9 +191,10 @@ class ProfileCost:
         return self.largest(highest)[0]
 
     def average(self) -> FloatArray:
-        """For each set A, the sum of 2 p_A over all possible sets of its kind, per measured set.
+        """For each A, the sum of 2 p_B over all possible sets B of its kind, per measured set.
 
-        2 p_A is the mean of c_A(D) over two records with uniform and independent levels.
+        The sum is divided by the number of sets of this kind in `residuals`. 2 p_B is the mean of
+        c_B(D) over two records with uniform and independent levels.
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])

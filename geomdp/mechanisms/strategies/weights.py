@@ -122,8 +122,8 @@ class SplitError:
         """The shares (s,) at the best end of descents from the starting points (s, b).
 
         Every point starts two descents, the second one with gradient steps first. After a few
-        rounds the best descents are continued. A measurement with share 0 keeps it. The errors of
-        the starting points are upper bounds on the error of the result.
+        rounds the best descents are continued. A share of 0 stays 0. The errors of the starting
+        points are upper bounds on the error of the result.
         """
         pieces = math.ceil(self.overlap.nnz * starts.shape[1] / BLOCK_PRODUCTS)
         blocks = np.array_split(starts, min(pieces, starts.shape[1]), axis=1)
