@@ -36,7 +36,7 @@ class PredictionKind(enum.StrEnum):
     EXACT = "exact"
     #: An upper bound on the error that holds for every data set.
     UPPER_BOUND = "upper_bound"
-    #: The error in a simulation on data sets from a public prior.
+    #: The error in a simulation on public data, the prior.
     PRIOR = "prior"
 
 

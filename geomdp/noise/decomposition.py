@@ -37,8 +37,8 @@ ISOMETRY_TOLERANCE = 1e-12
 class Variant(enum.Enum):
     """Which K-norm noise a level adds in its subspace V.
 
-    W is the subspace that remains at this stage. V is spanned by the principal axes of least
-    variance of the shadow of K on W.
+    W is the subspace that remains at this stage of `decompose`. V is spanned by the principal axes
+    of least variance of the shadow of K on W.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def principal_axes(moment: FloatArray) -> FloatArray:
-    """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
+    """Orthonormal eigenvectors of a psd matrix (D, D) as rows, by decreasing eigenvalue.
 
     Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
     of equal variance never mix two factors of a product, and shadows of products keep closed forms.

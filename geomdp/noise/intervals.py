@@ -63,10 +63,9 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     If |Z_j| of the release and of B independent public draws are sorted, the release is equally
     likely to have any rank. So the k-th smallest |Z_j| of B draws, with
     k = ceil((B + 1) confidence), is at least |Z_j| of the release with probability at least
-    k / (B + 1) >= confidence.
-    This probability is over the public draws and the release together. If draws come from a Markov
-    chain, the statement holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta)
-    draws.
+    k / (B + 1) >= confidence. This probability is over the public draws and the release together.
+    If draws come from a Markov chain, the statement holds only as far as the chain has mixed. Cost:
+    B = max(1999, 20 / beta) draws.
 
     Uniform points of a `TableMoments` with a finite `violation` are found by rejection, which may
     take a hundred tries for each point. Draws of noise on such a body are therefore made from the
@@ -112,9 +111,9 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
     c_j = c s_j, where s_j is the standard deviation of Z_j and c is a quantile of max |Z_j| / s_j.
-    The quantile has a closed form for Laplace noise, and an upper bound in closed form for noise on
-    residuals of tables (Sidak 1967), of which there can be millions of cells. For other noise it is
-    an order statistic over public draws, see the notes of `half_widths` (X-INT).
+    The quantile has a closed form for Laplace noise. For noise on residuals of tables, which can
+    have millions of cells, c is an upper bound on it in closed form (Sidak 1967). For other noise c
+    is an order statistic over public draws, see the notes of `half_widths` (X-INT).
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         from scipy import special  # slow import
 
         # Sidak's inequality for Gaussian Z: the probability that |Z_j| <= c_j for all j is at least
-        # the product of those for each j.
+        # the product of the probabilities for each j.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0

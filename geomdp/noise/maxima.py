@@ -30,8 +30,8 @@ LOG_CONCAVE = (
 #: Number of steps of the upper sum that bounds the integral of `log_concave_maximum`. The sum
 #: exceeds the integral by some tenths of a percent.
 STEPS = 1 << 12
-#: The integral is cut off where the exponent is ln m plus this number. The rest has a weight of
-#: e^-40 and is bounded separately.
+#: The integral is cut off where the exponent c of `log_concave_maximum` is ln m plus this number.
+#: The rest has a weight of e^-40 and is bounded separately.
 REACH = 40.0
 #: Standard deviations are rounded up to this many digits, so that they take few different values.
 DIGITS = 4

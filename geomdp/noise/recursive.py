@@ -177,7 +177,7 @@ class RecursiveNoise:
         Raises
         ------
         ValueError
-            If a level is a projection of K-norm noise, whose density has no closed form.
+            If a level is a projection of K-norm noise: its density has no closed form.
         """
         levels = self._intrinsic()
         points = batch(points, self.dimension, "points")

@@ -21,8 +21,8 @@ from geomdp.workloads.structure.residuals import Residuals, differences
 class ResidualNoise:
     """Independent Gaussian noise on the residuals of tables, as noise on the cells of all tables.
 
-    The coordinates of the residual of a set A of columns are differences along each of them (see
-    `Residuals`). They get the same differences of independent Gaussian variables of variance s_A.
+    The residual of a set A of columns is given by differences of counts along each column of A (see
+    `Residuals`). The noise on it is the same differences of Gaussian variables of variance s_A.
     Cells are computed from the noisy residuals, so that tables agree on the columns they share. The
     residual with its noise is (tensor over i in A of I - 11^T / l_i)(table of A + g), with
     g ~ N(0, s_A I).

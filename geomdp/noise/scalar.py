@@ -144,7 +144,7 @@ class ExactNoise(NotCopied):
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
-        """Return `value` + Lap(scale), rounded to a grid of at most 1/1024 of the scale."""
+        """Return `value` + Lap(scale), rounded to a multiple of a power of two <= scale / 1024."""
         return rounded_value(value, scale, self._numbers.one())
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:

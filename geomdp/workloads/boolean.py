@@ -172,7 +172,11 @@ class _SubsetQueries(Workload):
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:
-        """Replace the weights of sets (b, 2^d) by the scores of elements, in place."""
+        """Replace rows (b, 2^d) by <u, Q(x)> for all elements x, in place.
+
+        A row has the entry u_S of a direction u at the element that is 1 exactly on S, and 0 at all
+        other elements.
+        """
 
     def affine_hull(self) -> AffineHull:
         """All of R^m, because the constant 1 and the queries are linearly independent functions."""

@@ -22,8 +22,8 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Number of codes counted at a time: 8 MB of integers. Chunks are large, because a chunk of c codes
-#: costs O(N + c).
+#: Number of records counted at a time: 8 MB of integers. Chunks are large, because a chunk of c
+#: records costs O(N + c).
 COUNT_ROWS = 1 << 20
 
 

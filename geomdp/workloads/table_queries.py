@@ -161,11 +161,11 @@ class TableQueries(Workload):
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
         """Matrix (m, p) from directions to corner weights, and the p elements that can have one.
 
-        The corner weights w of a direction u are numbers w(y) for elements y such that, for every
-        element x, the sum of u_T(x_T) over tables T is the sum of w(y) over all y with y_i in
-        {0, x_i} for each column i. One table contributes its differences against level 0, taken
-        along each of its columns in turn. These differences are weights of the elements with level
-        0 in all other columns.
+        The corner weights of a direction u are numbers w(y), one for each element y. For every
+        element x, the sum of w(y) over all y with y_i in {0, x_i} for each column i is the sum of
+        u_T(x_T) over tables T, where u_T are the entries of u for T. One table contributes its
+        differences against level 0, taken along each of its columns in turn. These differences are
+        weights of the elements with level 0 in all other columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []

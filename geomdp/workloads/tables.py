@@ -100,8 +100,8 @@ class MarginalTables(TableQueries):
         """The number of records (n, c) in each cell: (m,).
 
         For k = 2, one matrix product of indicators counts all tables at once. For k = 3, there is
-        one product for each level, which counts the cells with this level in all tables whose first
-        column has this level.
+        one product for each level of each column i. It counts the cells with this level in all
+        tables whose first column is i.
         """
         if self.k == 2:
             return self._pair_counts(codes)

@@ -71,8 +71,8 @@ class AdditiveMechanism(Mechanism):
     ------
     ValueError
         For parameters of another type or out of range, n below 1, a definition of privacy that the
-        noise does not satisfy, or a workload that is constant or not supported, or whose answers
-        have a largest l1 norm outside 1e-60 to 1e60.
+        noise does not satisfy, or a workload that is constant or not supported. Also if the largest
+        l1 norm of an answer vector is outside 1e-60 to 1e60.
 
     Examples
     --------
@@ -160,11 +160,11 @@ class AdditiveMechanism(Mechanism):
         return None if units is None else self._in_units(units)
 
     def _on_real_records(self) -> Measurement | None:
-        """The measurement of real records, with noise proved private for all of a ball or cube."""
+        """The measurement of real vectors as records; None if no noise for it is proved private."""
         return None
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        """The measurement of answers in units, with noise proved private for rounded answers."""
+        """The measurement of answers in whole units; None if no noise is proved private for it."""
         del units
         return None
 

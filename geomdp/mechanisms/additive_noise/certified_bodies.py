@@ -69,7 +69,7 @@ def certified_body(
     adjacency: Adjacency,
     noise_of: Callable[[Body], Noise],
 ) -> CertifiedRows | None:
-    """K-norm noise on r answers that determine the others, of a body that is proved large enough.
+    """K-norm noise of a body that is proved large enough, on r answers that determine the others.
 
     The noise is added to r of the m answers. Its body in R^r is proved to contain all differences
     of these r answers between neighbours. (`certified_rows` is the same function for ellipsoids.)
@@ -108,7 +108,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r proved to contain the differences of the points, and its relative slack."""
+    """A body in R^r proved to contain the points' differences, and its slack; None if not found."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -160,7 +160,9 @@ def framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
-    """Whether the image of `core` under the root (r, r) is proved to contain all differences.
+    """Whether the image of `core` under `root` (r, r) is proved to contain all differences.
+
+    The differences are those of two points, or under add/remove the points and their negatives.
 
     There are proofs for boxes around 0, balls, cross-polytopes, l_p balls and products of these.
     False for all other bodies.

@@ -64,7 +64,7 @@ def certified_rows(
     adjacency: Adjacency,
     noise_of: Callable[[FloatArray], Noise],
 ) -> CertifiedRows | None:
-    """Noise on the answers that determine the others, from an ellipsoid {root u : ||u||_2 <= 1}.
+    """Noise of an ellipsoid {root u : ||u||_2 <= 1} on the answers that determine the others.
 
     The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
     rounding. So the r most independent rows of the root are chosen and made longer by `SLACK`. They

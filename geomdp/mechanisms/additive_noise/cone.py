@@ -149,7 +149,7 @@ class Cone(PureMechanism):
 class Lift:
     """The answers of a record as constant + T q, for a q in a body C with an exact sampler."""
 
-    #: C, with a centroid.
+    #: C, with a centroid in closed form.
     body: Body
     #: T (m, k); None for the identity.
     matrix: sp.csr_array | None = None

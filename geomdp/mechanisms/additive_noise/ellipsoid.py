@@ -30,8 +30,8 @@ MAX_PAIR_ELEMENTS = 1 << 12
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated at a time.
 CHUNK_ELEMENTS = 8192
-#: Largest number c of columns of a table workload for which the 2^c sets of columns are listed in
-#: which two records can agree.
+#: Largest number c of columns of a table workload for which all 2^c sets of columns in which two
+#: records can agree are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.

@@ -24,9 +24,9 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
-#: Largest number of slabs per dimension, and largest value of slabs^2 x dimension, to which the
-#: time of a refinement is proportional. Together these limits allow 1100 slabs in dimension 55,
-#: 1030 in dimension 94 and 816 in dimension 150.
+#: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension,
+#: to which the time of a refinement is proportional. Together these limits allow 1100 slabs in
+#: dimension 55, 1030 in dimension 94 and 816 in dimension 150.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 

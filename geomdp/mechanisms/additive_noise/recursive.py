@@ -126,7 +126,10 @@ class Recursive(PureMechanism):
 
     @cached_property
     def _undivided(self) -> KNormNoise | None:
-        """The noise as K-norm noise of the body in R^m; None if there is more than one level."""
+        """The noise as K-norm noise of the body in R^m.
+
+        None if there is more than one level, or if the body has no exact sampler.
+        """
         noise = self.noise
         if len(noise.levels) > 1 or not isinstance(noise.levels[0].source.sampler, ExactSampler):
             return None

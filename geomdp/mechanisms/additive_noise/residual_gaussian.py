@@ -71,7 +71,7 @@ class ResidualGaussian(AdditiveMechanism):
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
     mechanism with Gaussian noise has less error. Under replace-one this holds, up to a share of
     1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A
-    profile says in how many columns of each number of levels two records differ, and a kind how
+    profile says in how many columns of each number of levels two records differ. A kind says how
     many columns of each number of levels a set has. For example, 100 columns with five different
     numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. It also holds for `ChosenTables`
     on at most 22 columns with at most 1024 sets of columns. Otherwise the sensitivity can be
@@ -136,8 +136,9 @@ class ResidualGaussian(AdditiveMechanism):
     def _proved_scales(self) -> FloatArray:
         """Scales (sets,) of the noise that are proved to give the guarantee, as floats.
 
-        `unit` is proved for a change of length 1. So the guarantee holds if precisions in units of
-        1 / unit^2 cost at most 1. Scales are made larger by a few parts in 10^16 until they do.
+        The standard deviation `unit` is proved for a change of length 1. So the guarantee holds if
+        precisions in units of 1 / unit^2 cost at most 1. Scales are made larger by a few parts in
+        10^16 until they do. A scale is sqrt(2^b s_A), where b columns of A have two levels.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
@@ -191,7 +192,7 @@ class ResidualGaussian(AdditiveMechanism):
 
 
 def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:
-    """1 / s_A (sets,) for s_A = t_A^2 / 2^b; 0 for a residual that is public."""
+    """1 / s_A (sets,) for the scales sqrt(2^b s_A), where `doubled` is 2^b; 0 if s_A is 0."""
     found = np.zeros_like(scales)
     moving = scales > 0
     found[moving] = doubled[moving] / scales[moving] ** 2

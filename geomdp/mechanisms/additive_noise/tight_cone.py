@@ -21,18 +21,18 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 #: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error to
 #: that of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
-#: Number of public draws. The limit on the violation is the quantile `KEPT` of the violations of
-#: these draws, so about 20 of them lie below it.
+#: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
+#: the violations by these draws, so about 20 of them lie below it.
 PILOT_DRAWS = 2048
 #: Largest number of triples of events of three columns for which the body is cut. An event says
 #: that a column has a certain level. 2^13 triples are checked in a fraction of a millisecond. With
 #: more triples the dimension is larger, and the inequalities are seldom violated, or they cut off
 #: little.
 MAX_TRIPLES = 1 << 13
-#: Largest number of multiplications of a try for which the body is cut. A try of rejection takes
-#: L^2 P multiplications for L events and P contrasts. This number just allows two columns of 32
-#: levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public draws
-#: would take minutes and gigabytes.
+#: Largest number of multiplications of one try of rejection: with more, the body is not cut. A try
+#: takes L^2 P multiplications for L events and P contrasts. This number just allows two columns of
+#: 32 levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public
+#: draws would take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 
@@ -114,7 +114,7 @@ class TightCone(PureMechanism):
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
-    """The moment body of tables, cut to about the share `KEPT` of its volume.
+    """The moment body of tables (`TableMoments`), cut to about the share `KEPT` of its volume.
 
     If the limit on the violation is 0, more of the volume remains, and all points satisfy all
     inequalities. The body is not cut if a draw would take long.

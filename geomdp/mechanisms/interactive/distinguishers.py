@@ -101,7 +101,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     Parameters
     ----------
     queries : sequence of queries
-        At least one; all sparse, or all dense with equally many values.
+        At least one; all sparse, or all dense with the same number of values.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         for position, query in enumerate(queries):
             if _kind(query) != first:
                 raise ValueError(
-                    "queries must all be sparse, or all be dense with equally many values: "
+                    "queries must all be sparse, or all be dense with the same number of values: "
                     f"number {position} differs from number 0"
                 )
         self._queries = tuple(queries)
@@ -168,7 +168,7 @@ def _kind(query: LinearQuery) -> tuple[type, int | None]:
 class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
-    Elements x and sets S are numbers from 0 to 2^d - 1, whose bits are the coordinates. A choice
+    Elements x and sets S are whole numbers below 2^d. Their bits are the coordinates. A choice
     takes O(d 2^d) time. The hypothesis must come from `MultiplicativeWeights`.
 
     Parameters

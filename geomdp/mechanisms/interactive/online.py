@@ -242,7 +242,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def accuracy(self) -> float | None:
-        """3 alpha0, the largest error of all answers with probability 1 - beta.
+        """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
         """

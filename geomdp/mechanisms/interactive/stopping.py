@@ -11,13 +11,13 @@ from geomdp._validation import positive
 class StoppingDesign:
     """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    In each round the distinguisher chooses a query Q, and v is the true answer to Q plus noise.
-    With probability at least 1 - beta (see `IterativeConstruction`), in all rounds the noise on v
-    is at most `noise` alpha, and the error of the hypothesis H on Q is at most `loss` alpha below
-    the largest error of H on any query. The run stops if |v - Q(H)| < `level` alpha. Then H errs by
-    at most (level + noise + loss) alpha on every query. In a round that does not stop the run, H
-    errs by at least (level - noise) alpha on Q. An update needs an error of alpha / 2 or more, so
-    level - noise must be at least 1/2.
+    In each round the distinguisher chooses a query Q. Let v be the true answer to Q plus noise, and
+    H the hypothesis. With probability at least 1 - beta (see `IterativeConstruction`), this
+    holds in all rounds: the noise on v is at most `noise` alpha, and the error of H on Q is at most
+    `loss` alpha below the largest error of H on any query. The run stops if
+    |v - Q(H)| < `level` alpha. Then H errs by at most (level + noise + loss) alpha on every query.
+    In a round that does not stop the run, H errs by at least (level - noise) alpha on Q. An update
+    needs an error of alpha / 2 or more, so level - noise must be at least 1/2.
 
     ``ValueError`` for a share that is not above 0, or level - noise below 1/2.
 
@@ -50,8 +50,9 @@ class StoppingDesign:
         return max(1.0, self.level + self.noise + self.loss)
 
 
-#: With noise and loss at alpha / 8, stopping guarantees error alpha (the corrected Theorem 5).
+#: With noise and loss alpha / 8, a stop guarantees an error of at most alpha (the corrected
+#: Theorem 5).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
-#: The shares that are printed in the paper: noise alpha / 4 and loss alpha / 2. Stopping then
-#: guarantees only error 3 alpha / 2 (DISC-13).
+#: The shares that are printed in the paper: noise alpha / 4 and loss alpha / 2. A stop then
+#: guarantees only an error of at most 3 alpha / 2 (DISC-13).
 PRINTED = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)

@@ -41,7 +41,7 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S, in farthest-point order.
+        S, in the order of its choice: each point is one of the farthest from those before it.
 
     Raises
     ------

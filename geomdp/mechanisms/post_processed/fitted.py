@@ -104,7 +104,7 @@ class Fitted(PostProcessedNoise):
             projector.prepare()
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The fit f, moved towards the nearest point g to a distance of at most b."""
+        """The fit f or, if f is further than b from the projection g, the point at distance b."""
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point
         reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)

@@ -32,7 +32,7 @@ EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
 #: Number of public draws from which the variances of products of signs are estimated. With 25
-#: columns there are 200 squares of single signs, whose mean has a relative error near 10%.
+#: columns there are 200 squares of noise on single signs. Their mean has a relative error near 10%.
 DRAWS = 8
 
 
@@ -115,7 +115,10 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 
 
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
-    """Mean variance of the noise on single signs (products with the first sign), and on pairs."""
+    """Mean variances of the noise on single signs, and on products of two other signs.
+
+    Single signs are the products with the first sign, which is the constant 1.
+    """
     draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
     squares = np.array([_products(draw, signs) ** 2 for draw in draws])
     singles = signs.order - 1

@@ -34,7 +34,8 @@ from geomdp.workloads.structure.sign_products import sign_products
 GAP_SHARE = 1e-6
 #: Smallest relative tolerance: below it, float64 rounds squared distances too much.
 LEAST_TOLERANCE = 1e-14
-#: Largest number of columns of a relaxation. The error bound takes 12 s for 100 columns.
+#: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
+#: bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
 #: Number of standard errors that are added to an estimate of the mean squared noise before it
 #: enters an upper bound. A normal variable is this far above its mean with probability 1e-6.
@@ -105,7 +106,7 @@ class Projected(PostProcessedNoise):
 
     @cached_property
     def body(self) -> Body:
-        """K: the sensitivity polytope, or a relaxation if the polytope has no fast oracle."""
+        """K: the sensitivity polytope, or a relaxation if it cannot be searched fast enough."""
         return reachable_body(self.workload)
 
     @cached_property

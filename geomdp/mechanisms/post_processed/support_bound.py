@@ -22,11 +22,11 @@ from geomdp.noise.base import Noise
 #: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
 #: near 1%.
 MAX_DRAWS = 512
-#: Smallest number of draws, however large the dimension.
+#: Smallest number of draws, however large the dimension, unless a caller asks for fewer.
 MIN_DRAWS = 32
 #: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
-#: if each value takes milliseconds: tables of 100 columns get 105 draws, whose mean has a relative
-#: error of 0.6%.
+#: if each value takes milliseconds: tables of 100 columns get 105 draws. The mean of h_K over
+#: these draws has a relative error of 0.6%.
 MAX_NUMBERS = 1 << 21
 #: Probability that a simulated upper confidence limit is below the mean.
 LEVEL = 1e-6

@@ -270,7 +270,7 @@ class Covariance:
 
 
 def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
-    """Two guarantees that compose to `privacy`, the second with `share` of its parameters."""
+    """Two guarantees that compose to `privacy`; the second has the share `share` of it."""
     match privacy:
         case PureDP(epsilon=epsilon):
             return PureDP(_rest(epsilon, share)), PureDP(share * epsilon)

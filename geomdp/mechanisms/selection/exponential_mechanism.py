@@ -49,9 +49,8 @@ class ExponentialMechanism(Selection):
         """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
         The loss, the largest answer minus the chosen answer, exceeds this bound with probability at
-        most `gamma`, for all data. No smaller bound
-        holds: if the answer to one query exceeds all others by just this amount, another query is
-        chosen with probability `gamma`.
+        most `gamma`, for all data. No smaller bound holds: if the answer to one query exceeds all
+        others by just this amount, another query is chosen with probability `gamma`.
         """
         share = probability(gamma, "gamma")
         ratio = (self.workload.n_queries - 1) * (1 - share) / share

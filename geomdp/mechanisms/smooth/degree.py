@@ -142,9 +142,9 @@ def predicted_error(
     C^K_1 is the set of functions of d variables whose derivatives up to order K = `smoothness` are
     bounded by 1. The approximation error is t^-K for t degrees in each variable: the rate of the
     best polynomial approximation, with its constant left out. The noise error is
-    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where ||m|| are the orders of the moments m and s_m are the
-    `deviations` (t^d - 1,) of the noise on their means. Reason: the coefficients c of a query have
-    sum_m ||m||^(2 K) c_m^2 of order 1, so |<c, noise>| is at most of the order of
+    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where ||m|| is the largest of the d degrees of moment m, and
+    s_m are the `deviations` (t^d - 1,) of the noise on the means. Reason: the coefficients c of a
+    query have sum_m ||m||^(2 K) c_m^2 of order 1, so |<c, noise>| is at most of the order of
     (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both errors are predictions up to constants, not
     bounds.
     """

@@ -20,8 +20,9 @@ from geomdp.geometry.projection import Projector
 class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
-    Let Y_m be noisy moments, whose noise has the standard deviations s_m. The moment m = 0 is the
-    constant. The result is
+    The moment m = (m_1, ..., m_d) is the mean of the product over i of the Chebyshev polynomials of
+    degree m_i in x_i. Let Y_m be noisy moments, whose noise has the standard deviations s_m. The
+    moment m = 0 is the constant 1. The result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 

@@ -180,7 +180,7 @@ class SmoothRelease:
         )
 
     def projected(self, projection: MomentProjection) -> SmoothRelease:
-        """The release whose moments are replaced by the nearest moments of a distribution.
+        """This release with its moments replaced by the nearest moments of a distribution.
 
         This is post-processing, so the privacy record stays the same. `noise_std` still describes
         the noise before the projection. Standard deviations after the projection are unknown,

@@ -32,7 +32,7 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round sums and noise to multiples of 2^-k, where k is this number larger than
+#: Unseeded releases round sums and noise to multiples of 2^-k, where k is `EXTRA_BITS` more than
 #: `grid_for` gives for the noise. So calibrating to rounded sums enlarges the noise by a share of
 #: less than 1e-9.
 EXTRA_BITS = 20

@@ -55,7 +55,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
 
 
 def hierarchical_strategies(workload: Workload) -> list[Strategy]:
-    """Strategies that apply to `workload`, with the noise of `SimplexCells`.
+    """Strategies that apply to `workload`, with the K-norm noise of `SimplexCells`.
 
     Examples
     --------

@@ -24,7 +24,7 @@ MAX_COVERED = 300_000
 #: The weight of an uncovered set in `_greedy_cover` is this number to the power k, where k is the
 #: number of points of the set that are not in the block yet.
 LOOK_AHEAD = 0.25
-#: Number of designs kept for each t.
+#: Number of designs that `covering_designs` returns at most.
 KEPT = 16
 
 Columns = tuple[int, ...]

@@ -31,8 +31,8 @@ MISFIT = 1e-8
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
-#: Number of random Gaussian vectors by which `check_rebuilt` multiplies a difference. All 32
-#: products are below a tenth of the length of the difference with probability 1e-35.
+#: Number of random Gaussian vectors by which `check_rebuilt` multiplies a row to estimate its
+#: length. All 32 products are below a tenth of the length with probability 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24. This changes them by less than the
 #: tolerance of the search that found them, and keeps sums over 2^29 records exact in float64.
@@ -49,15 +49,16 @@ class Measurement:
     Parameters
     ----------
     rows : (p, b) array or sparse array
-        The matrix C, with a column for each of b elements. A record x adds column x to C h.
+        The matrix C, with a column for each of b elements of the universe. A record x adds column x
+        to C h.
     matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
         A function from the epsilon of the design to the noise (p,) of this measurement.
     changes : (c,) array, optional
-        Exact bounds on the change of C h between neighbours: on its l1 norm with Laplace noise, and
-        on its gauge with K-norm noise. There is one bound for each of c cases, which together cover
-        all pairs of neighbours. None if no exact bounds are known.
+        Exact bounds on the change of C h between neighbours: on its l1 norm for Laplace noise, and
+        on its norm with the unit ball K for K-norm noise. There is one bound for each of c cases,
+        which together cover all pairs of neighbours. None if no exact bounds are known.
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
@@ -284,12 +285,12 @@ class LaplaceCells:
 
 @dataclass(frozen=True)
 class SimplexCells:
-    """K-norm noise on the counts of cells, in the norm of their neighbour body (X-SIM).
+    """K-norm noise on the counts of cells; K is the convex hull of their changes (X-SIM).
 
-    Under replace-one that body is the difference body of a simplex, of dimension r = cells - 1. The
-    variance is 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of the two is 1/2 for two
-    cells, and tends to 1 for many. Under add/remove the body is the l1 ball, and the noise is that
-    of `LaplaceCells`.
+    The changes are those between neighbours. Under replace-one K is the difference body of a
+    simplex, of dimension r = cells - 1. The variance is then 4 (2 r + 1) / (r + 2), and 8 for
+    `LaplaceCells`. The ratio of the two is 1/2 for two cells, and tends to 1 for many. Under
+    add/remove K is the l1 ball, and the noise is that of `LaplaceCells`.
 
     Examples
     --------

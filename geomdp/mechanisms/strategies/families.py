@@ -1,4 +1,4 @@
-"""Which families of measurements to combine, and how to split a budget over them."""
+"""Which families (lists of measurements) to combine, and how to split a budget over them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError
 
-#: If a family is added to others, its share of the budget at the start of the descent over shares.
+#: Share of the budget of a newly added family, at the start of the descent over all shares.
 FIRST_SHARE = 0.25
 #: The search ends once adding a family lowers the error by less than this relative amount, or after
 #: this number of added families.
@@ -25,13 +25,13 @@ def combined_split(
     families: Sequence[IntArray],
     known: Sequence[FloatArray],
 ) -> Split:
-    """Shares for the measurements of a few families, which are chosen one after the other.
+    """Shares for the measurements of a few families; one family is chosen after the other.
 
     The problem is that of `best_split`: s measurements determine u quantities. Here s is so large
     that a descent over all measurements ends far from the optimum. The search starts from every
-    known split, and from the best family that measures all quantities alone. The family that lowers
-    the error most is added, and the shares of all measurements are computed anew. This is repeated
-    up to six times, until no family lowers the error by more than 0.1%.
+    known split, and from the best of those families that alone measure all quantities. The family
+    that lowers the error most is added, and the shares of all measurements are computed anew. This
+    is repeated up to six times, until no family lowers the error by more than 0.1%.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _combined(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,) after families (s, f), each with sum 1, are added to it in turn."""
+    """The split `shares` (s,) after some of the splits `families` (s, f) are added one by one."""
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

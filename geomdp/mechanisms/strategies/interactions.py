@@ -84,13 +84,13 @@ class Interactions:
         return found
 
     def _within(self, table: Columns) -> Iterator[tuple[Columns, IntArray]]:
-        """The same U and positions as in `coordinates`, for a table of the workload."""
+        """Each U within a table of the workload, and its positions as in `coordinates`."""
         return self._named(table, _known_patterns(self.workload.shape(table), len(table)))
 
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """Replace axes in `patterns` by columns of a table, and leave out sets not in `sets`."""
+        """The sets of columns that `patterns` chooses from a table, if they are in `sets`."""
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
@@ -121,7 +121,7 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """The variance of an answer from T if theta_U alone has variance 1: (tables, sets).
+        """Variance of an answer from T for noise of variance 1 on theta_U: (tables, sets).
 
         Each answer from table T is a weighted sum of coordinates. The squared weights of the
         coordinates of theta_U add up to w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of
@@ -155,7 +155,7 @@ class Interactions:
 
     @cached_property
     def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
-        """For each shape, the query numbers (tables, cells) of the cells of all its tables."""
+        """For each shape, query numbers (tables, cells) of the cells of tables of this shape."""
         groups: dict[tuple[int, ...], list[IntArray]] = {}
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             shape = self.workload.shape(table)

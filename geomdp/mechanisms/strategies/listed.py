@@ -24,7 +24,7 @@ from geomdp.mechanisms.strategies.weights import best_split
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
-#: Largest universe whose N x N matrices are formed: 4096^2 float64 are 128 MB.
+#: Largest number N of elements for which N x N matrices are formed: 4096^2 float64 are 128 MB.
 MAX_LISTED = 1 << 12
 
 

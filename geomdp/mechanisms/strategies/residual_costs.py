@@ -1,4 +1,8 @@
-"""What precise residuals cost: proved bounds on the squared change between neighbours."""
+"""Bounds on the squared change of all residuals between neighbours, in units of their noise.
+
+The residual of a set A of columns is the part of the table of A that the tables of fewer columns do
+not tell (see `Residuals`). The precision of its noise is 1 / variance.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +18,32 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.structure.residuals import ColumnSets, Residuals
 
-#: Largest number of profiles that are all looked at: 2^22 float64 are 32 MB.
+#: Largest number of profiles (see `ProfileCost`) whose costs are all computed: 2^22 float64 are
+#: 32 MB.
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. The factors of a
-#: product are at most 24 shares of levels (tables have at most 2^24 cells) and a precision, each
-#: with a few roundings.
+#: product are a precision and one number 1 - 1 / l for each column of a table, where l is its
+#: number of levels, each with a few roundings. Tables have at most 24 columns, because they have
+#: at most 2^24 subsets.
 SUM_ERROR = 256 * UNIT
 
 
 class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
-    Noise of variance 1 / s_A on the residual of each set A of columns is private like Gaussian
-    noise of variance 1 on a sum that changes by a vector of squared length at most the cost.
+    Gaussian noise of variance 1 / s_A on the residual of each set A of columns is as private as
+    Gaussian noise of variance 1 on a sum whose squared l2 sensitivity is the cost.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """A cost (sets,) of each unit of precision that is right on average over neighbours.
+        """Prices (sets,) of a unit of precision on each residual, which sum to at most the cost.
 
-        For every s, the cost is at least the product of s with it.
+        For all precisions s (sets,), the cost is at least s @ prices.
         """
 
 
@@ -45,7 +51,8 @@ class ResidualCost(Protocol):
 class AddRemoveCost:
     """The cost under add/remove, the same for all records: the sum over A of s_A p_A.
 
-    p_A = product over i in A of (1 - 1 / l_i) is the squared length of the residual of one record.
+    p_A = product over i in A of (1 - 1 / l_i) is the squared length of the residual of one record,
+    where column i has l_i levels.
 
     Parameters
     ----------
@@ -56,11 +63,11 @@ class AddRemoveCost:
     shares: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum, up to rounding."""
+        """The sum, plus an allowance for rounding."""
         return math.fsum((self.shares * precisions).tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """p_A."""
+        """The p_A."""
         return self.shares
 
 
@@ -74,7 +81,7 @@ class CappedCost:
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
-    It is largest if E is the column of A with the fewest levels l alone: 2 p_A l / (l - 1).
+    It is largest if E has one column, the one with the fewest levels l in A: 2 p_A l / (l - 1).
     For |E| even it is below 2 p_A, for |E| odd it is 2 p_A (1 + prod over E of 1 / (l_i - 1)).
 
     Parameters
@@ -82,36 +89,37 @@ class CappedCost:
     shares : (sets,) array
         The p_A, and 0 for the empty set: the number of records is public.
     caps : (sets,) array
-        l / (l - 1).
+        l / (l - 1) for each A, and 1 for the empty set.
     """
 
     shares: FloatArray
     caps: FloatArray
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over A of s_A times the largest c_A."""
+        """The sum over A of s_A times the largest c_A(D)."""
         terms = 2 * self.shares * self.caps * precisions
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The largest c_A, which this bound counts for all neighbours."""
+        """The largest c_A(D) of each A. This bound is their sum, weighted by the precisions."""
         return 2 * self.shares * self.caps
 
 
 class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
-    Columns are divided into classes. The cost is bounded as if all columns of a class had as many
-    levels as the largest of them, and as if all sets A with the same numbers of columns of each
-    class, their kind, were measured with the precision of the most precise one. c_A(D) of
-    `CappedCost` does not decrease in any l_i, so this is an upper bound. It is exact if the columns
-    of a class have equal levels and the sets of a kind are all measured alike. D then matters only
-    by its profile, the numbers d_g of its columns of each class g. All profiles are looked at:
+    Columns are divided into classes. Sets A with the same number of columns of each class are of
+    one kind. The cost is bounded as if each column had the largest number of levels in its class,
+    and as if all sets of a kind were measured with the precision of the most precise one.
+    c_A(D) of `CappedCost` does not decrease in any l_i, so this is an upper bound. It is exact if
+    the columns of each class have equal numbers of levels, and all possible sets of each kind are
+    measured with the same precision. The bound depends on D only by its profile: the numbers d_g of
+    its columns of each class g. The maximum is over all profiles d:
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
 
-    where n_g and l_g are the number of columns of class g and their number of levels.
+    where class g has n_g columns, each counted with l_g levels.
 
     Parameters
     ----------
@@ -128,7 +136,8 @@ class ProfileCost:
         for g, members in enumerate(self.classes):
             class_of[members] = g
         parts = [_kinds(group, class_of, len(self.classes)) for group in residuals.groups]
-        #: The numbers of columns of each class, (kinds, classes), and the kind of each set A.
+        #: For each kind, its number of columns of each class: (kinds, classes). `kind` has the
+        #: number of the kind of each set A.
         self.kinds, kind = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
         self.kind = np.asarray(kind).ravel()
         self.most = self.kinds.max(axis=0).tolist()
@@ -136,13 +145,13 @@ class ProfileCost:
             _krawtchouk(len(members), max(levels[i] for i in members), most)
             for members, most in zip(self.classes, self.most, strict=True)
         ]
-        #: 2 times the sum of p_A over all sets of each kind, and 0 for the empty set.
+        #: For each kind, 2 times the sum of p_A over all possible sets; 0 for the empty set.
         self.totals = 2 * self._products([0] * len(self.classes))
         self.totals[~self.kinds.any(axis=1)] = 0.0
 
     @cached_property
     def complete(self) -> bool:
-        """Whether all sets of each kind that occurs are in use."""
+        """Whether `residuals` has all possible sets of columns of each kind that it has."""
         counts = np.bincount(self.kind, minlength=len(self.kinds)).tolist()
         sizes = [len(members) for members in self.classes]
         full = [math.prod(map(math.comb, sizes, kind)) for kind in self.kinds.tolist()]
@@ -161,7 +170,7 @@ class ProfileCost:
         return np.where(self.totals > 0, found, 0.0)
 
     def largest(self, precisions: FloatArray) -> tuple[float, list[int]]:
-        """A proved bound on the cost for precisions (kinds,), and the profile that needs it."""
+        """A proved bound on the cost for precisions (kinds,), and the profile of largest cost."""
         tensor = np.zeros([most + 1 for most in self.most])
         tensor[tuple(self.kinds.T)] = np.where(self.totals > 0, precisions, 0.0)
         # Contract the first axis and append the profiles of its class as the last axis.
@@ -170,7 +179,7 @@ class ProfileCost:
         place = np.unravel_index(np.argmin(tensor), tensor.shape)
         whole = float(tensor.flat[0])  # the profile of no columns
         # Every K_g(d, a) is at most K_g(0, a) in modulus. So the rounding errors of the products
-        # and sums are at most those of `whole`, which adds terms above 0.
+        # and sums are at most those of `whole`, all of whose terms are 0 or more.
         operations = sum(most + 4 for most in self.most) + 8
         allowance = 4 * operations * UNIT * whole
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
@@ -182,20 +191,21 @@ class ProfileCost:
         return self.largest(highest)[0]
 
     def average(self) -> FloatArray:
-        """For each set A its part of the cost that is the mean over two independent records.
+        """For each A, the sum of 2 p_B over all possible sets B of its kind, per measured set.
 
-        The mean of c_A is 2 p_A if the levels of both records are uniform and independent.
+        The sum is divided by the number of sets of this kind in `residuals`. 2 p_B is the mean of
+        c_B(D) over two records with uniform and independent levels.
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])
 
 
 def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
-    """Divisions of the columns into classes whose profiles can all be looked at.
+    """One or two divisions of the columns into classes, each with at most 2^22 profiles.
 
-    The first one has a class for each number of levels. While there are more than 2^22 profiles,
-    two classes with the closest 1 / l are merged. The second one has a class for each column, if
-    there are at most 2^22 sets of columns.
+    The first one has a class for each number of levels l. While there are more than 2^22 profiles,
+    the two successive classes whose 1 / l differ least are merged. The second one has a class for
+    each column, if at most 22 columns occur.
     """
     levels = residuals.workload.levels
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})
@@ -212,7 +222,7 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
 
 
 def shares_of(residuals: Residuals) -> FloatArray:
-    """p_A (sets,): the squared length of the residual of one record."""
+    """The p_A (sets,): the squared length of the residual of one record for each set A."""
     shares = np.empty(residuals.count)
     for group in residuals.groups:
         shares[group.numbers] = math.prod(1 - 1 / levels for levels in group.shape)
@@ -220,7 +230,7 @@ def shares_of(residuals: Residuals) -> FloatArray:
 
 
 def capped_cost(residuals: Residuals) -> CappedCost:
-    """The bound that adds up the largest changes of all residuals."""
+    """The bound that adds up the largest change of each residual."""
     shares, caps = shares_of(residuals), np.ones(residuals.count)
     for group in residuals.groups:
         if group.shape:

@@ -4,7 +4,7 @@ There is one residual for each set A of columns. The precision of its noise is 1
 cost of precisions bounds the squared sensitivity of all residuals together, in units of the noise
 (see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile
 says in how many columns of each class two records differ, and the cost is that of the worst
-profile. Sets A are of one kind if they have equally many columns of each class.
+profile. Sets A are of one kind if they have the same number of columns of each class.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ MAX_ROUNDS = 100
 MAX_KINDS = 1 << 10
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
-#: The barrier method stops at this relative gap and multiplies its parameter by `SHARPENING` each
-#: time. Newton's method takes at most `MAX_STEPS` steps, until the decrement is at most
-#: `DECREMENT`; 5 to 10 suffice.
+#: The barrier method stops at the relative gap `BARRIER_GAP`, and multiplies its parameter t by
+#: `SHARPENING` in each round. In a round, Newton's method takes at most `MAX_STEPS` steps, until
+#: the decrement is at most `DECREMENT`; 5 to 10 steps suffice.
 BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 
@@ -49,10 +49,10 @@ class ResidualScales:
     Parameters
     ----------
     variances : (sets,) array
-        Variance s_A of the noise on the residual of each set A. The unit is the variance that
-        a change of length 1 needs. s_A is 0 if the residual is public.
+        Variance s_A of the noise on the residual of each set A, relative to the variance that
+        suffices for a sum of l2 sensitivity 1. s_A is 0 if the residual is public.
     cost : ResidualCost
-        Proves that the precisions 1 / s_A cost at most 1, up to rounding.
+        The bound which proves that the precisions 1 / s_A cost at most 1, up to rounding.
     energy : float
         The sum of squared errors of all answers.
     """
@@ -78,11 +78,11 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     Under replace-one, two records differ in a set D of columns. The cost of the worst D counts
     (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
     solved for a growing list of profiles: the profile that costs most is added, until none costs
-    more than 1 + 1e-7. The result is optimal up to this 1e-7 in two cases: for all tables of k
-    columns, if there are at most 2^22 profiles (columns have few different numbers of levels); and
-    for any tables of at most 22 columns, if at most 1024 sets of columns are measured. In all other
-    cases, several proved upper bounds on the cost are tried, and the one that gives the least
-    energy is used.
+    more than 1 + 1e-7, or after 100 profiles. If this limit is not reached, the result is optimal
+    up to 1e-7 in two cases: for all tables of k columns, if there are at most 2^22 profiles and
+    1024 kinds of sets (columns have few different numbers of levels); and for any tables of at most
+    22 columns, if at most 1024 sets of columns are measured. In all other cases, proved upper
+    bounds on the cost are tried, and the one that gives the least energy is used.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
 
 def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost) -> ResidualScales:
-    """The scales for precisions in proportion to the given ones."""
+    """The variances that belong to the multiple of `precisions` whose cost is 1."""
     moving = precisions > 0
     variances = np.zeros_like(precisions)
     variances[moving] = cost.at_most(precisions) / precisions[moving]
@@ -122,7 +122,7 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions sqrt(v_A / c_A), best if a unit of precision costs c_A (`cost.average`)."""
+    """The precisions x = sqrt(v / c) for c = `cost.average`; they are best if the cost is c @ x."""
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)
@@ -200,7 +200,7 @@ def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
 def _descended(
     x: FloatArray, step: FloatArray, slope: FloatArray, energies: FloatArray, costs: FloatArray
 ) -> FloatArray:
-    """x plus the longest of step, step / 2, step / 4, ... that lowers the barrier enough."""
+    """x plus the longest of step, step / 2, step / 4, ... that lowers `value` enough."""
 
     def value(at: FloatArray) -> float:
         slack = 1 - costs @ at
@@ -211,7 +211,8 @@ def _descended(
     start, length = value(x), 1.0
     while length > 1e-10:
         moved = x + length * step
-        # Rounding errors of the value are ignored, because they may hide the last descents.
+        # The last term allows for rounding errors of the value: near the minimum they can be larger
+        # than the descent.
         if value(moved) <= start + 0.1 * length * float(slope @ step) + 1e-13 * abs(start):
             return moved
         length /= 2

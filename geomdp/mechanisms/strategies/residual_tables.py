@@ -1,4 +1,7 @@
-"""The cost of precise residuals, bounded table by table: for a few tables of many columns."""
+"""A bound on the cost of precise residuals, table by table: for a few tables of many columns.
+
+`ResidualCost` says what the cost is, and `Residuals` what the residual of a set of columns is.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,19 @@ MAX_COMPARED = 1 << 26
 
 
 class TableCost:
-    """A bound under replace-one that adds up the largest changes of tables.
+    """A bound under replace-one that adds up the largest change of each table.
 
     The precision s_A of a set A is divided among the tables T that contain it, in proportion to
-    w_T^2 / product over T - A of l_j. Let h_AT be these shares. With c_A(D) of `CappedCost`, which
-    depends on A & D only, the cost of D is
+    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels. Let
+    h_AT be these shares. Two records that differ in the columns D cost c_A(D) for each unit of s_A
+    (see `CappedCost`). This depends on A & D only. So D costs
 
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
 
-    and at most the sum over T of the largest value in brackets, over all sets D & T of columns of
-    T. For the precisions of equal noise on all answers this is the squared l2 sensitivity, the sum
-    of 2 w_T^2. So the best precisions for this bound are never behind those of equal noise.
+    in all. The bound is the sum over T of the largest value in brackets, over all sets D & T of
+    columns of T. For the precisions of equal noise on all answers it is the squared l2 sensitivity,
+    the sum of 2 w_T^2. So the best precisions for this bound are never worse than those of equal
+    noise.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ class TableCost:
         self.residuals = residuals
         self._shares = shares_of(residuals)
         self._shares[0] = 0.0  # the number of records is public
-        #: The precisions (sets,) of noise of variance 1 on all answers, in the span of the answers.
+        #: The precisions (sets,) of the residuals if all answers have noise of variance 1.
         self.equal = np.zeros(residuals.count)
         for tables in residuals.tables:
             for own in tables.within:
@@ -53,7 +58,7 @@ class TableCost:
         return np.asarray(weights**2 / rest)
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over tables, rounding included."""
+        """The sum over tables, plus an allowance for rounding."""
         found: list[float] = []
         for tables in self.residuals.tables:
             changes = _changes(tables)
@@ -64,18 +69,18 @@ class TableCost:
                     share = self._part(tables, own) / self.equal[numbers]
                     held[:, place] = precisions[numbers] * share
             found += (held @ changes).max(axis=1).tolist()
-        # The shares of a set add up to 1 up to a rounding for each table. The rounding errors of a
-        # table are relative to the mean of its changes, which is at most the largest.
+        # The shares of a set add up to 1, up to a rounding for each table. The rounding errors of a
+        # table are relative to the mean of its changes over D, which is at most the largest one.
         operations = len(self.residuals.workload.tables) + max(map(_subsets, self.residuals.tables))
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
 
     def average(self) -> FloatArray:
-        """2 p_A, the mean of c_A over two independent records with uniform levels."""
+        """2 p_A (see `AddRemoveCost`), the mean of c_A(D) over two records with uniform levels."""
         return 2 * self._shares
 
 
 def table_cost(residuals: Residuals) -> TableCost | None:
-    """The bound table by table; None if tables have so many columns that it takes long."""
+    """The bound table by table; None if it takes more than 2^26 operations."""
     compared = sum(4 ** len(table) for table in residuals.workload.tables)
     return TableCost(residuals) if compared <= MAX_COMPARED else None
 

@@ -26,8 +26,8 @@ from geomdp.mechanisms.strategies.p_identity import (
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Accuracy of the share of the bins. Around the best share, a change by a hundredth changes the
-#: error by less than a thousandth.
+#: Accuracy of the share of the budget for the bins. Around the best share, a change by a hundredth
+#: changes the error by less than a thousandth.
 SHARE_TOLERANCE = 0.01
 
 

@@ -166,7 +166,7 @@ class _Candidates:
         return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
-        """Cells of U divided by cells of S, for each interaction U within S: (sets S, sets U)."""
+        """Number of cells of U divided by that of S for all U within S: (sets S, sets U)."""
         rows, columns, values = [], [], []
         cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
         for s, S in enumerate(self.sets):
@@ -179,7 +179,7 @@ class _Candidates:
         return sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
 
     def split(self, costs: FloatArray, overlap: sp.csr_array) -> Split:
-        """The best shares found by two searches: over the first subsets, then over families."""
+        """The best shares found by two searches: over subsets of columns, then over families."""
         known = []
         if self._pool:
             found = best_split(costs, overlap[: self._pool])

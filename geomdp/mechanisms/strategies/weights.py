@@ -13,21 +13,23 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.cache import recalled
 
 #: Number of random starting points besides the even split. There are many local minima. With 30
-#: points, the squared error for the pair tables of one of 15 workloads was 0.2% larger.
+#: instead of 60 points, the squared error was 0.2% larger for the pair tables of one of 15
+#: workloads.
 STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
-#: Number and length of the gradient steps before half of the descents. These lead to other minima
-#: than the descents without them. On 100 workloads of 2 to 12 columns, the best of both was at most
-#: 4% above, and up to 4.5% below, the best of as many quasi-Newton descents (L-BFGS).
+#: Number and length of the gradient steps with which half of the descents begin. They lead to other
+#: minima than the other half. On 100 workloads of 2 to 12 columns, the best of all descents was at
+#: most 4% above, and up to 4.5% below, the best of as many quasi-Newton descents (L-BFGS).
 STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few take more than 40 rounds, and all end after the largest number of rounds.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: Largest number of products of a share and an entry of g in a round, for descents that begin
-#: together. Together they are faster, unless they need different parts of a large g.
+#: Largest number of products of a share and an entry of the matrix g of `best_split` in a round,
+#: for descents that begin together. Descents are faster together, unless they need different parts
+#: of a large g.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision that a descent uses, so that its square does not underflow in float64.
 LEAST_PRECISION = 1e-100
@@ -102,7 +104,7 @@ class SplitError:
 
     @classmethod
     def of(cls, costs: FloatArray, overlap: sp.csr_array) -> SplitError:
-        """The error over quantities of cost above 0; the arguments are those of `best_split`."""
+        """The error of the quantities with costs above 0; arguments as in `best_split`."""
         needed = np.flatnonzero(costs)
         kept = sp.csr_array(overlap.tocsc()[:, needed])
         return cls(costs[needed], kept, kept.T.tocsr())
@@ -120,8 +122,8 @@ class SplitError:
         """The shares (s,) at the best end of descents from the starting points (s, b).
 
         Every point starts two descents, the second one with gradient steps first. After a few
-        rounds the best descents are continued. A measurement with share 0 keeps it. The errors of
-        the starting points are upper bounds on the error of the result.
+        rounds the best descents are continued. A share of 0 stays 0. The errors of the starting
+        points are upper bounds on the error of the result.
         """
         pieces = math.ceil(self.overlap.nnz * starts.shape[1] / BLOCK_PRODUCTS)
         blocks = np.array_split(starts, min(pieces, starts.shape[1]), axis=1)
@@ -149,7 +151,7 @@ class SplitError:
         return self._best(shares)
 
     def _ended(self, shares: FloatArray) -> FloatArray:
-        """The best split (s, 1) once further rounds lower the least error no more."""
+        """The best split (s, 1) at the end of the descents that start at `shares` (s, b)."""
         least = np.inf
         for _ in range(MAX_ROUNDS):
             shares, errors = self._round(shares)
@@ -168,7 +170,7 @@ class SplitError:
         return Split(kept, float((self.costs / (self.transposed @ kept**2)).sum()))
 
     def _with_gains(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Errors E (b,) of splits (s, b), and by how much they fall per t_i^2: a_i, (s, b)."""
+        """Errors E (b,) of splits t (s, b), and the slopes a_i = -dE / d(t_i^2), (s, b)."""
         # A descent may visit shares whose squares underflow.
         precision = np.maximum(self.transposed @ shares**2, LEAST_PRECISION)
         parts = (self.costs / self.costs.max())[:, None] / precision

@@ -29,8 +29,8 @@ def correlations(order: int, draw: Draw) -> Vector:
 def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace at most 1, in svec coordinates (X-SPX).
 
-    The matrix is U^(1/D) W / tr W, where W is a Wishart matrix of order d with d + 1 degrees of
-    freedom, D = d (d + 1) / 2 is the dimension, and U is uniform.
+    The matrix is U^(1/D) W / tr W, where U is uniform, and W is a Wishart matrix of order d with
+    d + 1 degrees of freedom. D = d (d + 1) / 2 is the dimension.
     """
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)

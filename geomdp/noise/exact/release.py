@@ -217,9 +217,10 @@ class RoundedParts:
 class RoundedResiduals:
     """Noise on the coordinates of residuals, drawn with correct rounding to multiples of 2^-grid.
 
-    Coordinates of residuals of counts are whole numbers. So the rounding of coordinates plus noise
-    is coordinates plus rounded noise, and is post-processing of the mechanism with real-valued
-    noise (X-GRID). The cells of tables are computed from it.
+    The coordinates (see `Residuals`) are sums and differences of counts, so they are whole numbers.
+    Hence the rounding of coordinates plus noise is coordinates plus rounded noise, and is
+    post-processing of the mechanism with real-valued noise (X-GRID). The cells of tables are
+    computed from it.
 
     Parameters
     ----------

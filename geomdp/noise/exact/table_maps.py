@@ -31,8 +31,8 @@ class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
     `cells` lists the shares m_i of the levels of each column i, and then the entries of the two-way
-    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in
-    the same order, where the columns of H_i are the Helmert contrasts of column i.
+    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in the same
+    order, where the columns of H_i are the Helmert contrasts of column i.
 
     Parameters
     ----------

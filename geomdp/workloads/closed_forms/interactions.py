@@ -35,7 +35,7 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The block of the columns with the numbers S, with its exact diameter and radius.
+    """The part of the set S of columns: an orthonormal basis, and its exact diameter and radius.
 
     `levels` are the numbers of levels l_i of all columns; columns in S have at least 2 levels.
     `places` maps the column numbers of each table to the slice of its cells among the cells of all

@@ -7,13 +7,14 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: Number of coordinates of the inner cube. A table of its 2^12 points, 32 KB, fits in the fastest
-#: cache.
+#: Number of coordinates of the inner cube: the last ones, or all if d is smaller. A table of its
+#: 2^12 points, 32 KB, fits in the fastest cache.
 INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
 #: largest value so far are kept.
 LINE = 6
-#: Number of rows compared at a time, so that the extremes so far are loaded and stored less often.
+#: Number of rows of the grid that are compared at a time. So the extremes so far are loaded and
+#: stored less often.
 ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -79,7 +80,7 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """Range (b,) of the values of each form, and the outer point (b,) with the largest value.
+    """The `quadratic_ranges` of b forms, and for each the outer point with the largest value.
 
     The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
     form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form

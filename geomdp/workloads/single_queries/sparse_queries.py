@@ -24,9 +24,8 @@ class SparseQueries(ListedAnswers):
     """A list of m sparse queries on the open universe of all hashable elements.
 
     Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements.
-    So a single element can replace all of these: m queries on u + 1 elements have the same set of
-    all Q(x) (see `explicit`). Memory and time are
-    O(u + sum of sparsities).
+    So a single element can stand for all others: m queries on u + 1 elements have the same set of
+    all Q(x) (see `explicit`). Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------

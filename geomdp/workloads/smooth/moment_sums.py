@@ -118,9 +118,9 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
     """Cut records into blocks of `rows` records; only the last block can be shorter.
 
-    A block is a view of a chunk (b, d), and must be used before the next block is taken, because
-    the source of the chunks can write all of them to the same memory. A block that spans several
-    chunks is a copy.
+    A block is a view of a chunk (b, d). It must be used before the next block is taken, because the
+    source of the chunks can write all of them to the same memory. A block that spans several chunks
+    is a copy.
     """
     rest = np.empty((0, d))
     for chunk in chunks:

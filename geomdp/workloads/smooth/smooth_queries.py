@@ -50,8 +50,8 @@ class SmoothQueries(Workload):
     Notes
     -----
     Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
-    larger d or small t. If a fine tolerance for d = 3 would need too large a table, the
-    totals are computed by a non-uniform fast Fourier transform; see `moment_transform`.
+    larger d or small t. If a fine tolerance for d = 3 would need too large a table, the totals are
+    computed by a non-uniform fast Fourier transform; see `moment_transform`.
 
     References
     ----------

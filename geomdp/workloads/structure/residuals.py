@@ -24,18 +24,18 @@ LARGEST_KEY = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class ColumnSets:
-    """The sets of columns that have the same numbers of levels, in the order of their columns.
+    """A group: all sets of columns whose numbers of levels, in order of the columns, are the same.
 
     Parameters
     ----------
     shape : tuple of int
-        Number of levels of each column, all above 1.
+        Number of levels of each column of a set, all above 1.
     columns : (c, j) array
         The columns of each set, increasing.
     first : int
         Number of the first set of the group among all sets.
     start : int
-        Place of its first coordinate among all coordinates.
+        Place of the first coordinate of its residual among the coordinates of all residuals.
     """
 
     shape: tuple[int, ...]
@@ -50,7 +50,7 @@ class ColumnSets:
 
     @property
     def size(self) -> int:
-        """Number of coordinates of one set."""
+        """Number of coordinates of the residual of one set."""
         return math.prod(levels - 1 for levels in self.shape)
 
     @property
@@ -60,7 +60,7 @@ class ColumnSets:
 
     @property
     def places(self) -> slice:
-        """The places of their coordinates among all coordinates."""
+        """The places of the coordinates of their residuals among those of all residuals."""
         return slice(self.start, self.start + self.count * self.size)
 
 
@@ -73,9 +73,9 @@ class Within:
     axes : tuple of int
         The axes.
     group : ColumnSets
-        The group of all these sets.
+        The group that contains these sets.
     rows : (t,) array
-        For each table, the place of its set in the group.
+        For each of the t tables, the place of its set in the group.
     """
 
     axes: tuple[int, ...]
@@ -105,22 +105,25 @@ class SameShape:
     within: list[Within]
 
     def blocks(self, copies: int) -> Iterator[slice]:
-        """The tables, some at a time, if each cell is held so many times."""
+        """Slices of the tables: `copies` copies of a slice have at most `BLOCK_CELLS` cells.
+
+        A slice has at least one table.
+        """
         step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
 
     def places(self, block: slice) -> IntArray:
-        """The places (b, cells) of the cells of some tables among all queries."""
+        """The places (b, cells) of the cells of the b tables of a slice among all queries."""
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
-        """Where the coordinates of a set stand among sums and differences of (b, tables) tables."""
+        """Index of the coordinates of a set in sums and differences (b, tables, *shape)."""
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
         return (slice(None), slice(None), *chosen)
 
 
 class Residuals:
-    """Differences of counts that determine all tables of a workload, one group for each set A.
+    """Differences of counts that determine all tables of a workload, some for each set of columns.
 
     The residual of a set A of columns is the part of the table of A that the tables of fewer
     columns do not tell. Its coordinates here are whole numbers: differences against level 0 along
@@ -131,9 +134,12 @@ class Residuals:
     The sets A are all subsets of tables, without columns of one level; the empty set gives the
     number of records. A table T is the sum over A within T of
 
-        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A.
+        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A,
 
-    Both directions take O(k) additions for each cell of a k-way table, and no matrix.
+    where C_i^+ is the pseudo-inverse.
+
+    Computing y_A from tables and tables from y_A takes O(k) additions for each cell of a k-way
+    table, and no matrix.
 
     Parameters
     ----------
@@ -204,9 +210,10 @@ class Residuals:
     def energies(self) -> FloatArray:
         """The sum of squared errors (sets,) that noise of variance 1 on each residual causes.
 
-        Noise of variance s_A on the residual of A has the covariance s_A times that of the tensor
-        of C_i. It adds s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the
-        squared weight of T, to the variance of each cell of a table T that contains A.
+        Noise of variance s_A on the residual of A has the covariance s_A (tensor over i in A of
+        C_i C_i^T). The variance of each cell of a table T that contains A then grows by
+        s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the squared weight of
+        T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -246,7 +253,7 @@ class Residuals:
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
-        # Balls of exact arithmetic are coordinates, too: an array of objects.
+        # Coordinates can also be objects: balls of exact arithmetic.
         count, kind = len(coordinates), coordinates.dtype
         answers = np.empty((count, self.workload.n_queries), dtype=kind)
         for tables in self.tables:
@@ -270,8 +277,8 @@ class Residuals:
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
         """The squared Euclidean length (b, sets) of the residual of each set.
 
-        The length is that of (tensor over A of I - 11^T / l_i) times the table of A, which is
-        y^T (C C^T)^-1 y for the coordinates y, with (C_i C_i^T)^-1 = I - 11^T / l_i.
+        The length is that of (tensor over A of I - 11^T / l_i) times the table of A. Its square is
+        y^T (C C^T)^-1 y for the coordinates y, where (C_i C_i^T)^-1 = I - 11^T / l_i.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:

@@ -58,7 +58,7 @@ def _assemble(
 
 @functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
-    """The map from products of pairs of signs to the answers; None for most workloads.
+    """The map from products of pairs of signs to the answers; None for other workloads.
 
     The map is given for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
     and `Parities` with k = 2. If answers depend on single signs s_i, too, a constant sign s_0 = 1

@@ -81,7 +81,7 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on `slots` slots, of which the first ones are assigned to elements.
+    """A distribution on `slots` slots. The first of them are assigned to elements.
 
     A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
     logarithms, so that very large weights do not overflow and very small weights do not underflow.
@@ -144,8 +144,8 @@ class SlotHypothesis:
     def update(self, query: SparseQuery, answer: float) -> None:
         """Assign slots to the elements of the query, then multiply their weights.
 
-        The factor of x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis, and
-        exp(eta Q(x)) otherwise.
+        The factor of element x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis,
+        and exp(eta Q(x)) otherwise.
 
         Raises
         ------

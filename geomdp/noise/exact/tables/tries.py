@@ -180,9 +180,10 @@ class _Variables:
             logged[start : start + twice // 2 + twice % 2] = True
         used = uniforms[:, logged]
         least = used.min(axis=1)
-        #: 1 if a number is so near to 0 or 1 that the try stays open, else 0; (b,).
+        #: 1 if a logarithm is taken of a number so near to 0 or 1 that the try stays open, else 0:
+        #: (b,).
         self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
-        #: Bound (b, 1) on the relative error of these numbers.
+        #: Bound (b, 1) on the relative error of the numbers whose logarithms are taken.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
 
     def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:

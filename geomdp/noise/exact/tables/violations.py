@@ -1,4 +1,8 @@
-"""Violations of cell and triangle inequalities by many matrices of tables, in float64."""
+"""Violations of cell and triangle inequalities by many matrices of tables, in float64.
+
+A cell inequality says that a cell is at least 0. A triangle inequality holds between the shares of
+records in three events and in each two of them together. An event is a level of a column.
+"""
 
 from __future__ import annotations
 
