@@ -1,4 +1,4 @@
-"""Half-vectorisation and affine hulls."""
+"""Half-vectorisation, affine hulls and diagonal matrices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant, svec, unsvec
+from geomdp._numerics.linalg import (
+    RANK_TOLERANCE,
+    AffineHull,
+    is_diagonal,
+    significant,
+    svec,
+    unsvec,
+)
 from geomdp.bodies import Ellipsoid, LinearImage, MissingOracle, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.sampling.rounding import plain_walk
@@ -34,6 +41,13 @@ def test_order_of_svec():
 def test_lengths_that_are_no_triangle(length):
     with pytest.raises(ValueError, match=rf"length d \(d \+ 1\) / 2, got {length}"):
         unsvec(np.zeros(length))
+
+
+def test_a_single_entry_off_the_diagonal_counts():
+    matrix = np.diag([2.0, 0.0, -1.0])
+    assert is_diagonal(matrix)
+    matrix[2, 1] = 1e-300
+    assert not is_diagonal(matrix)
 
 
 @pytest.mark.parametrize("n_points", [1, 3, 6, 7, 5000, 20_000])

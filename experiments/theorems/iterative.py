@@ -65,7 +65,7 @@ ITERATIVE = (
         r"\frac{\varepsilon}{2B}$, $(\varepsilon,\delta)$-DP for $\varepsilon_0\le\frac{"
         r"\varepsilon}"
         r"{4\sqrt{B\ln(1/\delta)}}$.",
-        ("geomdp.mechanisms.interactive.iterative.step_epsilon", "geomdp.IterativeConstruction"),
+        ("geomdp.mechanisms.interactive.rounds.step_epsilon", "geomdp.IterativeConstruction"),
         ("Theorem 4",),
         claims=("iterative_construction::IC-T4",),
         tests=("tests/mechanisms/test_online_iterative.py::test_step_epsilon",),

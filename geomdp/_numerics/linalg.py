@@ -1,4 +1,4 @@
-"""Affine hulls of points, ranks up to rounding, and symmetric matrices written as vectors."""
+"""Affine hulls of points, ranks up to rounding, and symmetric matrices: as vectors, diagonal."""
 
 from __future__ import annotations
 
@@ -108,3 +108,8 @@ def unsvec(vectors: FloatArray) -> FloatArray:
     matrices[..., rows, columns] = entries
     matrices[..., columns, rows] = entries
     return matrices
+
+
+def is_diagonal(matrix: FloatArray) -> bool:
+    """Whether all entries of a square matrix off the diagonal are zero."""
+    return bool(np.count_nonzero(matrix) == np.count_nonzero(np.diag(matrix)))

@@ -17,7 +17,7 @@ from .base import Mechanism as Mechanism
 from .interactive.distinguishers import AllParities as AllParities
 from .interactive.distinguishers import EnumeratedQueries as EnumeratedQueries
 from .interactive.iterative import IterativeConstruction as IterativeConstruction
-from .interactive.iterative import IterativeRelease as IterativeRelease
+from .interactive.iterative_release import IterativeRelease as IterativeRelease
 from .interactive.online import OnlineConstruction as OnlineConstruction
 from .interactive.sparse_vector import AboveThreshold as AboveThreshold
 from .interactive.sparse_vector import NumericSparse as NumericSparse

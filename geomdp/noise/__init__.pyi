@@ -1,9 +1,6 @@
 from . import exact as exact
 from .base import Noise as Noise
 from .cone import ConeNoise as ConeNoise
-from .decomposition import Level as Level
-from .decomposition import NoiseBody as NoiseBody
-from .decomposition import Stage as Stage
 from .decomposition import Variant as Variant
 from .decomposition import decompose as decompose
 from .gaussian import GaussianNoise as GaussianNoise
@@ -11,6 +8,9 @@ from .intervals import half_widths as half_widths
 from .intervals import simultaneous_half_widths as simultaneous_half_widths
 from .knorm import KNormNoise as KNormNoise
 from .laplace import LaplaceNoise as LaplaceNoise
+from .levels import Level as Level
+from .levels import NoiseBody as NoiseBody
+from .levels import Stage as Stage
 from .mapped import MappedNoise as MappedNoise
 from .mapped import Part as Part
 from .paired import PairedNoise as PairedNoise

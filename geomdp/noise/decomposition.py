@@ -8,12 +8,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import RANK_TOLERANCE
+from geomdp._numerics.linalg import RANK_TOLERANCE, is_diagonal
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import require_type
@@ -23,10 +22,9 @@ from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.scaled import Scaled
 from geomdp.bodies.shadows import shadow
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
-from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
-from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS
+from geomdp.noise.levels import Level, NoiseBody, Stage
 
 #: A matrix M counts as an isometry if no entry of M^T M - I has a larger modulus than this number.
 #: For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the number of
@@ -51,108 +49,6 @@ class Variant(enum.Enum):
     PROJECTED = "projected"
     #: Draw K-norm noise of the shadow of K on V itself (variant B).
     INTRINSIC = "intrinsic"
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseBody:
-    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U of it.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> source = first.stop.source  # the body of K-norm noise on all of R^3
-    >>> source.body.dimension, source.moment.diagonal().round(3).tolist()
-    (3, [0.333, 1.333, 3.0])
-    """
-
-    body: Body
-    sampler: UniformSampler
-    #: E U U^T (D, D), exact or estimated from `draws`.
-    moment: FloatArray
-    #: Public draws (n, D) from which the moment is estimated; None if it is exact.
-    draws: FloatArray | None
-
-    def __repr__(self) -> str:
-        return f"NoiseBody({self.body!r})"
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> (first, *_) = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> first.split.dimension  # the two axes of least width
-    2
-    >>> first.split.basis.T.tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    >>> first.split.energy  # E ||Z||^2 at epsilon = 1: 3 * 4 * (1 + 4) / 3
-    Estimate(20, exact)
-    """
-
-    #: The K-norm body in R^D.
-    source: NoiseBody
-    #: Orthonormal columns (m, r) that span the decomposed body.
-    frame: FloatArray
-    #: Orthonormal rows (d, r) that span V, in coordinates of `frame`.
-    rows: FloatArray
-    #: Orthonormal rows (d, D) that map coordinates of the body to coordinates of V.
-    keep: FloatArray
-
-    def __repr__(self) -> str:
-        return f"Level(dimension={self.dimension}, {self.source!r})"
-
-    @cached_property
-    def basis(self) -> FloatArray:
-        """Orthonormal columns (m, d) that span V."""
-        return np.asarray(self.frame @ self.rows.T)
-
-    @property
-    def dimension(self) -> int:
-        """Dimension d of V."""
-        return len(self.rows)
-
-    @cached_property
-    def energy(self) -> Estimate:
-        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14)."""
-        D = self.source.body.dimension
-        factor = (D + 1) * (D + 2)
-        draws = self.source.draws
-        if draws is None:
-            # A square orthogonal `keep` does not change the trace.
-            moment = self.source.moment
-            if self.dimension == D:
-                return Estimate.exact(factor * float(np.trace(moment)))
-            if _is_diagonal(moment):
-                kept = (self.keep**2).sum(axis=0) @ np.diag(moment)
-            else:
-                kept = np.vdot(self.keep @ moment, self.keep)
-            return Estimate.exact(factor * float(kept))
-        return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One step of the recursion: the two ways to go on with the remaining subspace W.
-
-    Examples
-    --------
-    >>> import geomdp as gd
-    >>> K = gd.bodies.Box.centred([1.0, 2.0, 3.0])
-    >>> stages = gd.noise.decompose(K, gd.noise.Variant.INTRINSIC, exact=True)
-    >>> [(stage.stop.dimension, stage.split and stage.split.dimension) for stage in stages]
-    [(3, 2), (1, None)]
-    """
-
-    #: K-norm noise on all of W, which ends the recursion.
-    stop: Level
-    #: Noise on V, after which the recursion goes on with the rest of W; None at the last stage.
-    split: Level | None
 
 
 def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
@@ -308,10 +204,6 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
     return NoiseBody(sampler.body, sampler, draws.T @ draws / len(draws), draws)
 
 
-def _is_diagonal(moment: FloatArray) -> bool:
-    return bool(np.count_nonzero(moment) == np.count_nonzero(np.diag(moment)))
-
-
 def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
     """The product of orthonormal `axes` (D, D) and `rows` (D, m).
 
@@ -328,7 +220,7 @@ def principal_axes(moment: FloatArray) -> FloatArray:
     Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
     of equal variance never mix two factors of a product, and shadows of products keep closed forms.
     """
-    if _is_diagonal(moment):
+    if is_diagonal(moment):
         permutation = np.zeros_like(moment)
         order = np.argsort(-np.diag(moment), kind="stable")
         permutation[np.arange(len(moment)), order] = 1.0

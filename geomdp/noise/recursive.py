@@ -11,8 +11,8 @@ from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
 from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
-from geomdp.noise.decomposition import Level, Stage
 from geomdp.noise.knorm import KNormNoise
+from geomdp.noise.levels import Level, Stage
 from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
 
 

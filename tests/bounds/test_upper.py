@@ -22,7 +22,7 @@ from geomdp.mechanisms import (
     SecondMoment,
     SparseMultiplicativeWeights,
 )
-from geomdp.mechanisms.interactive.online import solve_accuracy
+from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, RandomSigns
 from geomdp.workloads import SecondMoment as SecondMoments

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import IterativeConstruction, step_epsilon
-from geomdp.mechanisms.interactive.online import OnlineConstruction, replay, solve_accuracy
+from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.online import OnlineConstruction
+from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
+from geomdp.mechanisms.interactive.rounds import step_epsilon
 from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED, StoppingDesign
-from geomdp.mechanisms.interactive.transcript import Answer
+from geomdp.mechanisms.interactive.transcript import Answer, replay
 from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,
     Perceptron,

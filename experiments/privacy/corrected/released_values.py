@@ -15,7 +15,7 @@ from experiments.privacy.corrected.statement import Measured, Version
 from experiments.shared.large_values import chance_of_a_large_value
 from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
 from geomdp.mechanisms.interactive import scales
-from geomdp.mechanisms.interactive.online import solve_accuracy
+from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
 
 #: NumericSparse: guarantee, values released, and failure probability promised.
 APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05

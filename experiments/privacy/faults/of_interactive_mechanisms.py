@@ -188,7 +188,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: one private step per update",
         "choice and answer share one epsilon",
-        "mechanisms.interactive.iterative:step_epsilon",
+        "mechanisms.interactive.rounds:step_epsilon",
         "epsilon / (2 * updates)",
         "epsilon / updates",
         STEPS,
@@ -196,7 +196,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: wrong constant of advanced composition",
         "steps are twice what composition allows",
-        "mechanisms.interactive.iterative:step_epsilon",
+        "mechanisms.interactive.rounds:step_epsilon",
         "epsilon / (4 * math",
         "epsilon / (2 * math",
         STEPS,
@@ -212,7 +212,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: the choice uses all of epsilon",
         "composition missing for the choices",
-        "mechanisms.interactive.iterative:_SeededAnswers.choose",
+        "mechanisms.interactive.iterative_answers:SeededAnswers.choose",
         "epsilon=run.step_epsilon",
         "epsilon=run.privacy.epsilon",
         LAWS,
@@ -220,7 +220,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: exact choices use all of epsilon",
         "composition missing for the choices of unseeded runs",
-        "mechanisms.interactive.iterative:_ExactAnswers.choose",
+        "mechanisms.interactive.iterative_answers:ExactAnswers.choose",
         "epsilon=self.run.step_epsilon",
         "epsilon=self.run.privacy.epsilon",
         LAWS,
@@ -228,7 +228,7 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: exact answers with half the noise",
         "answers of unseeded runs spend twice their epsilon",
-        "mechanisms.interactive.iterative:_ExactAnswers.value",
+        "mechanisms.interactive.iterative_answers:ExactAnswers.value",
         "self.run.answer_scale",
         "self.run.answer_scale / 2",
         LAWS,

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, probability, require_type, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
-from geomdp.mechanisms.interactive.exact_truths import ExactTruths
+from geomdp.mechanisms.interactive.iterative_answers import Answers, ExactAnswers, SeededAnswers
+from geomdp.mechanisms.interactive.iterative_release import IterativeRelease, accuracy_in_words
 from geomdp.mechanisms.interactive.rounds import (
     Rounds,
     checked_alpha,
     checked_step,
     composed_pairs,
     rounds_within,
+    step_epsilon,
 )
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
@@ -26,91 +27,13 @@ from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once
-from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import Ledger
 
 #: Rounding error that is allowed when the range of true answers is checked.
 ROUNDING = 1e-9
-
-
-def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each private step of a run with B `updates`, which has 2 B such steps (IC-T4).
-
-    The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
-
-    Raises
-    ------
-    ValueError
-        If 2 B steps with this epsilon exceed (eps, delta) by advanced composition (GEN-2a).
-    """
-    updates = whole(updates, "updates")
-    match privacy:
-        case PureDP(epsilon=epsilon):
-            return epsilon / (2 * updates)
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
-            total = epsilon / 2 + 2 * updates * step * math.expm1(step)
-            if total * ROUNDED_UP > epsilon:
-                raise ValueError(
-                    f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
-                    f"got {epsilon} with delta {delta}"
-                )
-            return step
-
-
-@dataclass(frozen=True)
-class IterativeRelease(Generic[AnyQuery]):
-    """The result of one run: a public hypothesis, its accuracy and its privacy record.
-
-    Parameters
-    ----------
-    hypothesis : Hypothesis
-        Answers every query of the class. Its answers are post-processing.
-    accuracy : float or None
-        With probability at least 1 - beta, every query of the class has at most this error. None
-        if no theorem gives such a bound for the run; see `IterativeConstruction`.
-    guarantee : Guarantee
-        The privacy record.
-    exchanges : tuple of (query, Answer)
-        The queries chosen and their noisy answers, in order. The last answer has ``above=False`` if
-        the run stopped because the hypothesis was accurate enough.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import geomdp as gd
-    >>> cells = [gd.workloads.DenseQuery(row) for row in np.eye(3)]
-    >>> mechanism = gd.IterativeConstruction(
-    ...     gd.mechanisms.MultiplicativeWeights(3),
-    ...     gd.mechanisms.EnumeratedQueries(cells),
-    ...     n=100_000,
-    ...     privacy=gd.PureDP(1.0),
-    ... )
-    >>> records = np.array([0] * 70_000 + [1] * 30_000)
-    >>> release = mechanism.release(records, rng=0)  # a simulation: the seed voids privacy
-    >>> round(release.accuracy, 3), len(release.exchanges)
-    (0.378, 6)
-    >>> release.hypothesis.distribution.round(2)
-    array([0.43, 0.3 , 0.27])
-    """
-
-    hypothesis: Hypothesis[AnyQuery]
-    accuracy: float | None
-    guarantee: Guarantee
-    exchanges: tuple[tuple[AnyQuery, Answer], ...]
-
-    def __repr__(self) -> str:
-        return (
-            f"IterativeRelease({_said(self.accuracy)} after {len(self.exchanges)} queries; "
-            f"{self.guarantee})"
-        )
-
-
-def _said(accuracy: float | None) -> str:
-    """A stated accuracy in words."""
-    return "no stated accuracy" if accuracy is None else f"accuracy {accuracy:.3g}"
 
 
 class IterativeConstruction(Generic[AnyQuery]):
@@ -240,7 +163,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def __repr__(self) -> str:
         return (
             f"IterativeConstruction({self.rule!r}, {self.distinguisher.size} queries, n={self.n}, "
-            f"{self.spent}, {self.adjacency.value}: {_said(self.accuracy)})"
+            f"{self.spent}, {self.adjacency.value}: {accuracy_in_words(self.accuracy)})"
         )
 
     @property
@@ -305,16 +228,16 @@ class IterativeConstruction(Generic[AnyQuery]):
             self.spent, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
-        def answers() -> _Answers:
+        def answers() -> Answers:
             if isinstance(noise, ExactNoise):
                 exact = self.distinguisher.exact_truths(records, self.n)
                 self._check_range(exact.near(), len(records))
-                return _ExactAnswers(self, exact, noise)
+                return ExactAnswers(self, exact, noise)
             truths = self.distinguisher.truths(records, self.n)
             self._check_range(truths, len(records))
-            return _SeededAnswers(self, truths, noise)
+            return SeededAnswers(self, truths, noise)
 
-        def draw(start: Hypothesis[AnyQuery], private: _Answers) -> IterativeRelease[AnyQuery]:
+        def draw(start: Hypothesis[AnyQuery], private: Answers) -> IterativeRelease[AnyQuery]:
             exchanges = self._construct(start, private)
             return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
 
@@ -340,7 +263,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], private: _Answers
+        self, hypothesis: Hypothesis[AnyQuery], private: Answers
     ) -> list[tuple[AnyQuery, Answer]]:
         """Update `hypothesis`, query by query, until it is accurate; returns the exchanges."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
@@ -354,52 +277,3 @@ class IterativeConstruction(Generic[AnyQuery]):
                 break
             hypothesis.update(query, value)
         return exchanges
-
-
-class _Answers(Protocol):
-    """The two private steps of a round; each call is eps0-DP."""
-
-    def choose(self, hypothesis: Hypothesis[Any]) -> int:
-        """Index of a query on which the data and the hypothesis differ much."""
-
-    def value(self, index: int) -> float:
-        """The true answer to query number `index` plus noise."""
-
-
-@dataclass(frozen=True)
-class _SeededAnswers(Generic[AnyQuery]):
-    """The steps of a seeded run, simulated in float64."""
-
-    run: IterativeConstruction[AnyQuery]
-    truths: FloatArray
-    noise: ScalarNoise
-
-    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        """See `_Answers`."""
-        run = self.run
-        return run.distinguisher.choose(
-            self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
-        )
-
-    def value(self, index: int) -> float:
-        """See `_Answers`."""
-        return self.noise.laplace(float(self.truths[index]), self.run.answer_scale)
-
-
-@dataclass(frozen=True)
-class _ExactAnswers(Generic[AnyQuery]):
-    """The steps of an unseeded run: comparisons and roundings are exact, in rational numbers."""
-
-    run: IterativeConstruction[AnyQuery]
-    truths: ExactTruths
-    noise: ExactNoise
-
-    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
-        """See `_Answers`."""
-        return self.run.distinguisher.choose_exactly(
-            self.truths, hypothesis, epsilon=self.run.step_epsilon, noise=self.noise
-        )
-
-    def value(self, index: int) -> float:
-        """See `_Answers`."""
-        return self.noise.laplace(self.truths[index], self.run.answer_scale)

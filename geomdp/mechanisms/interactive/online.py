@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, Generic
 
-from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, require_type, whole
-from geomdp.bounds.upper.sparse_vector import numeric_sparse
-from geomdp.mechanisms.interactive.rounds import (
-    Rounds,
-    checked_alpha,
-    checked_step,
-    composed_sparse,
-    rounds_within,
+from geomdp.mechanisms.interactive.online_accuracy import (
+    allowed_rounds,
+    noise_limit,
+    solve_accuracy,
 )
+from geomdp.mechanisms.interactive.rounds import checked_alpha, checked_step
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
@@ -27,62 +23,6 @@ from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
-
-
-def solve_accuracy(
-    rule: UpdateRule[Any],
-    *,
-    privacy: PureDP | ApproxDP,
-    n: int,
-    queries: int,
-    beta: float,
-    epsilon_0: float | None = None,
-) -> float:
-    """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
-
-    The result is the smallest alpha0, to a relative 1e-12, that satisfies
-
-        alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
-
-    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is the bound of the rule.
-    The number of adaptive `queries` is k, n is the number of records, and beta is the failure
-    probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side
-    falls as alpha0 grows. If the budget `epsilon_0` of an update is given, eps is what c updates
-    spend, and must be at most the epsilon of `privacy`. ``ValueError`` if n is so small that no
-    alpha0 up to 1 satisfies the condition.
-    """
-
-    def enough(alpha: float) -> bool:
-        rounds = allowed_rounds(rule, alpha, privacy, epsilon_0)
-        noise = noise_limit(rounds, queries, beta)
-        return rounds.complete and alpha >= noise / n
-
-    alpha = smallest_accuracy(enough)
-    if alpha is None:
-        raise ValueError(
-            f"n must be larger for {queries} queries at {privacy}, got {n}; state alpha for a run "
-            "without a stated accuracy"
-        )
-    return alpha
-
-
-def allowed_rounds(
-    rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
-) -> Rounds:
-    """The updates of a run with the target accuracy `alpha`, at most `privacy` in total.
-
-    `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
-    """
-    spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
-    return rounds_within(rule.bound(alpha), privacy, spending)
-
-
-def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
-    """The accuracy of NumericSparse for queries of sensitivity 1, with probability 1 - beta.
-
-    Each of the k = `queries` takes two comparisons.
-    """
-    return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)
 
 
 class OnlineConstruction(NotCopied, Generic[Query]):
@@ -356,20 +296,3 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def exchanges(self) -> list[tuple[Query, Answer]]:
         """The queries that were asked, with their answers, in order. They are public."""
         return list(zip(self._asked, self.transcript, strict=True))
-
-
-def replay(
-    rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
-) -> Hypothesis[Query]:
-    """Rebuild the hypothesis from a public record of queries and answers (post-processing).
-
-    `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
-    order. ``ValueError`` if an answer that updated the hypothesis has no value.
-    """
-    hypothesis = rule.start(alpha)
-    for query, answer in exchanges:
-        if answer.above:
-            if answer.value is None:
-                raise ValueError("an answer that updated the hypothesis must have a value")
-            hypothesis.update(query, answer.value)
-    return hypothesis

@@ -3,7 +3,8 @@
 An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha. If the user
 states the budget epsilon_0 of a step, the updates that the total budget pays for can be fewer. A
 run then stops early, and no theorem states its accuracy. What the run spends is always the
-composition of the steps that it can make.
+composition of the steps that it can make. If the user states no epsilon_0, the updates share the
+total budget; `step_epsilon` is then the budget of a step of an iterative construction.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from geomdp._validation import real_number
+from geomdp._validation import real_number, whole
+from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 
@@ -76,6 +78,31 @@ def rounds_within(
         else:
             too_many = middle
     return Rounds(paid, spending(paid), complete=False)
+
+
+def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
+    """Epsilon of each private step of a run with B `updates`, which has 2 B such steps (IC-T4).
+
+    The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
+
+    Raises
+    ------
+    ValueError
+        If 2 B steps with this epsilon exceed (eps, delta) by advanced composition (GEN-2a).
+    """
+    updates = whole(updates, "updates")
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return epsilon / (2 * updates)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
+            total = epsilon / 2 + 2 * updates * step * math.expm1(step)
+            if total * ROUNDED_UP > epsilon:
+                raise ValueError(
+                    f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
+                    f"got {epsilon} with delta {delta}"
+                )
+            return step
 
 
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:

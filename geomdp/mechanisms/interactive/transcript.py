@@ -1,11 +1,12 @@
-"""Answers of interactive mechanisms, and the public record of them."""
+"""Answers of interactive mechanisms, the public record of them, and the hypothesis it gives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
 from geomdp._numerics.single_use import NotCopied
+from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
 
 
 class Answer(NamedTuple):
@@ -83,3 +84,20 @@ class Transcript(NotCopied, Sequence[Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._answers)
+
+
+def replay(
+    rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
+) -> Hypothesis[Query]:
+    """Rebuild the hypothesis from a public record of queries and answers (post-processing).
+
+    `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
+    order. ``ValueError`` if an answer that updated the hypothesis has no value.
+    """
+    hypothesis = rule.start(alpha)
+    for query, answer in exchanges:
+        if answer.above:
+            if answer.value is None:
+                raise ValueError("an answer that updated the hypothesis must have a value")
+            hypothesis.update(query, answer.value)
+    return hypothesis

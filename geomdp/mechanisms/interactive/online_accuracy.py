@@ -1,0 +1,68 @@
+"""The accuracy of an online construction, from the updates that its budget and its rule allow."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from geomdp._numerics.bisection import smallest_accuracy
+from geomdp.bounds.upper.sparse_vector import numeric_sparse
+from geomdp.mechanisms.interactive.rounds import Rounds, composed_sparse, rounds_within
+from geomdp.mechanisms.interactive.updates.base import UpdateRule
+from geomdp.privacy import ApproxDP, PureDP
+
+
+def solve_accuracy(
+    rule: UpdateRule[Any],
+    *,
+    privacy: PureDP | ApproxDP,
+    n: int,
+    queries: int,
+    beta: float,
+    epsilon_0: float | None = None,
+) -> float:
+    """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
+
+    The result is the smallest alpha0, to a relative 1e-12, that satisfies
+
+        alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
+
+    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is the bound of the rule.
+    The number of adaptive `queries` is k, n is the number of records, and beta is the failure
+    probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side
+    falls as alpha0 grows. If the budget `epsilon_0` of an update is given, eps is what c updates
+    spend, and must be at most the epsilon of `privacy`. ``ValueError`` if n is so small that no
+    alpha0 up to 1 satisfies the condition.
+    """
+
+    def enough(alpha: float) -> bool:
+        rounds = allowed_rounds(rule, alpha, privacy, epsilon_0)
+        noise = noise_limit(rounds, queries, beta)
+        return rounds.complete and alpha >= noise / n
+
+    alpha = smallest_accuracy(enough)
+    if alpha is None:
+        raise ValueError(
+            f"n must be larger for {queries} queries at {privacy}, got {n}; state alpha for a run "
+            "without a stated accuracy"
+        )
+    return alpha
+
+
+def allowed_rounds(
+    rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
+) -> Rounds:
+    """The updates of a run with the target accuracy `alpha`, at most `privacy` in total.
+
+    `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
+    """
+    spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
+    return rounds_within(rule.bound(alpha), privacy, spending)
+
+
+def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
+    """The accuracy of NumericSparse for queries of sensitivity 1, with probability 1 - beta.
+
+    Each of the k = `queries` takes two comparisons.
+    """
+    return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)
