@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
 ROOT = Path(__file__).resolve().parents[1]
 
 FIGURE = '''"""Ball noise: its error falls as 1/n, exactly as predicted.

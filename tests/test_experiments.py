@@ -2,8 +2,8 @@
 
 The first command of the README does this too: ``python -m experiments reproduce --quick`` fails if
 a cell or claim does. `.ci/run` runs it before this suite, and after this suite the scripts that the
-command leaves out for want of an extra. So the default suite runs none of them, and ``pytest -m
-slow`` runs all.
+command leaves out for want of an extra (marker `ci`). So the default suite runs none of them, and
+``pytest -m 'slow or ci'`` runs all.
 """
 
 from __future__ import annotations
@@ -44,9 +44,14 @@ def test_the_first_command_of_the_readme_runs_all_other_scripts() -> None:
     assert needy == LEFT_OUT
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.ci if name in LEFT_OUT else pytest.mark.slow)
+        for name in SCRIPTS
+    ],
+)
 def test_every_claim_holds_at_the_quick_preset(name: str, tmp_path: Path) -> None:
     report = reproduce(
         load(name), Preset.QUICK, Folders(tmp_path / "results", tmp_path / "figures")

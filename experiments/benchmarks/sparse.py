@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.benchmarks.sparse_measurements import (
+    DENSE_SIZE,
     ROWS,
     SPARSE_TASKS,
     TIMERS,

@@ -79,6 +79,7 @@ def _library_calls() -> Iterator[list[int]]:
             count[0] += entry.callcount
 
 
+@pytest.mark.ci
 def test_every_cell_runs_and_every_picture_fits(opened: Opened) -> None:
     assert len([output for output in opened.lesson.outputs if output is not None]) >= 5
     assert opened.figures
@@ -91,6 +92,7 @@ def test_every_cell_runs_and_every_picture_fits(opened: Opened) -> None:
         assert drawn.y1 <= page.y1 + OVERHANG_PIXELS
 
 
+@pytest.mark.ci
 def test_a_step_runs_few_cells_and_calls_few_functions(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

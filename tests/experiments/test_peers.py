@@ -21,6 +21,7 @@ from experiments.catalogue import SCRIPTS
 from experiments.engine.provenance import sources
 from experiments.engine.script import ComparesWithPeers, Needs, load
 
+pytestmark = pytest.mark.ci
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 #: Extras that the first command of the README does not install.

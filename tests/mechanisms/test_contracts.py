@@ -439,6 +439,8 @@ def patch_once():
 #: Draws that an audit with a learned score needs to refute half the noise, where not 8000.
 LEARNED_TRIALS = {
     "JL Ball": 3000,
+    "JL Ball, signs": 3000,
+    "JL Ball, sparse": 3000,
     "JL Gaussian": 4000,
     "Fitted Hierarchical": 4000,
     "Projected Laplace": 20_000,
