@@ -113,7 +113,7 @@ def random_problem(seed: int) -> tuple[Workload, float, float, object, Adjacency
     matrix = entries[seed % 3]()
     matrix[0, :2] = (0.0, 1.0)  # never a constant workload
     # Few values: the linear programs of a line take a second for each epsilon, and are kept.
-    epsilon, alpha = math.exp(rng.choice([-4, -2, -0.5, 0.5, 2])), math.exp(rng.uniform(-5, 0))
+    epsilon, alpha = math.exp(rng.choice([-3, -0.5, 1.5])), math.exp(rng.uniform(-5, 0))
     return Explicit(matrix), epsilon, alpha, METRICS[seed // 3 % 3], list(Adjacency)[seed // 9 % 2]
 
 

@@ -121,8 +121,8 @@ BOUNDS = (
         "checker: adversary of a line in one direction",
         "risks of lines come out too large",
         "bounds.checker.lines:_holds",
-        "np.minimum(least * math.exp(-epsilon), least * math.exp(epsilon))",
-        "least * math.exp(-epsilon)",
+        "np.where(least > 0, math.exp(-epsilon), math.exp(epsilon))",
+        "math.exp(-epsilon)",
         LINES,
     ),
     Fault(
