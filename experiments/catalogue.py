@@ -33,6 +33,7 @@ SCRIPTS = (
     "experiments.privacy.corrections",
     "experiments.privacy.imperfect_noise",
     "experiments.privacy.planted_faults",
+    "experiments.mutants.mutants",
     "experiments.privacy.audit_power",
     "experiments.interactive.sparse_vector",
     "experiments.interactive.update_bounds",

@@ -22,6 +22,7 @@ from tests.readme import commands
 #: with.
 LEFT_OUT = {
     "experiments.privacy.planted_faults",
+    "experiments.mutants.mutants",
     "experiments.privacy.audit_power",
     "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.geometry",
