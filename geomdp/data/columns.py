@@ -74,7 +74,7 @@ class CategoricalColumn:
         _check_name(self.name)
         if not _is_list(self.categories) or not self.categories:
             raise ValueError(
-                f"column {self.name!r}: categories must be a list of at least 1, "
+                f"column {self.name!r}: categories must be a list of at least 1 category, "
                 f"got {self.categories!r}"
             )
         texts = tuple(_category(category, self.name) for category in self.categories)
@@ -184,7 +184,8 @@ class NumericColumn:
         edges = _numbers(self.edges, f"column {self.name!r}: edges")
         if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
             raise ValueError(
-                f"column {self.name!r}: edges must be at least 2, increasing, got {self.edges!r}"
+                f"column {self.name!r}: edges must be 2 or more numbers, increasing, "
+                f"got {self.edges!r}"
             )
         object.__setattr__(self, "edges", edges)
         _check_flags(self)

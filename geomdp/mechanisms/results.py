@@ -120,8 +120,8 @@ class Release:
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
         The noisy values from which the answers were computed; they are private, too. If the
-        mechanism projects noisy answers to the same queries, the noisy values are these answers
-        (m,), around which confidence intervals can be computed.
+        answers are a projection of noisy answers to the queries, the noisy values are these noisy
+        answers (m,), around which confidence intervals can be computed.
 
     Examples
     --------

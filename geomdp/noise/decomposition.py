@@ -59,8 +59,8 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     of least variance span V, and the others span the next W. The recursion ends when W has
     dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
-    Shadows without an exact sampler are sampled by Markov chains. A shadow without oracles for
-    chords and for the gauge is first enclosed in a slab body (X-OUT).
+    Shadows without an exact sampler are sampled by Markov chains. A shadow that has no oracle for
+    chords and none for the gauge is first enclosed in an intersection of slabs (X-OUT).
 
     Parameters
     ----------
@@ -126,12 +126,12 @@ class _Step:
     stop: Level
     #: Principal axes (D, D) of the shadow on W as rows, largest first; None if D = 1.
     axes: FloatArray | None
-    #: The same axes (D, r) in coordinates of the frame.
+    #: The same axes (D, r) in coordinates of the span of K, which has dimension r.
     rows: FloatArray
 
 
 def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
-    """The subspaces W, up to the first one without noise that `exact` allows."""
+    """The subspaces W. If `exact` is set, they end before the first one without exact noise."""
     rows = np.eye(core.dimension)
     source = _prepared(core, exact)
     while source is not None:
@@ -144,7 +144,7 @@ def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
         axes_of_core = axes if len(rows) == core.dimension else _turned(axes, rows)
         yield _Step(stop, axes, axes_of_core)
         rows = axes_of_core[: len(rows) // 2]
-        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
+        # Use the shadow of K itself. The shadow of the slabs around K would be larger.
         source = _prepared(shadow(core, rows), exact)
 
 

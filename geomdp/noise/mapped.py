@@ -96,7 +96,8 @@ class Part:
     matrix : (m, p) array, sparse array or `ImplicitMap`
         The map T to the answers.
     energy : float, optional
-        E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance.
+        E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance, or estimated
+        if the covariance is not exact.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
 The set of all moments whose matrix is psd contains the sensitivity polytope. To maximise a linear
-function over this set takes one semidefinite program of the order of the matrix. To maximise it
+function over this set takes one semidefinite program whose variable is the matrix. To maximise it
 over the polytope of d attributes takes its values at the answers of all 2^d elements. Projections
 use these outer bodies. Lower bounds never use them, because a lower bound for a larger body need
 not hold for the polytope.
@@ -128,8 +128,7 @@ def moment_relaxation(workload: Workload) -> Body:
     workload               sets of attributes that index the rows of the matrix of moments
     =====================  ========================================================================
     Marginals, Parities    k = 1: no matrix; the sensitivity polytope is a box and is returned
-    Marginals, k >= 2      all sets of up to ceil(k / 2) attributes; for k = 2 that is E[(1, x)
-                           (1, x)^T] psd with its diagonal equal to its first row
+    Marginals, k >= 2      all sets of up to ceil(k / 2) attributes
     Parities, k = 2        single attributes: the body is the `Elliptope` of order d
     Parities, k > 2        sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
     MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body

@@ -42,7 +42,7 @@ class Barycentric:
         self.linear = (right[:rank].T / self.singular) @ self.basis.T
 
     def weights(self, points: FloatArray) -> FloatArray:
-        """Barycentric coordinates (b, r + 1) of the points of the hull nearest to `points`."""
+        """Barycentric coordinates (b, r + 1) of the nearest points of the affine hull."""
         return np.asarray(1 / len(self.linear) + (points - self.centre) @ self.linear.T)
 
 

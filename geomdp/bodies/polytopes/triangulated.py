@@ -46,7 +46,7 @@ class HullOfPoints(Body):
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether the list of points is closed under negation, entry for entry."""
+        """Whether the set of points equals the set of their negatives exactly."""
         return closed_under_negation(self.vertices)
 
     def radius(self) -> float:

@@ -15,18 +15,18 @@ V_T = g_T,
 
     V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
 
-The prior and the allowances are the dual variables of a linear program whose optimum is the least
-error of any private estimate, in the worst case over t. `best_prior` solves this program, so for
-lines that are not too long no bound can be larger, up to the rounding of the points y below. For
-longer lines, smooth priors with nu_t = lambda pi_t are almost as good. For p = 2, lambda then tends
-to 2 q / (1 - q)^2 with q = e^-epsilon as T grows. The limit is the variance of the discrete Laplace
-distribution, so this distribution is optimal.
-
 The condition is checked at finitely many y, the points. For p = 1 the sum is linear in y between
 whole numbers, so it is enough to check whole numbers. For p = 2 let the points be h apart. Take the
-line through the values of (y - t)^2 at two neighbouring points. Between these points, (y - t)^2 is
-at most h^2 / 4 below the line. So the condition is checked with (y - t)^2 - h^2 / 4 at the points,
+chord through the values of (y - t)^2 at two neighbouring points. Between these points, (y - t)^2 is
+at most h^2 / 4 below the chord. So the condition is checked with (y - t)^2 - h^2 / 4 at the points,
 and then holds for (y - t)^2 between the points.
+
+The prior and the allowances are the dual variables of a linear program whose optimum is the least
+error of any private estimate, in the worst case over t. For T up to 40, `best_prior` solves this
+program. So no bound can be larger, except that a little is lost because y is restricted to points.
+For larger T, smooth priors with nu_t = lambda pi_t are almost as good. For p = 2, lambda then tends
+to 2 q / (1 - q)^2 with q = e^-epsilon as T grows. The limit is the variance of the discrete Laplace
+distribution, so this distribution is optimal.
 
 References
 ----------
@@ -104,11 +104,11 @@ class PrivateLine:
 
 @lru_cache(maxsize=1024)
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
-    """The largest lower bound on the Bayes risk that is found for a line.
+    """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
     Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
-    The bound is then the error of the best mechanism up to rounding. Longer lines use the best of a
-    few smooth priors and of the line of 40 steps.
+    The bound is then the error of the best mechanism up to rounding. For more steps, the best of a
+    few smooth priors and of the prior for 40 steps is used.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _corrected(
     Rounding and coarse points y make the solution of a linear program violate the condition
     slightly. So the same multiple of a distribution w > 0 is added to all allowances: the largest
     multiple for which the condition holds. Half of w is the prior and half is uniform. The prior
-    alone can be 0, so a multiple of it might not repair the condition.
+    alone can be 0 at some t, so a multiple of it might not repair the condition.
     """
     gains = prior[:, None] * _losses(len(prior) - 1, moment, spacing) - allowances[:, None]
     weights = (prior + 1 / len(prior)) / 2

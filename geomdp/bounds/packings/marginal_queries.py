@@ -52,8 +52,8 @@ def marginal_bound(
     Bound
         ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
         packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The packings that exclude most records prove the bound. Let l
-        be constant and alpha small enough. For l = 1, the bound is at least a constant times
+        (`MarginalBlocks`) for l >= 2. The bound is the largest one that they prove. Let l be
+        constant and alpha small enough. For l = 1, the bound is at least a constant times
         d / (alpha epsilon). For l >= 2, it is at least a constant times
         min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)}.
 

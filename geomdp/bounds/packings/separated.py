@@ -117,10 +117,11 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     Returns
     -------
     tuple of int
-        The largest n excluded, and the number N of data sets that exclude it. N data sets exclude
-        all n <= floor(T s radii[N - 1] / (c alpha)), where T is the largest number of copies of
-        each record for which JL-L6 holds, and c alpha is the distance that the problem requires
-        between answers. The result is (0, 0) if no prefix excludes n = 1.
+        The largest n excluded, and the number N of data sets that exclude it. Let c alpha be the
+        distance that the problem requires between answers. If radii[N - 1] is at least c alpha, the
+        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the number
+        of copies of each record in the proof, the largest number with T s < `reachable_distance`.
+        The result is (0, 0) if no prefix excludes any n.
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

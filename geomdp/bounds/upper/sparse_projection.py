@@ -1,7 +1,7 @@
 """Sizes and error bounds of sparse projection: rows, independence of the signs, error.
 
-A random matrix with T rows of signs projects the histogram of n records and k queries of sparsity
-m. Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
+A random matrix with T rows of signs projects k queries of sparsity m and the histogram of n
+records. Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
 """
 
 from __future__ import annotations

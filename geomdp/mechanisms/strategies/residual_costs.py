@@ -23,10 +23,10 @@ from geomdp.workloads.structure.residuals import ColumnSets, Residuals
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
-#: Bound on the relative error of a sum of products that `math.fsum` rounds once. The factors of a
-#: product are a precision and one number 1 - 1 / l for each column of a table, where l is its
-#: number of levels, each with a few roundings. Tables have at most 24 columns, because they have
-#: at most 2^24 subsets.
+#: Bound on the relative error of a sum of products that `math.fsum` rounds once. A product has a
+#: precision and, for each column of a table, a factor 1 - 1 / l, where the column has l levels.
+#: Each factor takes a few roundings. Tables have at most 24 columns, because they have at most 2^24
+#: subsets.
 SUM_ERROR = 256 * UNIT
 
 
@@ -41,7 +41,7 @@ class ResidualCost(Protocol):
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """Prices (sets,) of a unit of precision on each residual, which sum to at most the cost.
+        """Prices (sets,), one for a unit of precision on each residual.
 
         For all precisions s (sets,), the cost is at least s @ prices.
         """
@@ -191,10 +191,10 @@ class ProfileCost:
         return self.largest(highest)[0]
 
     def average(self) -> FloatArray:
-        """For each A, the sum of 2 p_B over all possible sets B of its kind, per measured set.
+        """2 P / k for each A, where P is the sum of p_B over all possible sets B of the kind of A.
 
-        The sum is divided by the number of sets of this kind in `residuals`. 2 p_B is the mean of
-        c_B(D) over two records with uniform and independent levels.
+        k is the number of sets of this kind in `residuals`. 2 p_B is the mean of c_B(D) over two
+        records with uniform and independent levels.
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])

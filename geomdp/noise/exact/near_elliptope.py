@@ -1,6 +1,7 @@
-"""Cone noise over the elliptope in float64 with proved errors: it decides most roundings.
+"""Cone noise over the elliptope in float64, with proved bounds on the errors.
 
-The elliptope is the set of correlation matrices. For the use of the float64 values see `near`.
+The elliptope is the set of correlation matrices. Where the error bounds leave only one correctly
+rounded result, no exact arithmetic is needed (see `near`).
 
 Uniform numbers are read in the same order as by `vectors.noise_vector`: first for two gamma
 variables, then for two random correlation matrices from Bartlett's factor. No step uses rejection,

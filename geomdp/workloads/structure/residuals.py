@@ -24,12 +24,12 @@ LARGEST_KEY = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class ColumnSets:
-    """A group: all sets of columns whose numbers of levels, in order of the columns, are the same.
+    """A group: all sets of columns with the same `shape`.
 
     Parameters
     ----------
     shape : tuple of int
-        Number of levels of each column of a set, all above 1.
+        Number of levels of each column of a set, in the order of the columns; all above 1.
     columns : (c, j) array
         The columns of each set, increasing.
     first : int
@@ -117,7 +117,10 @@ class SameShape:
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
-        """Index of the coordinates of a set in sums and differences (b, tables, *shape)."""
+        """Index of the coordinates of a set in the array (b, tables, *shape) of tables.
+
+        Each axis of the tables must hold sums and differences, as after `_to_sum_and_differences`.
+        """
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
         return (slice(None), slice(None), *chosen)
 
@@ -253,7 +256,7 @@ class Residuals:
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
-        # Coordinates can also be objects: balls of exact arithmetic.
+        # Coordinates can also be objects, such as numbers with error bounds (`arb`).
         count, kind = len(coordinates), coordinates.dtype
         answers = np.empty((count, self.workload.n_queries), dtype=kind)
         for tables in self.tables:
