@@ -41,7 +41,8 @@ NODES = 32
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3
-#: In the search, gains of excess or epsilon below this may be rounding errors and do not count.
+#: In the search, increases of the excess over the claim, or of epsilon, below this number may be
+#: rounding errors and do not count.
 GAIN = 1e-10
 
 
@@ -217,7 +218,8 @@ class WorstStream:
         True answers minus the threshold, on the first and on the second input. Each answer differs
         by at most 1 between the two inputs.
     excess : float
-        `PrivacyLoss.excess` over the claim; the larger value for the two orders of the inputs.
+        By how much the run exceeds the claim (`PrivacyLoss.excess`), in the worse of the two orders
+        of the inputs.
     epsilon : float
         The least epsilon for which the run is epsilon-DP on these two inputs.
     refuted : bool

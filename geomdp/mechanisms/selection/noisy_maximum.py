@@ -16,7 +16,8 @@ from geomdp.noise.exact.argmax import EXPONENTIAL, LAPLACE
 
 #: Noise above this many scales has probability below 1e-17 and is left out of the integrals.
 FAR = 40.0
-#: Longest piece of an integral, in scales, and nodes of the Gauss rule on each piece.
+#: Length of the longest piece of an integral, in scales of the noise, and number of nodes of the
+#: Gauss rule on each piece.
 LONGEST, NODES = 2.0, 24
 
 
@@ -49,9 +50,9 @@ class ReportNoisyMax(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
 
-        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
-        difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2. The
-        bound is 0 if (m - 1) / 2 <= gamma.
+        The largest answer minus the chosen answer exceeds this bound with probability at most
+        `gamma`, by a union bound: for the difference D of two Laplace variables of scale 1,
+        Pr[D > t] = (1 + t / 2) e^-t / 2. The bound is 0 if (m - 1) / 2 <= gamma.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -95,10 +96,11 @@ class PermuteAndFlip(Selection):
     perturbation = EXPONENTIAL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if that is negative.
+        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if this is negative.
 
-        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
-        difference D of two exponential variables of scale 1, Pr[D > t] = e^-t / 2.
+        The largest answer minus the chosen answer exceeds this bound with probability at most
+        `gamma`, by a union bound: for the difference D of two exponential variables of scale 1,
+        Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
