@@ -58,7 +58,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing bounds of one workload, from its diameter down to alpha.
+    """Chaining and packing bounds of a workload, at scales from its l2 diameter down to alpha.
 
     `Scale` explains the notation.
 
