@@ -26,15 +26,15 @@ BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
 #: The probability of a transcript is an integral over the threshold noise t. The integral covers 0,
-#: all true answers, and this many scales of t on both sides of them. Farther out, the integrand is
-#: the product of an exponential, which falls at least as fast as the density of t, and of at most
-#: 12 factors between 1/2 and 1. So the part that is left out is at most 2^12 e^-45 = 1.2e-16 of the
-#: probability of a transcript.
+#: all true answers minus the threshold, and this many scales of t on both sides. Farther out, the
+#: integrand is the product of an exponential, which falls at least as fast as the density of t, and
+#: of at most 12 factors between 1/2 and 1. So the part that is left out is at most
+#: 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
 #: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
 #: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
-#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. For each of them the rule has a relative error of
-#: about 1e-16.
+#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. The rule integrates each of these exponentials
+#: with a relative error of about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.

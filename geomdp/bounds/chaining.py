@@ -31,7 +31,7 @@ class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
     D is the l2 diameter of the answers to k queries divided by sqrt(k), and t_j = 2^-j D. The net
-    is a set of answers at least alpha apart, and w is its Gaussian width.
+    is a set of answers at least alpha apart, and w is the Gaussian width of the net.
 
     Parameters
     ----------

@@ -16,10 +16,9 @@ their order: if one state is below another in every coordinate, it stays below (
 state bound the chain from every other state. A sweep redraws every particle once. A block is a
 fixed number of sweeps, after which these two chains are close, followed by one sweep by rejection
 sampling. The proposals of this last sweep come from an envelope that is common to all states
-between the two chains. If each
-proposal is accepted for all of these states, all chains coalesce exactly. Wilson's read-once
-algorithm (2000) makes independent exact draws from blocks: it returns the state before each block
-that coalesces.
+between the two chains. If each proposal is accepted for all of these states, all chains coalesce
+exactly. Wilson's read-once algorithm (2000) makes independent exact draws from blocks: it returns
+the state before each block that coalesces.
 
 The draws are exact in real arithmetic, except that quantiles of single particles have rounding
 errors.

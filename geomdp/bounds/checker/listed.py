@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.int64]
 #: an operation, because the numbers in the certificate may come from sums in another order.
 UNIT = 2.0**-51
 #: Largest number of answers (2^26 float64 numbers take 512 MB), and largest number of attributes of
-#: a named workload.
+#: a workload that the certificate gives by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
@@ -122,7 +122,7 @@ def _parities(workload: Part, elements: Codes) -> Answers:
 
 
 def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
-    """The elements as a column of codes from 0..N-1, and all codes 0..N-1 for comparison."""
+    """The elements, which must be codes from 0 to N - 1, as a column; and all codes."""
     size = workload.whole("N", most=MOST_ANSWERS)
     require(elements.ndim == 1, "elements are not single codes")
     inside = elements.min() >= 0 and elements.max() < size

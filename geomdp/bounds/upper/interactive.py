@@ -88,7 +88,8 @@ def iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The alpha of the corrected Theorems 7 and 8, for a class of |C| = `queries` linear queries.
+    """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
+
 
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the

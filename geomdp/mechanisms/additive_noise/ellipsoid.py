@@ -50,8 +50,9 @@ class Ellipsoid(PureMechanism):
       differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
       which two records agree;
     * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose part in
-      each block of the workload is at most as long as the diameter of the block. The trace of this
+    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose
+      projection on each block (one of the orthogonal subspaces `workload.blocks()`) is at most as
+      long as the diameter of the answers projected on this block. The trace of this
       S is at most that of the ball of radius `workload.l2_diameter()`. If N r <= 2^24, a second
       candidate is four times the matrix of the least-trace ellipsoid around the points
       Q(x) - mean of Q. S is the candidate of lesser trace;

@@ -25,7 +25,8 @@ class ReportNoisyMax(Selection):
     """Choose the query whose sum plus Laplace noise of scale R / eps is largest.
 
     R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
-    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss.
+    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss
+    (the largest answer minus the chosen answer).
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
@@ -72,8 +73,9 @@ class PermuteAndFlip(Selection):
     """Choose the query whose sum plus exponential noise of scale R / eps is largest.
 
     R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise.
-    Its choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
-    its expected loss is at most that of the exponential mechanism.
+    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
+    the expected loss (the largest answer minus the chosen answer) is at most that of the
+    exponential mechanism.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
