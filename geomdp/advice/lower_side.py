@@ -192,7 +192,6 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
 
 def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
     """The bound from guesses between separated elements, which has no separation factor."""
-
     del rng
     question = questions[0]
     return guessing_bound(

@@ -84,7 +84,6 @@ def generators_of(part: Part) -> Bits:
     """Generators of a binary linear code, with their entries checked."""
     rows = part.whole_array("generators", axes=2)
     require(bool(((rows == 0) | (rows == 1)).all()), "bits of generators are not 0 or 1")
-
     require(len(rows) <= 20, "there are more than 20 generators")
     part.work.spend(200 << len(rows))  # `least_weight` spends 200 operations on each word.
     return rows

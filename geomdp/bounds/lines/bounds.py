@@ -102,7 +102,6 @@ def orthogonal_lines_bound(
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     reason = f"orthogonal lines do not exclude the error {alpha:.4g}, even with one record"
-
     return covering_bound(line_rungs(workload, problem), problem, [reason])
 
 

@@ -212,7 +212,6 @@ def guessing_bound(
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     reason = f"separated elements do not exclude the error {alpha:.4g}, even with one record"
-
     return covering_bound(guess_rungs(workload, problem), problem, [reason])
 
 

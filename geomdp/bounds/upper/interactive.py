@@ -90,7 +90,6 @@ def iterative_accuracy(
 ) -> float:
     """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
-
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
     query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16 in place of

@@ -60,7 +60,6 @@ def tally_groups(
         *values, numbers, grouping = batch.columns
         # In rows that count the values of column i, bit i of GROUPING (from the left) is 0, and
         # all other bits are 1.
-
         everything = (1 << len(columns)) - 1
         for i, column in enumerate(columns):
             mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))

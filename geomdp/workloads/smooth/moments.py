@@ -27,7 +27,6 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 class LocalExpansions(MomentTransform):
     """Expansions about the centres of cells, for up to three variables; see `local_moments`.
 
-
     A record takes a few additions, for any t. The number of cells is chosen such that the error of
     each moment is at most its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation
     proves the bounds on errors.
