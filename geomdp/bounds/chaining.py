@@ -1,4 +1,4 @@
-"""How far a workload's upper bound by chaining is from its lower bound by packings.
+"""Compare two bounds on the sample complexity: upper by chaining, and lower by packings.
 
 Theorem 4 of Nikolov (2022) bounds the Gaussian width of a net of answers by a chaining sum, and
 each term of this sum by a packing at the same scale. The sum and the packing bounds are computed

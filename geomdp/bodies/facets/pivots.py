@@ -45,7 +45,7 @@ class Facet(NamedTuple):
 
     basis: IntArray  # (m,): indices of the vertices b_k on it
     signs: FloatArray  # (m,): their signs
-    inverse: FloatArray  # (m, m): row j is the solution w of <w, b_k> = (1 if k == j else 0)
+    inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
     normal: FloatArray  # (m,): the normal z
     along: FloatArray  # (2, m): coordinates in the b_k of the ray's point and of its direction
 

@@ -90,9 +90,9 @@ class Cone(PureMechanism):
         lift = cone_lift(self.workload)
         if lift is None:
             raise ValueError(
-                "workload must be tables of at most two columns, linear in pairwise sign products, "
-                "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
-                f"spectraplex), got {self.workload!r}"
+                "workload must consist of tables of at most two columns, be linear in products of "
+                "two signs, or have a sensitivity polytope with an exact sampler (box, ball, "
+                f"simplex, spectraplex), got {self.workload!r}"
             )
         self._lift = lift
         self.set_up()
