@@ -1,7 +1,8 @@
 """Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined.
 
-A packing consists of data sets whose answers are far apart. Guesses tell such data sets apart. On a
-line, copies of one record are replaced by copies of another, step by step.
+A packing consists of data sets whose answers are far apart. Guesses are arguments about how well an
+output tells such data sets apart. On a line, copies of one record are replaced by copies of
+another, step by step.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
 def _marginal_blocks(
     workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
 ) -> Bound:
-    """The bound of JL-T25, which holds for `Marginals` only."""
+    """The bound from codes and Hadamard blocks (JL-T25), for `Marginals` only."""
     del rng
     if not isinstance(workload, Marginals):
         raise SideConditionError(
@@ -190,7 +191,7 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
 
 
 def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """The average error over separated elements; the bound has no separation factor."""
+    """The bound from guesses between separated elements, which has no separation factor."""
     del rng
     question = questions[0]
     return guessing_bound(

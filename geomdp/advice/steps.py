@@ -39,8 +39,8 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: The advisor never tries this step. Its error is mostly below the error of `PROJECTED`, but its
-#: proved bound is twice the bound of `PROJECTED`. So it could never have the least prediction.
+#: The advisor never tries this step. Errors after it are mostly below those after `PROJECTED`, but
+#: the proved bound is twice as large. So the step could never have the least predicted error.
 FITTED = Step(
     Fitted,
     "Fitted",

@@ -97,8 +97,9 @@ def audit_noise(
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
     the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
     draws choose v among the vertices of the neighbour body (`worst_changes`). All training draws
-    choose the threshold and the score. The score comes from one of `learners` or is the log-density
-    ratio. The other half of the draws tests the resulting event as `audit` does.
+    choose the event, which is that a score of the output reaches a threshold. The score comes from
+    one of `learners` or is the log-density ratio. The other half of the draws tests the event as
+    `audit` does.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ def audit_noise(
     trials : int
         Draws of the noise per input, at least 16; half of them test the event.
     learners : sequence of Learner
-        Learners of scores. The score that refutes the claim best on the training draws is used.
+        Each learns, from draws for both inputs, a score that tells the inputs apart. The score that
+        refutes the claim best on these draws is used.
     density : callable (points, shifts) -> (b,), optional
         log f(z) - log f(z - s) for the density f that the noise should have; rows z of `points`
         and s of `shifts`, both (b, m).

@@ -21,8 +21,8 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
     If the number of outputs is the same on both inputs, the log-odds of a perfect classifier equal
     ln(p_a / p_b), where p_a and p_b are the densities of outputs on the two inputs. This is the
-    most powerful score. Outputs are first rounded to multiples of 2^-30 times
-    the largest output, so that the classifier cannot learn from the rounding of float64.
+    most powerful score. Outputs are first rounded to multiples of 2^-30 times the largest output,
+    so that the classifier cannot learn from the rounding of float64.
 
     Parameters
     ----------

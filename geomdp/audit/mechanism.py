@@ -18,7 +18,8 @@ from geomdp.audit.samplers import Learner, repeat
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Adjacency, Guarantee
 
-#: Number of elements of the universe among which neighbouring records are searched.
+#: Largest number of elements of the universe that are tried as the record in which two data sets
+#: differ.
 POOL = 48
 #: Number of pairs of neighbouring data sets that are compared. It is small, because every output
 #: takes a full run of the mechanism.
@@ -110,9 +111,10 @@ def audit_mechanism(
         Outputs drawn for each data set, at least 64 (16 for additive mechanisms). An event is
         chosen on half of them, and tested on the other half.
     learners : sequence of Learner
-        Learners of scores. The score that refutes the claim best on the training outputs is used.
+        Each learns, from outputs for both data sets, a score that tells the data sets apart. The
+        score that refutes the claim best on these outputs is used.
     without_density : sequence of Learner
-        Further learners, which are used if no density is known. `CLASSIFIER` makes such an audit
+        Further learners, used if no density of the noise is known. `CLASSIFIER` makes such an audit
         much more powerful. It needs scikit-learn, which the extra ``audit`` installs.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.

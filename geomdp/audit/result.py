@@ -22,7 +22,7 @@ class AuditResult:
         positive bound.
     claimed_epsilon, delta : float
         The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs
-        (epsilon, delta). Of these, the outputs contradict the stated pair most.
+        (epsilon, delta). The pair given here is the one that the outputs contradict most.
     level : float
         Upper bound on the probability of refuting a true claim.
     trials : int

@@ -26,22 +26,23 @@ BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
 #: The probability of a transcript is an integral over the threshold noise t. The integral covers 0,
-#: all true answers, and this many scales of t on both sides of them. Farther out, the integrand is
-#: the product of an exponential, which falls at least as fast as the density of t, and of at most
-#: 12 factors between 1/2 and 1. So the part that is left out is at most 2^12 e^-45 = 1.2e-16 of the
-#: probability of a transcript.
+#: all true answers minus the threshold, and this many scales of t on both sides. Farther out, the
+#: integrand is the product of an exponential, which falls at least as fast as the density of t, and
+#: of at most 12 factors between 1/2 and 1. So the part that is left out is at most
+#: 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
 #: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
 #: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
-#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. For each of them the rule has a relative error of
-#: about 1e-16.
+#: e^(a t) with |a| c at most `MOST_QUERIES` + 1. The rule integrates each of these exponentials
+#: with a relative error of about 1e-16.
 NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in units of the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3
-#: In the search, gains of excess or epsilon below this may be rounding errors and do not count.
+#: In the search, increases of the excess over the claim, or of epsilon, below this number may be
+#: rounding errors and do not count.
 GAIN = 1e-10
 
 
@@ -217,7 +218,8 @@ class WorstStream:
         True answers minus the threshold, on the first and on the second input. Each answer differs
         by at most 1 between the two inputs.
     excess : float
-        `PrivacyLoss.excess` over the claim; the larger value for the two orders of the inputs.
+        By how much the run exceeds the claim (`PrivacyLoss.excess`), in the worse of the two orders
+        of the inputs.
     epsilon : float
         The least epsilon for which the run is epsilon-DP on these two inputs.
     refuted : bool

@@ -1,4 +1,4 @@
-"""How far a workload's upper bound by chaining is from its lower bound by packings.
+"""Compare two bounds on the sample complexity: upper by chaining, and lower by packings.
 
 Theorem 4 of Nikolov (2022) bounds the Gaussian width of a net of answers by a chaining sum, and
 each term of this sum by a packing at the same scale. The sum and the packing bounds are computed
@@ -31,7 +31,7 @@ class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
     D is the l2 diameter of the answers to k queries divided by sqrt(k), and t_j = 2^-j D. The net
-    is a set of answers at least alpha apart, and w is its Gaussian width.
+    is a set of answers at least alpha apart, and w is the Gaussian width of the net.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing bounds of one workload, from its diameter down to alpha.
+    """Chaining and packing bounds of a workload, at scales from its l2 diameter down to alpha.
 
     `Scale` explains the notation.
 

@@ -81,7 +81,7 @@ class Metric(abc.ABC):
         """Norms (b,) of answer differences (b, k), normalised so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths, if it is one; else None."""
+        """The norm on R^k as a function of squared Euclidean lengths; None if it is not one."""
         del k
         return None
 

@@ -71,7 +71,7 @@ class Named:
     flag : str
         The name.
     exact : bool
-        Whether its sampler must be exact.
+        Whether the mechanism must have an exact sampler.
     """
 
     flag: str
@@ -100,7 +100,7 @@ class Planned:
     plan : Plan
         The plan in the file.
     exact : bool
-        Whether its sampler must be exact.
+        Whether the mechanism must have an exact sampler.
     """
 
     path: Path

@@ -30,7 +30,7 @@ def _is_of_polars(frame: object, name: str) -> bool:
 def columns_of_dtypes(
     frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str]
 ) -> tuple[DiscreteColumn, ...]:
-    """One column per column of `frame`, as `Schema.from_dtypes` describes."""
+    """The declaration of each column of `frame`, as `Schema.from_dtypes` describes."""
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must have texts as names, got {names!r}")

@@ -19,10 +19,10 @@ Output = TypeVar("Output")
 def source_and_record(
     rng: RandomState, guarantee: Guarantee
 ) -> tuple[np.random.Generator, Guarantee]:
-    """The generator of one release and its privacy record, which says whether it was seeded.
+    """The generator and the privacy record of one release.
 
     If `rng` is None, the generator uses the entropy of the operating system. Any other `rng` makes
-    the release reproducible, so its record makes no privacy claim. ``TypeError`` or ``ValueError``
+    the release reproducible, so the record makes no privacy claim. ``TypeError`` or ``ValueError``
     for an `rng` that is not a seed or generator.
     """
     generator = np.random.default_rng(rng)

@@ -1,8 +1,7 @@
 """Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges.
 
 The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent, so its
-sensitivity polytope is a simplex. Only `affine_hull` builds a matrix, an (m, N - 1) basis. The
-other methods use closed forms.
+sensitivity polytope is a simplex. Diameters and radii have closed forms.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ class Prefixes(_OnCodes):
         return np.cumsum(counts)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x) for the x with the largest sum of u_t over t >= x, for each row u of (b, N)."""
+        """Q(x) for the x with the largest sum of u_t over t >= x, for each row u (b, N)."""
         directions = batch(directions, self.N, "directions")
         suffix_sums = np.cumsum(directions[:, ::-1], axis=1)[:, ::-1]
         return self.evaluate(suffix_sums.argmax(axis=1))

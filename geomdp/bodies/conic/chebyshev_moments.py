@@ -84,7 +84,7 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """The entries of one block, times 2, as linear functions of the moments, and its order.
+    """The entries of a block, times 2, as linear functions of the moments; the block's order.
 
     The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
     the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. They follow from

@@ -150,7 +150,7 @@ class CvxBody(Body):
         )
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance to the body is at most max(`tolerance`, 1e-6) times its radius."""
+        """Whether the distance to the body K is at most max(`tolerance`, 1e-6) radii of K."""
         distances = np.linalg.norm(points - self.project(points), axis=1)
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
@@ -183,7 +183,7 @@ class CvxBody(Body):
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), by two conic programs for each row.
+        """Ends (lo, hi) of {t : x + t u in K} for rows x and u; two conic programs for each row.
 
         An end is 0 if the solver finds no point of the line in the body.
         """

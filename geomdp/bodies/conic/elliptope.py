@@ -81,9 +81,9 @@ class Elliptope(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
 
-        The largest <u, R> is the optimum of the MaxCut relaxation. The value returned comes from
-        its dual, so the halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. For the
-        cost see `highest_correlation`.
+        The largest <u, R> is the optimum of the MaxCut relaxation. The value h(u) returned comes
+        from the dual of this problem, so the halfspaces {x : <u, x> <= h(u)} contain the body up to
+        rounding. For the cost see `highest_correlation`.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 

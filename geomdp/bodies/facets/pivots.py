@@ -26,9 +26,9 @@ REFACTOR = 100
 #: The pivot element is computed twice, from the leaving row and from the entering column. If the
 #: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts at the facet that it meets first, of those found for earlier rays. At most this many
-#: facets are compared, and at most half the number of vertices. The comparison then costs no more
-#: than one pivot.
+#: Of the facets found for earlier rays, a ray starts at the one that it meets first. At most this
+#: many facets are compared, and at most half as many as there are vertices, so that the comparison
+#: costs no more than one pivot.
 POOL = 512
 #: Largest number of pivots per ray and dimension. A ray that starts at the first facet needs about
 #: 6 pivots per dimension, if each pivot takes the steepest edge.
@@ -41,11 +41,11 @@ CAREFUL_REFACTOR = 10
 
 
 class Facet(NamedTuple):
-    """A facet, with the current ray in coordinates of its vertices. Pivots change it in place."""
+    """A facet, and the current ray in coordinates of the vertices b_k. Pivots change the arrays."""
 
     basis: IntArray  # (m,): indices of the vertices b_k on it
     signs: FloatArray  # (m,): their signs
-    inverse: FloatArray  # (m, m): row j is the solution w of <w, b_k> = (1 if k == j else 0)
+    inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
     normal: FloatArray  # (m,): the normal z
     along: FloatArray  # (2, m): coordinates in the b_k of the ray's point and of its direction
 
@@ -86,7 +86,10 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """Index of the negative coordinate whose edge is steepest, or -1 if none is negative."""
+    """Index k of the vertex b_k that leaves, along the steepest edge; -1 if none should leave.
+
+    Only vertices whose entry in `coordinates` is negative can leave.
+    """
     tolerance = -NEGATIVE * np.abs(coordinates).sum()
     best, leaving = 0.0, -1
     for k in range(len(coordinates)):
@@ -216,9 +219,9 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
-    Each ray starts at a facet found earlier (see `POOL`). If that fails, it is tried once more from
-    the first facet, with larger pivots and more frequent recomputations of the inverse. If this
-    fails too, its normal is 0 and `converged` is False.
+    Each ray starts at a facet found earlier (see `POOL`). If this fails, the ray is tried once more
+    from the first facet, with larger pivots and more frequent recomputations of the inverse. If
+    both tries fail, the normal of the ray is 0 and its entry in `converged` is False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -122,7 +122,7 @@ class Ellipsoid(Body):
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Roots of a quadratic in the coordinates of the unit ball; 0 outside the span."""
+        """Roots of a quadratic in unit-ball coordinates; 0 for directions outside the span."""
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
         low[along], high[along] = ball_chord(

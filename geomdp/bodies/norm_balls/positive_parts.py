@@ -57,8 +57,8 @@ def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
 def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
     """Euclidean projection of rows (b, k) on {x >= 0, sum x = level}: (b, k), O(k log k) each.
 
-    The point nearest to a row x is (x - tau)_+, where tau is the number for which its entries sum
-    to `level` (Held, Wolfe and Crowder 1974).
+    The point nearest to a row x is (x - tau)_+, where tau is the number for which the entries of
+    this point sum to `level` (Held, Wolfe and Crowder 1974).
     """
     ordered = -np.sort(-values, axis=1)
     counts = np.arange(1, values.shape[1] + 1)

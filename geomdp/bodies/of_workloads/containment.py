@@ -38,8 +38,9 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       function of the neighbour body along each normal is compared with the offset.
     * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
       on the l1 and l2 norms of differences imply containment.
-    * If the body is spectral and the workload is of second moments, the gauge is the same at M and
-      V M V^T for orthogonal V. One extreme point M of each set of such matrices is checked.
+    * If the body is spectral (a set of matrices defined by eigenvalues) and the workload is of
+      second moments, the gauge is the same at M and V M V^T for orthogonal V. One extreme point M
+      of each set of such matrices is checked.
     * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
       one by one. The points are all differences of two answers (replace-one) or all answers
       (add/remove). The extreme points of the neighbour body are among these points and their

@@ -84,7 +84,7 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
-    # Hadamard's bound on the determinants that the proof computes. The rows of their matrices are
+    # Hadamard's bound on the determinants that the proof computes. The rows of the matrices are
     # points; one column may be replaced by ones, or one row by the sum of r points.
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():

@@ -13,12 +13,12 @@ heat bath redraws one particle from its distribution given all other particles. 
 log-supermodular on ascending states. Two chains that use the same uniform numbers therefore keep
 their order: if one state is below another in every coordinate, it stays below (Propp and Wilson
 1996). So the chain from the lowest state (all particles at -inf) and the chain from the highest
-state bound the chain from every other state. A block is a fixed number of sweeps, after which these
-two chains are close, followed by one sweep of heat baths by rejection sampling. The proposals of
-that sweep come from an envelope that is common to all states between the two chains. If each
-proposal is accepted for all of these states, all chains coalesce exactly. Wilson's read-once
-algorithm (2000) makes independent exact draws from blocks: it returns the state before each block
-that coalesces.
+state bound the chain from every other state. A sweep redraws every particle once. A block is a
+fixed number of sweeps, after which these two chains are close, followed by one sweep by rejection
+sampling. The proposals of this last sweep come from an envelope that is common to all states
+between the two chains. If each proposal is accepted for all of these states, all chains coalesce
+exactly. Wilson's read-once algorithm (2000) makes independent exact draws from blocks: it returns
+the state before each block that coalesces.
 
 The draws are exact in real arithmetic, except that quantiles of single particles have rounding
 errors.
@@ -51,10 +51,10 @@ BLOCK_ENTRIES = 1 << 20
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
 
-    Let D = d (d + 1) / 2 be the dimension. If the spectrum of M is a state of the gas and its
-    eigenvectors are Haar-distributed, then M has density proportional to e^(-||M||_*). This is the
+    Let D = d (d + 1) / 2 be the dimension. Let M have a state of the gas as spectrum, and
+    Haar-distributed eigenvectors. Then M has density proportional to e^(-||M||_*). This is the
     K-norm noise of the ball, so M / ||M||_* is distributed as X / ||X||_* for a uniform point X of
-    the ball. The norm ||X||_* is distributed as U^(1/D) with U uniform on [0, 1], and it is
+    the ball. The norm ||X||_* is distributed as U^(1/D) with U uniform on [0, 1], and is
     independent of X / ||X||_* (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
@@ -165,7 +165,7 @@ def block_sweeps(d: int) -> int:
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """The states (n, d) before coalescing blocks; the first such block only gives a start."""
+    """The states (n, d) before blocks that coalesce; the first such block only gives a start."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1

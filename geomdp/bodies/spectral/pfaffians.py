@@ -137,8 +137,9 @@ def _gas(d: int) -> _Gas:
         wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
         shares += (wave * turned / plain).real
         moments += (wave * weighted / plain).real
-    # Logarithms of the leading coefficients of p_k(2 x). If polynomials replace the monomials in
-    # the Vandermonde determinant, it is multiplied by the product of their leading coefficients.
+    # Logarithms of the leading coefficients of p_k(2 x). If these polynomials replace the monomials
+    # in the Vandermonde determinant, the determinant is multiplied by the product of the leading
+    # coefficients.
     leading = np.arange(d) * math.log(2) - math.log(2) / 2
     leading[1:] -= np.cumsum(np.log(norms[1:]))
     log_mass = math.log(abs(plain)) - float(leading.sum())
@@ -187,7 +188,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     moved = square_rows @ first + rows @ second
     moved -= np.outer(square_means, means) + np.outer(means, square_means)
     signs = (-1.0) ** np.arange(d)
-    # On the negative half-line, the integrals are mirror images with the conjugate factor.
+    # On the negative half-line, the integrals are mirror images, with e^(-i t/2) for e^(i t/2).
     mirrored = signs * means.conj()
     cross = np.outer(mirrored, means)
     matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T

@@ -192,8 +192,8 @@ class SpectraplexDifference(SymmetricSpectral):
     def _gradient(self, values: FloatArray) -> FloatArray:
         """Eigenvalues of a gradient of the norm.
 
-        If tr M_+ >= tr M_-, they are 1 where `values` > 0 and 0 elsewhere. Otherwise they are -1
-        where `values` < 0 and 0 elsewhere.
+        If tr M_+ >= tr M_-, they are 1 where `values` > 0 and 0 elsewhere. If tr M_+ < tr M_-, they
+        are -1 where `values` < 0 and 0 elsewhere.
         """
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))

@@ -65,7 +65,7 @@ class PackingFamily(Conditional, abc.ABC):
 
     @property
     def distance(self) -> int:
-        """d, the most replacements that any data set needs to become another one; at most s."""
+        """d: at most d replacements turn any of the data sets into any other; at most s."""
         return self.size
 
     @property
@@ -239,7 +239,7 @@ def excluded_records(family: PackingFamily, problem: Problem) -> int:
 
 
 def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[Rung], list[str]]:
-    """A rung for each packing that excludes a range; for all others, the reason why it does not."""
+    """A rung for each packing that excludes a range; for every other packing, the reason."""
     rungs, reasons = [], []
     for family in families:
         try:

@@ -53,7 +53,7 @@ class Polynomials:
 
 
 def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
-    """The code that a part of the file describes, with its parameters checked."""
+    """The code that a part of the certificate describes, with its parameters checked."""
     prime, length, degree = part.whole(prime_key, 2), part.whole(length_key), part.whole("degree")
     require(prime < 1 << 62 and _is_prime(prime), f"{prime} is not a prime below 2^62")
     require(length <= prime, f"length {length} is above the size {prime} of the field")
@@ -83,7 +83,7 @@ def _is_prime(n: int) -> bool:
 def generators_of(part: Part) -> Bits:
     """Generators of a binary linear code, with their entries checked."""
     rows = part.whole_array("generators", axes=2)
-    require(bool(((rows == 0) | (rows == 1)).all()), "generators are not 0 or 1")
+    require(bool(((rows == 0) | (rows == 1)).all()), "bits of generators are not 0 or 1")
     require(len(rows) <= 20, "there are more than 20 generators")
     part.work.spend(200 << len(rows))  # `least_weight` spends 200 operations on each word.
     return rows

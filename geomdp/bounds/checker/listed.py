@@ -18,10 +18,10 @@ Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 #: Relative error allowed for each float64 operation. It is four times the rounding error 2^-53 of
-#: an operation, because the file's numbers may come from sums in another order.
+#: an operation, because the numbers in the certificate may come from sums in another order.
 UNIT = 2.0**-51
 #: Largest number of answers (2^26 float64 numbers take 512 MB), and largest number of attributes of
-#: a named workload.
+#: a workload that the certificate gives by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
@@ -77,7 +77,7 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key of the workload, its name, and the proof's assumptions."""
+    """Answers of the elements, a key and a name of the workload, and the proof's assumptions."""
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
@@ -122,11 +122,11 @@ def _parities(workload: Part, elements: Codes) -> Answers:
 
 
 def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
-    """The elements as a column of codes from 0..N-1, and all codes 0..N-1 for comparison."""
+    """The elements, which must be codes from 0 to N - 1, as a column; and all codes."""
     size = workload.whole("N", most=MOST_ANSWERS)
     require(elements.ndim == 1, "elements are not single codes")
     inside = elements.min() >= 0 and elements.max() < size
-    require(bool(inside), f"elements are not below {size}")
+    require(bool(inside), f"elements are not codes from 0 to {size - 1}")
     _afford(workload, elements, size)
     return elements[:, None], np.arange(size)
 
@@ -152,7 +152,9 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     levels = workload.whole_array("columns", axes=1).tolist()
     k, width = workload.whole("k", most=MOST_ATTRIBUTES), len(levels)
     require(k <= width <= MOST_ATTRIBUTES, f"k is above {width}, or there are too many columns")
-    require(elements.ndim == 2 and elements.shape[1] == width, f"elements lack {width} columns")
+    require(
+        elements.ndim == 2 and elements.shape[1] == width, f"elements do not have {width} columns"
+    )
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
     # The number of cells of all k-way tables is the k-th elementary symmetric polynomial of the

@@ -101,7 +101,7 @@ def orthogonal_lines_bound(
     data set of 3 orthogonal lines, each of at most 48 steps of 5 replacements
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
-    reason = f"orthogonal lines prove only an error below {alpha:.4g}, even with one record"
+    reason = f"orthogonal lines do not exclude the error {alpha:.4g}, even with one record"
     return covering_bound(line_rungs(workload, problem), problem, [reason])
 
 

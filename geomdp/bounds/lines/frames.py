@@ -62,14 +62,14 @@ def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
         # If pairs repeat, some eigenvalues are 0, and the polar factor is not unique. With raised
-        # eigenvalues the frame is unique; its vectors are shorter than 1 in these directions.
+        # eigenvalues the frame is unique, but not orthonormal: some of its vectors are too short.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths
 
 
 def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The pair of points farthest apart along each column of `frame` (r, size), and distances."""
+    """The points farthest apart along each column of `frame` (r, size), and their distances."""
     along = points @ frame
     pairs = np.column_stack([along.argmax(axis=0), along.argmin(axis=0)])
     columns = np.arange(frame.shape[1])

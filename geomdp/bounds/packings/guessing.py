@@ -59,13 +59,15 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of elements that are searched, of their answers, and of elements that are chosen.
+#: Largest numbers of elements that are searched, of entries of their answers, and of elements that
+#: are chosen.
 MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
-#: Ratio of the numbers M of elements that are tried, and of the numbers t of copies.
+#: Ratio of successive numbers M of elements that are tried, and of successive numbers t of copies.
 COUNT_RATIO, COPIES_RATIO = math.sqrt(2), 1.05
 #: Largest R / M. For larger R, t lambda decreases as t grows.
 MOST_ODDS = 16.0
-#: Steps of Weiszfeld's iteration for the centre, and least distance from an element.
+#: Steps of Weiszfeld's iteration for the centre. Distances of the centre from answers that are
+#: smaller than the second number are replaced by it.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
@@ -179,8 +181,7 @@ def guessing_bound(
     """Lower bound on the sample complexity from the average error over separated elements.
 
     The bound is stronger than that of a packing of the same elements, where Markov's inequality
-    loses a factor of the error. It is good if few records hold almost all of the error, as for
-    histograms.
+    loses a factor of the error.
 
     Parameters
     ----------
@@ -210,20 +211,21 @@ def guessing_bound(
     Bound(sc > 26, 0 assumptions)
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
-    reason = f"separated elements prove only an error below {alpha:.4g}, even with one record"
+    reason = f"separated elements do not exclude the error {alpha:.4g}, even with one record"
     return covering_bound(guess_rungs(workload, problem), problem, [reason])
 
 
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
     """The rungs of all numbers of elements and copies, in order of the numbers of copies.
 
-    A rung is dropped if one with fewer copies excludes as many records.
+    A rung is dropped if a rung with fewer or equally many copies has at least the same `last`.
     """
     one = problem.epsilon * CHANGES[problem.adjacency]
     found: list[GuessRung] = []
     for packed in _separated(workload, problem.metric.moment):
         most = math.log(MOST_ODDS * len(packed.elements))
-        # Few copies with a loss above `most` prove little, but t = 1 is always tried.
+        # Copies with a privacy loss epsilon t above `most` prove little. One copy is tried up to a
+        # hundred times this loss.
         for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
             if copies * one > max(most, 1.0) * 100:
                 continue
@@ -245,7 +247,10 @@ def _numbers(most: int) -> list[int]:
 
 @lru_cache(maxsize=8)
 def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]:
-    """The first 2, 3, 4, 6, 8, ... elements of an order in which each is far from all before."""
+    """The first 2, 3, 4, 6, 8, ... elements of an order.
+
+    The answers of each element are as far as possible from those of all elements before it.
+    """
     k = workload.n_queries
     elements = elements_or_sample(
         workload, max(2, min(MAX_ELEMENTS, MAX_ANSWERS // k)), PUBLIC_SEED

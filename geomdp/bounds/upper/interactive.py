@@ -1,7 +1,7 @@
 """Accuracy theorems of mechanisms built on an iterative database construction.
 
 Such a mechanism answers queries from an estimate of the data. An update rule improves the estimate
-whenever its answer is found to be wrong. With probability 1 - beta no answer has an error above
+whenever an answer is found to be wrong. With probability 1 - beta no answer has an error above
 alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the rule
 makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
 theorem is an equation for alpha, and its right side falls as alpha grows. Each function here solves
@@ -88,7 +88,7 @@ def iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The alpha of the corrected Theorems 7 and 8, for a class of |C| = `queries` linear queries.
+    """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
     For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
     the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
@@ -131,5 +131,5 @@ def iterative_accuracy(
 def _solved(right_side: Callable[[float], float], n: int, queries: int) -> float:
     alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
     if alpha is None:
-        raise ValueError(f"n must be larger for {queries} queries at any alpha up to 1, got {n}")
+        raise ValueError(f"n must be larger for {queries} queries, even at alpha = 1, got {n}")
     return alpha

@@ -259,7 +259,7 @@ def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Aud
         flag,
         None,
         0.0,
-        f"drawing its outputs would take {seconds:.0f} s: to audit it, name it with --mechanism",
+        f"drawing outputs would take {seconds:.0f} s: to audit it, add --mechanism {flag}",
     )
 
 

@@ -193,7 +193,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records and its mechanism; the figure marks it by a star."""
+    """The least predicted error with n records, and the mechanism that has this error, as text."""
     from geomdp.plotting.error_curves import least_predicted
 
     best = least_predicted(table, n)

@@ -42,7 +42,7 @@ def tally_on_cluster(
 
 
 def _shipped(part: Source, client: Client) -> Source | Future:
-    """What a task reads: a frame computed on a worker for a `Partition`, else the source itself."""
+    """What a task reads: for a `Partition`, a frame that a worker computes; else the source."""
     return client.compute(part.delayed) if isinstance(part, Partition) else part
 
 

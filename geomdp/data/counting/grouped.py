@@ -58,7 +58,8 @@ def tally_groups(
     cells: dict[Table, IntArray] = {(i,): np.zeros(n, np.int64) for i, n in enumerate(levels)}
     for batch in groups.to_arrow_reader(BATCH_GROUPS):
         *values, numbers, grouping = batch.columns
-        # In rows that count the values of a column, its bit in GROUPING is 0 and all others are 1.
+        # In rows that count the values of column i, bit i of GROUPING (from the left) is 0, and
+        # all other bits are 1.
         everything = (1 << len(columns)) - 1
         for i, column in enumerate(columns):
             mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to the empty database of this process, closed at the end of the context.
 
-    All connections share one database. A new database takes 20 milliseconds, as long as counting
-    some 100,000 records, and a folder may have many files. The connections share nothing else:
-    views and registered frames belong to one connection and end with it.
+    All connections share one database. A new database for each of many files would be slow: it
+    takes 20 milliseconds, as long as counting some 100,000 records. The connections share nothing
+    else: views and registered frames belong to one connection and end with it.
     """
     with _database(os.getpid()).cursor() as connection:
         yield connection

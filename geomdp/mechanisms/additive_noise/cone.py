@@ -40,9 +40,9 @@ class Cone(PureMechanism):
         M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
 
     The U_i are uniform on C, and the r_i have the law Gamma(r + 1), where r is the dimension of C.
-    Under replace-one, the rate of the r_i is epsilon / 2, and a is the centroid of C, which is
-    possible because the number of records is public. Under add/remove, the rate is epsilon, a is 0,
-    and Z also has the term (r_1 - r_2) c. C is
+    Under replace-one, the rate of the r_i is epsilon / 2. The number of records is public, so a can
+    be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
+    (r_1 - r_2) c. C is
 
     * the elliptope of order d + 1 for all tables of at most two of d two-level columns and for
       `Marginals` with k <= 2, or of order d for `Parities` with k = 2: it contains the matrices of
@@ -90,9 +90,9 @@ class Cone(PureMechanism):
         lift = cone_lift(self.workload)
         if lift is None:
             raise ValueError(
-                "workload must be tables of at most two columns, linear in pairwise sign products, "
-                "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
-                f"spectraplex), got {self.workload!r}"
+                "workload must consist of tables of at most two columns, be linear in products of "
+                "two signs, or have a sensitivity polytope with an exact sampler (box, ball, "
+                f"simplex, spectraplex), got {self.workload!r}"
             )
         self._lift = lift
         self.set_up()
@@ -126,7 +126,8 @@ class Cone(PureMechanism):
         return isinstance(body, Elliptope | Simplex | Box)
 
     def _on_real_records(self) -> RealRecords | None:
-        # These bodies contain x x^T for all records x and have no parameter that could be rounded.
+        # `Spectraplex` and `PsdBox` contain x x^T for all records x, and no parameter of them could
+        # be rounded.
         # The centre a enters Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is
         # public, so r_1 - r_2 may be public, too. A rounded a is then as private as the exact a.
         noise, body = self.noise, self._lift.body

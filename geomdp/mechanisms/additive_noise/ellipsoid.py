@@ -1,4 +1,4 @@
-"""The ellipsoid mechanism: K-norm noise of the best ellipsoid around the neighbour body."""
+"""The ellipsoid mechanism: K-norm noise of an ellipsoid around the differences of neighbours."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from geomdp.workloads import MarginalTables, Workload
 #: Largest universe of which all pairs of elements are searched. One search is then a product of two
 #: matrices with 4096 rows: about a tenth of a second for 100 dimensions.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Largest number N r of coordinates, of the answers of all N elements, that are held in memory:
-#: 2^24 float64 are 128 MB.
+#: Largest number N r of coordinates held in memory, for the answers of N elements, which vary in r
+#: dimensions: 2^24 float64 are 128 MB.
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated at a time.
 CHUNK_ELEMENTS = 8192
-#: Largest number c of columns of a table workload for which all 2^c sets of columns in which two
-#: records can agree are listed.
+#: Two records agree in one of 2^c sets of the c columns of a table workload. All these sets are
+#: listed if c is at most this number.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
@@ -50,8 +50,9 @@ class Ellipsoid(PureMechanism):
       differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
       which two records agree;
     * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose part in
-      each block of the workload is at most as long as the diameter of the block. The trace of this
+    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose
+      projection on each block (one of the orthogonal subspaces `workload.blocks()`) is at most as
+      long as the diameter of the answers projected on this block. The trace of this
       S is at most that of the ball of radius `workload.l2_diameter()`. If N r <= 2^24, a second
       candidate is four times the matrix of the least-trace ellipsoid around the points
       Q(x) - mean of Q. S is the candidate of lesser trace;

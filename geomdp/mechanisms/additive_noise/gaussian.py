@@ -89,7 +89,7 @@ class Gaussian(AdditiveMechanism):
         return GaussianNoise(self._span.basis, self._scale)
 
     def _proved_as_computed(self) -> bool:
-        # For whole answers the constructor takes a proved scale.
+        # For whole answers the scale comes from `proved_gaussian_scale`.
         return self.workload.whole_answers
 
     @cached_property
@@ -104,7 +104,7 @@ class Gaussian(AdditiveMechanism):
         return RoundedGaussians(self.workload.n_queries, self._scale, self.grid)
 
     def _on_real_records(self) -> RealRecords:
-        # The scale is proved, and the noise fills R^m.
+        # The scale comes from `proved_gaussian_scale`, and the noise fills R^m.
         noise = gaussian_vector(self.workload.n_queries, self._scale)
         return RealRecords(self.workload, noise)
 

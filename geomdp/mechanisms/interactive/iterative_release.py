@@ -18,10 +18,11 @@ class IterativeRelease(Generic[AnyQuery]):
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers every query of the class. Its answers are post-processing.
+        Answers every query of the class of queries of the mechanism. This is post-processing.
     accuracy : float or None
-        With probability at least 1 - beta, every query of the class has at most this error. None
-        if no theorem gives such a bound for the run; see `IterativeConstruction`.
+        With probability at least 1 - beta, the answers of the hypothesis to all these queries have
+        at most this error. None if no theorem gives such a bound for the run; see
+        `IterativeConstruction`.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)

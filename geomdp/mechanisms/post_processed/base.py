@@ -19,8 +19,8 @@ from geomdp.workloads.universe.universes import Records
 class PostProcessed(Mechanism):
     """A mechanism that reads the records only through another mechanism, `inner`.
 
-    Its guarantee is that of `inner`, unchanged (post-processing, GEN-2). A release calls the steps
-    of `FunctionOfSums` on `inner`, but not `inner.release`, so the ledger pays once.
+    The guarantee is that of `inner`, unchanged (post-processing, GEN-2). A release calls the steps
+    of a release of `inner`, but not `inner.release`, so the ledger pays once.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class PostProcessed(Mechanism):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
 
-    # The base class has an attribute. Here it is a property, because `inner` may need a set-up.
+    # An attribute in the base class; here a property, because `inner` may need a set-up first.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of `inner`."""
@@ -54,7 +54,7 @@ class PostProcessed(Mechanism):
         return self.inner.grid
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records, which shares the noise and the geometry."""
+        """The same mechanism for `n` records. The two mechanisms share the noise and geometry."""
         twin = super().with_n(n)
         twin.inner = self.inner.with_n(n)
         return twin

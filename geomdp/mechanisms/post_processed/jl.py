@@ -53,7 +53,7 @@ class AutoDimension:
         if effective < 2:
             raise ValueError(
                 f"dimension must be at least 1 and below the effective dimension {effective} of "
-                "the workload, which is impossible; use Projected(inner), which is A = I"
+                "the workload, which is impossible; use Projected(inner) instead"
             )
         powers = [1 << i for i in range((effective - 1).bit_length())]
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
@@ -165,7 +165,7 @@ class JL(PostProcessedNoise):
             if whole(dimension, "dimension") >= effective:
                 raise ValueError(
                     f"dimension must be below the effective dimension {effective} of the workload, "
-                    f"got {dimension}; use Projected(inner), which is A = I"
+                    f"got {dimension}; use Projected(inner) instead"
                 )
             self.matrix = law.draw(dimension, self.workload.n_queries, self._rng)
             self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))

@@ -37,9 +37,10 @@ DRAWS = 8
 
 
 def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
-    """The projection on the body of a workload (`reachable_body`) in the norm (z^T S^-1 z)^(1/2).
+    """The projection on K = `reachable_body` of the workload in the norm (z^T S^-1 z)^(1/2).
 
-    S is the covariance of the noise of `inner`.
+    K is the sensitivity polytope or a relaxation of it, and S the covariance of the noise of
+    `inner`.
     """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)

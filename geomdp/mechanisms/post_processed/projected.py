@@ -198,7 +198,7 @@ def squared_noise_limit(inner: AdditiveMechanism) -> float:
 
 
 def noise_limit_source(inner: AdditiveMechanism) -> str:
-    """Note for the source of a prediction if `squared_noise_limit` is an estimate, else empty."""
+    """Note for the source of a prediction if E ||Z||^2 is estimated; empty otherwise."""
     estimated = inner.predicted_rmse.stderr > 0
     return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 

@@ -16,7 +16,8 @@ from geomdp.noise.exact.argmax import EXPONENTIAL, LAPLACE
 
 #: Noise above this many scales has probability below 1e-17 and is left out of the integrals.
 FAR = 40.0
-#: Longest piece of an integral, in scales, and nodes of the Gauss rule on each piece.
+#: Length of the longest piece of an integral, in scales of the noise, and number of nodes of the
+#: Gauss rule on each piece.
 LONGEST, NODES = 2.0, 24
 
 
@@ -24,7 +25,8 @@ class ReportNoisyMax(Selection):
     """Choose the query whose sum plus Laplace noise of scale R / eps is largest.
 
     R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
-    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss.
+    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss
+    (the largest answer minus the chosen answer).
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
@@ -49,9 +51,9 @@ class ReportNoisyMax(Selection):
     def loss(self, gamma: float) -> float:
         """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
 
-        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
-        difference D of two Laplace variables of scale 1, Pr[D > t] = (1 + t / 2) e^-t / 2. The
-        bound is 0 if (m - 1) / 2 <= gamma.
+        The largest answer minus the chosen answer exceeds this bound with probability at most
+        `gamma`, by a union bound: for the difference D of two Laplace variables of scale 1,
+        Pr[D > t] = (1 + t / 2) e^-t / 2. The bound is 0 if (m - 1) / 2 <= gamma.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -71,8 +73,9 @@ class PermuteAndFlip(Selection):
     """Choose the query whose sum plus exponential noise of scale R / eps is largest.
 
     R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise.
-    Its choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
-    its expected loss is at most that of the exponential mechanism.
+    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
+    the expected loss (the largest answer minus the chosen answer) is at most that of the
+    exponential mechanism.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
@@ -95,10 +98,11 @@ class PermuteAndFlip(Selection):
     perturbation = EXPONENTIAL
 
     def loss(self, gamma: float) -> float:
-        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if that is negative.
+        """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if this is negative.
 
-        The loss exceeds this bound with probability at most `gamma`, by a union bound: for the
-        difference D of two exponential variables of scale 1, Pr[D > t] = e^-t / 2.
+        The largest answer minus the chosen answer exceeds this bound with probability at most
+        `gamma`, by a union bound: for the difference D of two exponential variables of scale 1,
+        Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))

@@ -56,13 +56,13 @@ class SparseProject:
     sparsity : int
         Largest sparsity m of a query: the number of its nonzero values.
     queries : int
-        Number k of queries for which the independence of A is chosen.
+        Number k of queries. With `beta`, it determines how independent the entries of A are.
     privacy : ApproxDP or ZCDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     rows : int, optional
         Number of rows T, a power of two from 2^6 to 2^24; by default `feasible_rows`.
     beta : float
-        Failure probability for which the independence of A is chosen, 0 < beta < 1.
+        Failure probability of the accuracy bound for all k queries, 0 < beta < 1.
     noise : GaussianRows or LaplaceRows, optional
         The noise; by default Gaussian noise, which is smaller.
     encoding : ElementEncoding

@@ -1,4 +1,4 @@
-"""Linear maps on vectors of balls (`arb`). Float entries are taken as exact dyadic rationals."""
+"""Linear maps on vectors of real intervals (balls, `arb`). Floats are exact dyadic rationals."""
 
 from __future__ import annotations
 

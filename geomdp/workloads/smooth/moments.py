@@ -25,7 +25,7 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class LocalExpansions(MomentTransform):
-    """Expansions about the cells of a grid, for up to three variables; see `local_moments`.
+    """Expansions about the centres of cells, for up to three variables; see `local_moments`.
 
     A record takes a few additions, for any t. The number of cells is chosen such that the error of
     each moment is at most its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation

@@ -85,6 +85,6 @@ class LinearHypothesis:
         return float(query.values @ self._vector)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Move the answer to `query` towards `answer`: add or subtract `step` times its values."""
+        """Add or subtract `step` times `query`, so that its evaluation moves towards `answer`."""
         sign = -1 if self.evaluate(query) > answer else 1
         self._vector += sign * self._step * query.values

@@ -1,4 +1,7 @@
-"""Gaussian noise on the residuals of tables as functions of uniform numbers."""
+"""Gaussian noise on the residuals of tables, as functions of uniform numbers.
+
+The residual of a set of columns is given by differences of counts along each of these columns.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def residual_answers(noise: ResidualNoise) -> Callable[[Draw], Vector]:
 
 
 def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Draw], Vector]:
-    """Noise on the coordinates of residuals of one shape, one scale for each set of columns."""
+    """Noise on the coordinates of residuals of one shape; `scales` has one entry per residual."""
     size = drawn_size(shape)
     factors = dyadic(np.repeat(scales, size))
 
@@ -40,11 +43,8 @@ def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Dra
 
 
 def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
-    """`residual_vector` in float64 with proved errors.
+    """`residual_vector` in float64 with proved errors."""
 
-    The product with a scale is rounded, and so is each difference. The errors of the two terms of a
-    difference add up.
-    """
     size = drawn_size(shape)
     factors = np.repeat(scales, size)
     standard = near_gaussians(len(factors), 1.0)
