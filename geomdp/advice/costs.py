@@ -56,7 +56,7 @@ def breadth_work(workload: Workload) -> float:
     function. For a universe of N elements with m answers each, the number is 2 N log2 N if a
     transform scores all elements, and N m / 8 if the answers are listed. For tables whose body is
     an elliptope, the number is the cost of two support values of the elliptope. It is 0 if there is
-    a closed form, or if N is so large that the oracle raises an error at once.
+    a closed form, or if N is so large that scoring all elements raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -157,7 +157,10 @@ def contrast_memory(levels: tuple[int, ...]) -> float:
 
 
 def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the draws for the second moment of `TightCone`; 0 if its body is not cut."""
+    """Operations of the draws for the second moment of the body of `TightCone`.
+
+    The result is 0 if no inequalities cut the body, because the moment then needs no draws.
+    """
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
     # An event says that a column has a certain level. The two events of a column with two levels
     # are complements, so one of them is counted.

@@ -81,7 +81,7 @@ def certified_body(
     workload : Workload
         m queries.
     body : Body
-        Body in R^m. In float64 it contains all differences of neighbours.
+        Body in R^m. In float64 it contains all differences of answers of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -108,7 +108,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r proved to contain the points' differences, and its slack; None if not found."""
+    """A body in R^r proved to contain all differences, and its relative slack; None if no proof."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -145,7 +145,7 @@ def _whole_image(
 
 
 def framed(body: Body) -> tuple[FloatArray, Body]:
-    """A matrix (m, k) and a body in R^k whose image under it is `body`."""
+    """A matrix (m, k), and a body in R^k that the matrix maps onto `body`."""
     match body:
         case Scaled():
             matrix, core = framed(body.body)

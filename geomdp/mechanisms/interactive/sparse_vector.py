@@ -167,8 +167,8 @@ class PrintedNumericSparse(SparseVectorStream):
 
     This mechanism is as private as `NumericSparse`. But for few queries, the noise on its values
     exceeds the accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). The class
-    shows where this happens. Parameters are those of `NumericSparse` without `monotone`; `privacy`
-    must be ApproxDP.
+    exists to show this. Parameters are those of `NumericSparse` without `monotone`; `privacy` must
+    be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.
