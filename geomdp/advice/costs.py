@@ -26,10 +26,10 @@ WIDTH_DIRECTIONS = 4096
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: The set-up of Gaussian noise on residuals of tables takes `RESIDUAL_BYTES` per cell of a table
-#: and per set of columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per
-#: set. It takes a second for all 3-way tables of 100 binary columns: 1.3 million cells, and the
-#: same number of sets.
+#: Residuals are differences of counts along columns of a table. The set-up of Gaussian noise on
+#: residuals takes `RESIDUAL_BYTES` per cell of a table and per set of columns within a table,
+#: `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. The set-up takes a second for all
+#: 3-way tables of 100 binary columns: 1.3 million cells, and the same number of sets.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 #: Number of draws from which the second moment of the body of `TightCone` is simulated.
 MOMENT_DRAWS = 1024

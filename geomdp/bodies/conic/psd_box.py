@@ -22,8 +22,8 @@ class PsdBox(MatrixBody):
     The svec coordinates are the entries of the upper triangle, row by row. Entries off the diagonal
     are multiplied by sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and therefore the
     second moment of any data in this cube. For d >= 3 it is larger than the hull of the x x^T, just
-    as the elliptope is larger than the cut polytope. The dimension of the body is d (d + 1) / 2
-    (X-PSDBOX, X-LKJ).
+    as the elliptope (the set of correlation matrices) is larger than the cut polytope. The
+    dimension of the body is d (d + 1) / 2 (X-PSDBOX, X-LKJ).
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 #: Largest product of the number of steps of a line and the number of estimates y for which the risk
 #: of the line is checked.
 MOST_CELLS = 1 << 24
-#: Largest number of points of a prior, which `ROUNDING` takes into account.
+#: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
 
 

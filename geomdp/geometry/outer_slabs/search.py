@@ -48,7 +48,7 @@ IMAGES, SLABS_PER_POINT = 50, 5
 #: `WINDOW` rounds is more than (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before
 #: them.
 WINDOW, TOLERANCE = 10, 0.002
-#: The search stops after this many rounds in which no candidate cut off any state.
+#: The search stops after this many rounds in a row in which no candidate cut off any state.
 IDLE_ROUNDS = 3
 
 

@@ -71,10 +71,11 @@ def certified_body(
 ) -> CertifiedRows | None:
     """K-norm noise of a body that is proved large enough, on r answers that determine the others.
 
-    The noise is added to r of the m answers. Its body in R^r is proved to contain all differences
-    of these r answers between neighbours. (`certified_rows` is the same function for ellipsoids.)
-    For a triangulated polytope the body is the image of the polytope on the r coordinates; the
-    proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
+    The noise is added to r of the m answers. The body of this noise, in R^r, is proved to contain
+    all differences of these r answers between neighbours. (`certified_rows` is the same function
+    for ellipsoids.) For a triangulated polytope the body is the image of the polytope on the r
+    coordinates; the proof is in whole numbers and needs no slack. All other bodies are made larger
+    by `SLACK`.
 
     Parameters
     ----------

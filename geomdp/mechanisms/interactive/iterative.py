@@ -66,8 +66,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     n : int
         Number of records; under add/remove the declared public normaliser.
     privacy : PureDP or ApproxDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
-        most that one release may spend; `spent` is the guarantee.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
+        `privacy` is an upper limit on the guarantee, which is `spent`.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign

@@ -1,10 +1,10 @@
 """The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
 
 An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha. If the user
-states the budget epsilon_0 of a step, the updates that the total budget pays for can be fewer. A
-run then stops early, and no theorem states its accuracy. What the run spends is always the
-composition of the steps that it can make. If the user states no epsilon_0, the updates share the
-total budget; `step_epsilon` is then the budget of a step of an iterative construction.
+states the budget epsilon_0 of a step, and the total budget pays for fewer than B(alpha) updates, a
+run stops early, and no theorem states its accuracy. What a run spends is always the composition of
+the steps that it can make. If the user states no epsilon_0, the updates share the total budget;
+`step_epsilon` is then the budget of a step of an iterative construction.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
     Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
-    chooses Dwork-Roth's Algorithm 2 instead. It draws new threshold noise after each query found
-    above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
+    chooses Dwork-Roth's Algorithm 2 instead. Algorithm 2 draws new threshold noise after each query
+    found above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
 
     Parameters are those of `AboveThreshold`, and also `redraw` and `cutoff`. The mechanism halts
     after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.

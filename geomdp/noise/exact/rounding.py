@@ -63,8 +63,9 @@ def refined(
     ----------
     evaluate : callable
         A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
-        or if the working precision is too low. Every inexact ball must be computed inside the call,
-        because a ball from outside does not become smaller at a higher precision.
+        or if the working precision is too low. Every inexact ball (an `arb` with an error above 0)
+        must be computed inside the call, because a ball from outside does not become smaller at a
+        higher precision.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`.
     filtered : callable, optional
