@@ -97,7 +97,7 @@ class Candidate:
         return self.build(setting)
 
     def compared(self, setting: Setting) -> Mechanism:
-        """Build the mechanism for a comparison; `InapplicableError` if it is not `useful` there."""
+        """Build the mechanism for a comparison; `InapplicableError` if `useful` raises it."""
         self.guarantees.check(setting)
         self.useful(setting)
         return self.build(setting)

@@ -26,10 +26,10 @@ WIDTH_DIRECTIONS = 4096
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
-#: The set-up of Gaussian noise on residuals of tables takes `RESIDUAL_BYTES` per cell of a table
-#: and per set of columns within a table, `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per
-#: set. It takes a second for all 3-way tables of 100 binary columns: 1.3 million cells, and the
-#: same number of sets.
+#: Residuals are differences of counts along columns of a table. The set-up of Gaussian noise on
+#: residuals takes `RESIDUAL_BYTES` per cell of a table and per set of columns within a table,
+#: `CELL_OPERATIONS` per cell and `SUBSET_OPERATIONS` per set. The set-up takes a second for all
+#: 3-way tables of 100 binary columns: 1.3 million cells, and the same number of sets.
 RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 #: Number of draws from which the second moment of the body of `TightCone` is simulated.
 MOMENT_DRAWS = 1024
@@ -56,7 +56,7 @@ def breadth_work(workload: Workload) -> float:
     function. For a universe of N elements with m answers each, the number is 2 N log2 N if a
     transform scores all elements, and N m / 8 if the answers are listed. For tables whose body is
     an elliptope, the number is the cost of two support values of the elliptope. It is 0 if there is
-    a closed form, or if N is so large that the oracle raises an error at once.
+    a closed form, or if N is so large that scoring all elements raises an error at once.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -157,7 +157,10 @@ def contrast_memory(levels: tuple[int, ...]) -> float:
 
 
 def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the draws for the second moment of `TightCone`; 0 if its body is not cut."""
+    """Operations of the draws for the second moment of the body of `TightCone`.
+
+    The result is 0 if no inequalities cut the body, because the moment then needs no draws.
+    """
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
     # An event says that a column has a certain level. The two events of a column with two levels
     # are complements, so one of them is counted.

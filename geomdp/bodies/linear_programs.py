@@ -1,6 +1,7 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-Support functions of H-polytopes and slab bodies and, by polarity, gauges of V-polytopes are values
+Support functions of polytopes {z : columns^T z <= costs} and, by polarity, gauges of hulls of
+points are values of the form
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
@@ -166,7 +167,8 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
     axes = np.eye(normals.shape[1])
     corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
-    # No point of P is farther from 0 than this corner of a box. 1e-6 is far above its error.
+    # No point of P is farther from 0 than this corner of a box. 1e-6 is far above the solver's
+    # error.
     return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
 
 

@@ -38,7 +38,7 @@ def column_values(
     series : Series
         The values (n,) as stored.
     column : Column
-        Their declaration in the schema.
+        The declaration of the column in the schema.
     rows : (n,) array of int
         Row numbers of the records, for error messages.
     bad : BadValues

@@ -100,8 +100,8 @@ def infer_schema(
     ------
     ValueError
         For the reasons given at `read_chunks` and `files_at`; and if there are no rows, a value is
-        missing, or a column has more than `max_categories` distinct values that are not all finite
-        numbers. An error about a value names its file, row and column, but never the value.
+        missing, or a column has more than `max_categories` distinct values, some of which are not
+        finite numbers. An error about a value names its file, row and column, but never the value.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class _Summary:
     all_numbers: bool = True
 
     def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
-        """Add a chunk of the column to the summary; it starts at row `first_row` of `file`."""
+        """Add a chunk of the column to the summary; the chunk starts at `first_row` of `file`."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)
@@ -164,8 +164,8 @@ class _Summary:
             return CategoricalColumn(self.name, tuple(sorted(self.texts, key=order)))
         if not self.all_numbers:
             raise ValueError(
-                f"column {self.name!r} has more than {self.max_categories} distinct values that "
-                "are not all finite numbers; declare its categories, or leave it out"
+                f"column {self.name!r} has more than {self.max_categories} distinct values, and "
+                "some are not finite numbers; declare its categories, or leave it out"
             )
         edges = np.linspace(self.low, self.high, bins + 1)
         return NumericColumn(self.name, tuple(float(edge) for edge in edges))

@@ -246,7 +246,7 @@ class Schema:
         """
         try:
             document = json.loads(text)
-        except (ValueError, RecursionError) as error:  # also raised for very long numbers
+        except (ValueError, RecursionError) as error:  # ValueError also for very long numbers
             raise ValueError(f"a schema must be JSON: {error}") from error
         expected = {"format", "version", "columns"}
         if not isinstance(document, dict) or set(document) != expected:
@@ -267,7 +267,8 @@ def _declared(name: str, value: object) -> Column:
         return BooleanColumn(name)
     if isinstance(value, Mapping):
         found = [kind for kind, keys in _KEYS.items() if keys and keys <= set(value)]
-        # Only a boolean column needs none of these keys. If there are several, `_column` raises.
+        # Only a boolean column needs none of these keys. If there are keys of several kinds,
+        # `_column` raises an error.
         kind = found[0] if len(found) == 1 else "boolean"
         return _column({"name": name, "kind": kind, **value}, 0)
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -94,8 +94,8 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
     An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 otherwise. So
     E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order 1/sqrt(q),
     hence the distortion bound of `jl_map` holds with a constant of order 1/q in place of 6.5. With
-    q = 1/3 the fourth moment of an entry is that of a Gaussian one. For x with few large entries
-    a small q distorts more.
+    q = 1/3 the fourth moment of an entry is that of a Gaussian one. For x with few large entries, a
+    smaller q distorts more.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
     rng : numpy Generator, int or None
         Source of the entries. It must be independent of all records; the map can then be published.
     density : float
-        Expected share q of entries that are not 0, above 0 and at most 1. With q = 1 it is the sign
-        map.
+        Expected share q of entries that are not 0, above 0 and at most 1. With q = 1 the map is a
+        sign map.
 
     Returns
     -------

@@ -167,7 +167,7 @@ class Mechanism(FunctionOfSums):
         """A mechanism of the same family, with the same n and guarantee, for another `workload`."""
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records, which shares the noise and the geometry."""
+        """The same mechanism for `n` records, with the same noise and geometry."""
         n = whole(n, "n")
         # Set up before copying, so that the copy has the results too.
         self.set_up()
@@ -190,7 +190,7 @@ class Mechanism(FunctionOfSums):
 
         Parameters
         ----------
-        records : array, DataFrame, or iterable of chunks of one
+        records : array, DataFrame, or iterable of such chunks
             Records in the encoding of `workload.universe`; under replace-one exactly n of them.
             Or counts of records from `gd.data.count_records`.
         rng : Generator, int or None

@@ -178,7 +178,7 @@ def test_few_records_are_answered() -> None:
         ({"epsilon_0": "1"}, "epsilon_0 must be a finite number above 0"),
         ({"epsilon_0": math.inf}, "epsilon"),
         ({"epsilon_0": 1e-13, "alpha": 0.5}, "must be from 1e-12"),
-        ({"epsilon_0": 1.1, "alpha": 0.5}, "epsilon_0 must be small enough for one update"),
+        ({"epsilon_0": 1.1, "alpha": 0.5}, "epsilon_0 must be smaller: one update would spend"),
         ({"epsilon_0": 0.05}, "n must be larger"),
         ({}, "n must be larger"),
     ],

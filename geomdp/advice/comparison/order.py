@@ -17,8 +17,8 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 def try_for_every_n(setting: Setting) -> Trials:
     """Try each noise whose geometry does not depend on n, alone and projected; shrink the best.
 
-    Only the best noise is shrunk, because the prediction of shrunk noise grows with the prediction
-    of the noise.
+    To shrink noise is to move noisy answers towards a public point (`Shrunk`). Only the best noise
+    is shrunk, because the prediction of shrunk noise grows with the prediction of the noise.
     """
     return _try_noise(setting, use_least=False)
 

@@ -19,10 +19,11 @@ from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
 class PsdBox(MatrixBody):
     """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
 
-    These are the entries of the upper triangle row by row; those off the diagonal are multiplied by
-    sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and therefore the second moment of any
-    data in this cube. For d >= 3 it is larger than the hull of the x x^T, just as the elliptope is
-    larger than the cut polytope. Its dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
+    The svec coordinates are the entries of the upper triangle, row by row. Entries off the diagonal
+    are multiplied by sqrt(2). The body contains x x^T for all x in [-1, 1]^d, and therefore the
+    second moment of any data in this cube. For d >= 3 it is larger than the hull of the x x^T, just
+    as the elliptope (the set of correlation matrices) is larger than the cut polytope. The
+    dimension of the body is d (d + 1) / 2 (X-PSDBOX, X-LKJ).
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class PsdBox(MatrixBody):
         return np.asarray(moment)
 
     def volume(self) -> float:
-        """2^(d (d - 1) / 4) vol(E_d) (2 / (d + 1))^d, E_d the elliptope.
+        """2^(d (d - 1) / 4) vol(E_d) (2 / (d + 1))^d, where E_d is the elliptope.
 
         The Jacobian prod D_ii^((d - 1) / 2) integrates to 2 / (d + 1) per coordinate, and svec
         stretches each entry off the diagonal by sqrt(2).

@@ -17,8 +17,8 @@ from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
 
-#: Directions whose eigenvalues are below this share of the largest eigenvalue are left out of the
-#: frame.
+#: `_lengths` leaves out directions whose eigenvalues are below this share of the largest
+#: eigenvalue.
 LEAST_EIGENVALUE = 1e-9
 #: Relative rounding error allowed for a sum over the steps of a line. It is above T 2^-50, four
 #: times the rounding errors of T = 1000 steps, and below the margin of 5e-12 in honest files.
@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 #: Largest product of the number of steps of a line and the number of estimates y for which the risk
 #: of the line is checked.
 MOST_CELLS = 1 << 24
-#: Largest number of points of a prior, which `ROUNDING` takes into account.
+#: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
 
 
@@ -45,13 +45,13 @@ def verify_lines(
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
     require(
         len(steps) == len(lengths),
-        f"there is not one entry of steps for each of {len(lengths)} lines",
+        f"the entry 'steps' must have one number for each of {len(lengths)} lines",
     )
     require(bool(steps.min() >= 1), "a line has no step")
     risks = _risks(rung, epsilon * copies, moment)
     require(
         sorted(risks) == sorted(set(steps.tolist())),
-        "known does not have one risk for each value in steps",
+        "the entry 'known' must have one risk for each value in 'steps'",
     )
     squares = sum(
         length**2 * risks[count] ** (2 / moment)
@@ -104,8 +104,9 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     # polar factor corrects them.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
-    # Any frame of operator norm at most 1 proves the bound, and the result is divided by the norm.
-    # So the weights and the rounding of the steps above need no check.
+    # If the matrix of the u_j has operator norm at most 1, the bound holds, orthonormal or not. The
+    # result is divided by this norm. So the weights and the rounding of the steps above need no
+    # check.
     norm = math.sqrt(float(np.linalg.eigvalsh(frame @ frame.T)[-1]))
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 
@@ -129,17 +130,17 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
         require(len(prior) <= MOST_STEPS, f"a line has more than {MOST_STEPS - 1} steps")
         line.work.spend(50 * int(len(prior) ** 2 / spacing))
         # e^600 is in the range of float64.
-        require(epsilon * len(prior) < 600, "epsilon of all steps of a line is above 600")
+        require(epsilon * len(prior) < 600, "epsilon times the number of points is above 600")
         require(risk > 0, "a risk is not above 0")
-        # The sum of a prior can differ from 1 by rounding. With the prior divided by the sum, the
-        # condition holds for allowances that are divided by it, too.
+        # The sum of a prior can differ from 1 by rounding. If the prior and the allowances are both
+        # divided by this sum, the condition on them is the same.
         total = math.fsum(allowances.tolist()) / mass
         require_close(risk, total, "risk")
         require(risk <= total, f"risk is {total:.15g}, the file says {risk:.15g}")
         require(
             _holds(prior, allowances, epsilon, moment, spacing),
-            f"the allowances are too large: some private estimate of 0 to {len(prior) - 1} may "
-            f"have an error below {risk:.15g}",
+            "the allowances are too large: some private estimate of a number from 0 to "
+            f"{len(prior) - 1} may have an error below {risk:.15g}",
         )
         risks[len(prior) - 1] = risk
     return risks

@@ -78,9 +78,12 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     require(generators.shape[1] <= rest, f"words do not fit in the {rest} attributes left")
     require(functions.prime <= 1 << len(generators), "there are more symbols than words")
     each = rest // generators.shape[1]
-    require(functions.length % each == 0, f"records do not have {each} words each")
+    require(
+        functions.length % each == 0,
+        f"{functions.length} words do not fill records of {each} words",
+    )
     size = functions.length // each
-    require(size <= (side - 1) ** (width - 1), "there are more records than tuples")
+    require(size <= (side - 1) ** (width - 1), "there are more records than tuples of rows")
     part.work.spend(side**3)
     columns = _half_hadamard(side)
     _check_orthogonal(columns)

@@ -1,11 +1,12 @@
 """The best prior for a private estimate of t in {0, ..., T}, from a linear program.
 
-`bayes_risk` proves a lower bound on the error from a prior pi and allowances nu, if the condition
+`bayes_risk` proves a lower bound on the p-th moment of the error, p = 1 or 2, from a prior pi and
+allowances nu. The proof needs the condition
 
     V_t(y) = pi_t |y - t|^p - nu_t + min(e^-epsilon V_{t+1}(y), e^epsilon V_{t+1}(y)),  V_0(y) >= 0,
 
-holds for all y. The bound is the sum of nu. To find the best bound, maximise the sum of nu over pi,
-nu and V, where V_t(y) is only required to be at most both values on the right-hand side. All these
+for all y. The bound is the sum of nu. To find the best bound, maximise the sum of nu over pi, nu
+and V, where V_t(y) is only required to be at most both values on the right-hand side. All these
 requirements are linear. The dual linear program has as unknowns the probabilities with which a
 mechanism reports each y for each t. Its optimum is the least error of a private estimate from the
 points y, in the worst case over t. Both programs have the same optimum.
@@ -25,10 +26,10 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 
 #: Largest number of steps for which the program is solved. For T = 40 it takes half a second, for
-#: T = 64 several seconds. Longer lines gain little from it.
+#: T = 64 several seconds. For larger T the program gains little.
 LONGEST = 40
-#: For p = 2, the largest number of pairs of a point y and a t in half of the program, and the
-#: largest distance of the points. With both limits a program takes at most a second.
+#: For p = 2, the points y in [0, T / 2] are so far apart that there are about `CELLS` pairs of a y
+#: and a t, but at most `COARSEST` apart. A program then takes at most a second.
 CELLS, COARSEST = 1500, 0.5
 
 
@@ -77,7 +78,7 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """Sparse rows A of A x <= 0: V_t is at most both values; `losses` is (points, T + 1)."""
+    """Sparse A for which A x <= 0 says that V_t is at most both values; `losses` are |y - t|^p."""
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1

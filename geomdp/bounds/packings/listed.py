@@ -137,9 +137,9 @@ class Packing(PackingFamily):
         If two data sets contain a and b copies of an element, they share min(a, b) copies. The
         number of replacements between them is s minus the sum of min(a, b) over all elements. The
         number min(a, b) is the number of levels l = 1, 2, ... with l <= a and l <= b. So the sums
-        for all pairs of data sets are one product of 0/1 matrices, whose columns belong to pairs
-        (element, level). If M^2 s is above 2^28, the upper bound s is returned without this
-        computation.
+        for all pairs of data sets are the entries of A A^T, where the 0/1 matrix A has a row for
+        each data set and a column for each pair (element, level). If M^2 s is above 2^28, the upper
+        bound s is returned without this computation.
         """
         if len(self.datasets) == 1:
             return 0

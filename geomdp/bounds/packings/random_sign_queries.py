@@ -18,14 +18,15 @@ from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBo
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: ln of the largest universe of Reed-Solomon sets, whose element numbers must fit in int64.
+#: Logarithm of the size of the largest universe for Reed-Solomon sets. Its elements are numbered in
+#: int64.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
 #: Largest size of sets that is tried, and the ratio of each size to the size before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
 #: Degrees that are tried for one size of sets, as shares of the size.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: How many different numbers of singletons are tried.
+#: `_best_singletons` tries this many families of singletons, of different sizes.
 SINGLETON_COUNTS = 64
 
 
@@ -59,8 +60,8 @@ def random_sign_bound(
     -------
     Bound
         ``Side.LOWER``, proved by data sets that are single elements, and by data sets that are
-        Reed-Solomon sets of growing size. In the three ranges of parameters of the theorem, the
-        bound is at least a constant times
+        Reed-Solomon sets (one for each word of a Reed-Solomon code) of growing size. In the three
+        ranges of parameters of the theorem, the bound is at least a constant times
         min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}.
 
     Raises
@@ -106,8 +107,8 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
     """Growing set sizes s from 2, as long as s^2 <= N and answers can be far enough apart.
 
     N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The
-    separation is at most sqrt(2 s) / s. It must be at least the required separation c alpha, where
-    c depends on the metric. So s is at most 2 / (c alpha)^2.
+    distance between answers is at most sqrt(2 s) / s. It must be at least c alpha, where c depends
+    on the metric. So s is at most 2 / (c alpha)^2.
     """
     most = min(
         2 / problem.required_separation**2,
@@ -125,9 +126,11 @@ def _best_singletons(
 ) -> RandomSignSets:
     """The family of singletons that excludes the most records.
 
-    The number of singletons is a compromise: for more of them, the proved separation is smaller.
+    More singletons make a larger packing, but their proved separation is smaller. So several
+    numbers of singletons are tried.
     """
-    # `rate` is largest for deviation 1 and tilt 1/2. The separation is then 0.
+    # The union bound allows the most singletons for deviation 1 and tilt 1/2. Their proved
+    # separation is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):

@@ -6,8 +6,8 @@ records if it proves that no mechanism reaches the error on data sets of n recor
 The search takes three steps for each size s. *Random*: draw a pool of random multisets of s
 records. *Greedy*: order the multisets so that the answers of each multiset are as far as possible
 from the answers of all multisets before it. Every prefix of this order is a packing, and the best
-prefix is kept. *Local search*: take the data set with the least distance to another data set, and
-exchange one of its records so that it moves away from all others.
+prefix is kept. *Local search*: take a data set with the least distance to another one, and exchange
+one of the records of the first so that it moves away from all others.
 
 For s = 1, the pool is the list of all elements. If there are few elements, another kind of packing
 is tried, too: the largest set of elements whose answers are pairwise far enough apart, a clique of
@@ -174,7 +174,7 @@ class _Search:
     def _best_clique(self) -> IntArray:
         """Row numbers of the largest set of elements with answers at least some distance apart.
 
-        Of `CLIQUE_SCALES` distances, the one whose set excludes most records is taken.
+        Of `CLIQUE_SCALES` distances, the one whose set excludes the most records is taken.
         """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])

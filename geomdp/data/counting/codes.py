@@ -1,4 +1,4 @@
-"""The code of a value as a SQL expression, for columns whose values DuckDB can encode.
+"""SQL for the code of a value (the number of its level), for columns that DuckDB can encode.
 
 The expression is NULL for a value without a code: an error in the records, or a rare spelling that
 only `encode` recognises. If the expression is NULL for any value, `encode` reads the records and
@@ -81,7 +81,7 @@ def _text(value: str, kind: str) -> str | None:
 
 
 def _number(value: str, kind: str) -> str | None:
-    """SQL for a value as float64, with NULL for a text that is no number; None for other types."""
+    """SQL for a value as float64, NULL for a text that is no number; None if no SQL exists."""
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"
     if TEXT_TYPES.fullmatch(kind):

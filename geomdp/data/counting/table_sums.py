@@ -18,7 +18,8 @@ class TableSums:
     levels : tuple of int
         Number of levels of each column.
     cells : dict of tuple of int to (cells,) array
-        The counts of each table in row-major order, by the column numbers of the table, sorted.
+        The counts of each table in row-major order. The key is the tuple of its column numbers,
+        sorted.
     """
 
     def __init__(self, levels: tuple[int, ...], cells: Mapping[Table, IntArray]) -> None:
@@ -83,8 +84,8 @@ def _add_sums(
 ) -> None:
     """Add to `found` the tables `wanted`, all within `columns`, as sums of `counts`.
 
-    All columns before `axis` are in every wanted table. Tables without the column at `axis` are
-    sums of the smaller table without it, which is computed once for all of them.
+    All columns before `axis` are in every wanted table. `counts` is summed over `axis` once, and
+    all wanted tables without the column at `axis` are computed from this sum.
     """
     if axis == len(columns):
         found[columns] = counts

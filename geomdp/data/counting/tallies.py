@@ -213,7 +213,7 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            If one of them is not a sum of tables that were counted.
+            If a wanted table is not a sum of tables that were counted.
         """
         return self.tallies.tables(wanted)
 

@@ -40,8 +40,8 @@ def source_of(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If `records` is anything else, or if a file in a folder or of a pattern is neither CSV nor
-        Parquet by its ending.
+        If `records` is anything else, or if a file in a folder or matched by a pattern is neither
+        CSV nor Parquet by its ending.
 
     Examples
     --------

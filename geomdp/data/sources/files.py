@@ -1,6 +1,6 @@
 """Sources of records in files.
 
-DuckDB scans a file only if it finds the same values in it as `read_chunks`.
+DuckDB scans a file only if DuckDB and `read_chunks` read the same values.
 """
 
 from __future__ import annotations

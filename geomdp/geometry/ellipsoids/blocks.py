@@ -70,7 +70,7 @@ def profile_ellipsoid(
 ) -> FloatArray:
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors with bounded blocks.
 
-    Each row of `profiles` bounds the squared lengths of all B blocks together. The vectors are all
+    Each row of `profiles` has a bound on the squared length of every block. The vectors are all
     v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most one of the rows, entry by entry.
     The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least trace is t^2, where t is the
     maximum of sum of sqrt(r_i u_i) over u in the convex hull of the rows; the trace is t^2 for

@@ -23,15 +23,15 @@ from geomdp.workloads.structure.symmetries import RandomSymmetry
 
 #: Every half-width w is the support value h(z) times this factor, so that rounding of h(z)
 #: (relative error near 1e-13) cannot make a slab too narrow (SAM-5). If h has a larger relative
-#: error, `accuracy`, it is added to the factor.
+#: error, this error, `accuracy`, is added to the factor.
 INFLATION = 1 + 1e-9
 #: Number of chains that move together.
 CHAINS = 256
 #: Number of states kept of each chain per round, one sweep apart. A sweep moves every coordinate
 #: once. Directions are scored on all states of all chains.
 SNAPSHOTS = 8
-#: Number of sweeps before the first state is kept. The chains need them because they were moved
-#: into a smaller body.
+#: Number of sweeps before the first state is kept. The chains need these sweeps because the new
+#: slabs moved their points into a smaller body.
 SETTLING = 4
 #: Each round adds as many slabs as the dimension, within these limits. Chains then mix between two
 #: rounds. For dimensions within the limits, the default budget of 20 slabs per dimension takes
@@ -48,7 +48,7 @@ IMAGES, SLABS_PER_POINT = 50, 5
 #: `WINDOW` rounds is more than (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before
 #: them.
 WINDOW, TOLERANCE = 10, 0.002
-#: The search stops after this many rounds in which no candidate cut off any state.
+#: The search stops after this many rounds in a row in which no candidate cut off any state.
 IDLE_ROUNDS = 3
 
 
@@ -74,7 +74,7 @@ class RefinementRound:
 class SlabSearch:
     """One search for slabs: the slabs so far, the chains in their body, and the candidates.
 
-    Normals z are rows in the coordinates of the span, scaled so that h(z) = 1, where h is the
+    Normals z are rows in coordinates of the span of K, scaled so that h(z) = 1, where h is the
     support function of the body K that the slabs must contain. The search begins with the slabs
     whose normals are the rows of `start` (k, r). The other parameters are those of `refine_slabs`.
     """

@@ -204,13 +204,13 @@ def interior_point(body: Body) -> FloatArray:
 
 
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
-    """Adapt the coordinates of `walk` until its covariance is near a multiple of the identity.
+    """Adapt the coordinates of `walk` until its points have covariance near a multiple of I.
 
     Each round runs the chains, computes the covariance of their last points, and changes to
     coordinates in which this covariance is the identity. The chains need not have mixed, because
     the choice of coordinates affects speed only. A symmetric body keeps its centre 0. If the first
     covariance is already near a multiple of the identity, the body keeps its coordinates, because
-    the normals of its facets can be sparse in them.
+    normals of facets can be sparse in these coordinates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Volume of a body as a product of ratios between its intersections with growing balls."""
+"""Volume of a body, from volume ratios of its intersections with growing balls."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    In rounded coordinates, let r be the root mean square of a coordinate of a uniform point of K,
-    and let B_i be balls of radii r 2^(i/m) about the centre for i = 0, 1, ... Then
+    Let m be the dimension of K. In rounded coordinates, let r be the root mean square of a
+    coordinate of a uniform point of K, and let B_i be balls of radii r 2^(i/m) about the centre for
+    i = 0, 1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 

@@ -103,7 +103,7 @@ class AdditiveMechanism(Mechanism):
     def noise(self) -> Noise:
         """Distribution of the noise Z on sums of answer vectors."""
 
-    # The base class has an attribute. Here it is a property, because the noise may need a set-up.
+    # `guarantee` is an attribute in the base class, and a property here: noise may need a set-up.
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
@@ -245,7 +245,7 @@ class AdditiveMechanism(Mechanism):
         return Prediction(value, PredictionKind.EXACT, source, stderr)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism of the same family, n and guarantee for another workload."""
+        """A mechanism of the same class, with the same n and guarantee, for another workload."""
         return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
     def set_up(self) -> None:

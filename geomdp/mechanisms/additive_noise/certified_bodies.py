@@ -71,17 +71,18 @@ def certified_body(
 ) -> CertifiedRows | None:
     """K-norm noise of a body that is proved large enough, on r answers that determine the others.
 
-    The noise is added to r of the m answers. Its body in R^r is proved to contain all differences
-    of these r answers between neighbours. (`certified_rows` is the same function for ellipsoids.)
-    For a triangulated polytope the body is the image of the polytope on the r coordinates; the
-    proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
+    The noise is added to r of the m answers. The body of this noise, in R^r, is proved to contain
+    all differences of these r answers between neighbours. (`certified_rows` is the same function
+    for ellipsoids.) For a triangulated polytope the body is the image of the polytope on the r
+    coordinates; the proof is in whole numbers and needs no slack. All other bodies are made larger
+    by `SLACK`.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     body : Body
-        Body in R^m. In float64 it contains all differences of neighbours.
+        Body in R^m. In float64 it contains all differences of answers of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -108,7 +109,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r proved to contain the points' differences, and its slack; None if not found."""
+    """A body in R^r proved to contain all differences, and its relative slack; None if no proof."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -145,7 +146,7 @@ def _whole_image(
 
 
 def framed(body: Body) -> tuple[FloatArray, Body]:
-    """A matrix (m, k) and a body in R^k whose image under it is `body`."""
+    """A matrix (m, k), and a body in R^k that the matrix maps onto `body`."""
     match body:
         case Scaled():
             matrix, core = framed(body.body)

@@ -141,7 +141,7 @@ class KNorm(PureMechanism):
         return KNormNoise(body, self.privacy.epsilon, sampler)
 
     def _proved_as_computed(self) -> bool:
-        # The parameters of these bodies are whole numbers that are exact in float64.
+        # `holds_as_given` accepts bodies whose parameters are whole numbers, exact in float64.
         return self._given is None and holds_as_given(self.noise.body)
 
     @cached_property

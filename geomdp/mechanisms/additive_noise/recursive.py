@@ -58,8 +58,8 @@ class Recursive(PureMechanism):
     (`guarantee.sampler` is `Heuristic`) no guarantee is claimed (SAM-3).
 
     Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is
-    E ||Z_i||^2 of level i at epsilon_i = 1. If a level has no closed second moment, A_i is
-    estimated, and the prediction has a standard error.
+    E ||Z_i||^2 of level i at epsilon_i = 1. If the second moment of a level has no closed form, A_i
+    is estimated, and the prediction has a standard error.
 
     The set-up runs on first use. With exact samplers it takes one eigenvalue decomposition per
     level, O(m^3); Markov chains take seconds to minutes.

@@ -22,7 +22,7 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 #: that of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
-#: the violations by these draws, so about 20 of them lie below it.
+#: the violations by these draws, so about 20 draws have violations below the limit.
 PILOT_DRAWS = 2048
 #: Largest number of triples of events of three columns for which the body is cut. An event says
 #: that a column has a certain level. 2^13 triples are checked in a fraction of a millisecond. With

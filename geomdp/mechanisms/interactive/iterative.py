@@ -45,11 +45,11 @@ class IterativeConstruction(Generic[AnyQuery]):
     updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound
     of the update rule.
 
-    By default, eps0 is as in `step_epsilon`, and alpha is the smallest number that satisfies
-    ln(2 B / beta) / (eps0 n) <= alpha / 8 and 2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with
-    |C| queries (Theorem 5 with corrected constants; DISC-13). The theorem asks for many records.
-    For fewer records, state `alpha`, `epsilon_0` or both. If the theorem does not cover the run,
-    `accuracy` is None.
+    By default, the budget eps0 of one step is as in `step_epsilon`, and alpha is the smallest
+    number with ln(2 B / beta) / (eps0 n) <= alpha / 8 and
+    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, where |C| is the number of queries (Theorem 5 with
+    corrected constants; DISC-13). The theorem asks for many records. For fewer records, state
+    `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
     (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
@@ -66,13 +66,14 @@ class IterativeConstruction(Generic[AnyQuery]):
     n : int
         Number of records; under add/remove the declared public normaliser.
     privacy : PureDP or ApproxDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
-        most that one release may spend; `spent` is the guarantee.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
+        `privacy` is an upper limit on the guarantee, which is `spent`.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha for noise, loss and threshold. The shares of the paper,
-        `mechanisms.printed.PRINTED_STOPPING`, guarantee only an error of 3 alpha / 2.
+        Shares of alpha for the noise, the error of the distinguisher and the threshold at which a
+        run ends. The shares of the paper, `mechanisms.printed.PRINTED_STOPPING`, guarantee only an
+        error of 3 alpha / 2.
     adjacency : Adjacency
         The neighbour relation.
     alpha : float, optional
@@ -206,7 +207,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         if alpha is None:
             raise ValueError(
                 f"n must be larger for {self.distinguisher.size} queries at "
-                f"{self.privacy}, got {self.n}; state alpha for a run without a stated accuracy"
+                f"{self.privacy}, got {self.n}; state alpha for a run of unknown accuracy"
             )
         return alpha
 
@@ -265,7 +266,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: Answers
     ) -> list[tuple[AnyQuery, Answer]]:
-        """Update `hypothesis`, query by query, until it is accurate; returns the exchanges."""
+        """Update `hypothesis`, query by query, until it is accurate; return queries and answers."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = private.choose(hypothesis)

@@ -1,10 +1,10 @@
 """The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
 
 An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha. If the user
-states the budget epsilon_0 of a step, the updates that the total budget pays for can be fewer. A
-run then stops early, and no theorem states its accuracy. What the run spends is always the
-composition of the steps that it can make. If the user states no epsilon_0, the updates share the
-total budget; `step_epsilon` is then the budget of a step of an iterative construction.
+states the budget epsilon_0 of a step, and the total budget pays for fewer than B(alpha) updates, a
+run stops early, and no theorem states its accuracy. What a run spends is always the composition of
+the steps that it can make. If the user states no epsilon_0, the updates share the total budget;
+`step_epsilon` is then the budget of a step of an iterative construction.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 
-#: Largest bound of a rule. No budget pays for so many updates, but float64 can hold their cost.
+#: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can hold their cost.
 MOST_UPDATES = 2.0**200
 
-#: The guarantee of a run of some number of updates.
+#: A function from a number of updates to what a run of these updates spends.
 Spending = Callable[[int], PureDP | ApproxDP]
 
 
@@ -65,8 +65,7 @@ def rounds_within(
         return Rounds(wanted, budget, complete=True)
     if spending(1).epsilon > budget.epsilon:
         raise ValueError(
-            f"epsilon_0 must be small enough for one update within {budget}, which would spend "
-            f"{spending(1)}"
+            f"epsilon_0 must be smaller: one update would spend {spending(1)}, more than {budget}"
         )
     if spending(wanted).epsilon <= budget.epsilon:
         return Rounds(wanted, spending(wanted), complete=True)
@@ -106,9 +105,9 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 
 
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Cost of B `updates` of two steps of epsilon_0-DP each: a choice and an answer.
+    """Cost of B `updates`. An update is two steps of epsilon_0-DP: a choice and an answer.
 
-    For pure DP it is 2 B epsilon_0. For approximate DP with the delta of `budget`, it is the
+    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, it is the
     smaller epsilon of basic and of advanced composition of 2 B steps (GEN-2, GEN-2a).
     """
     steps = 2 * updates
@@ -116,7 +115,7 @@ def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) ->
         case PureDP():
             return PureDP(steps * epsilon_0)
         case ApproxDP(delta=delta):
-            if epsilon_0 > 1:  # advanced composition gives more than 1.7 times as much
+            if epsilon_0 > 1:  # advanced composition costs over 1.7 times this sum
                 return ApproxDP(steps * epsilon_0, delta)
             advanced = advanced_composition(PureDP(epsilon_0), steps, delta)
             return ApproxDP(min(steps * epsilon_0, advanced.epsilon), delta)

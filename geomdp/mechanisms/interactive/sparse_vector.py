@@ -101,8 +101,8 @@ class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
     Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
-    chooses Dwork-Roth's Algorithm 2 instead. It draws new threshold noise after each query found
-    above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
+    chooses Dwork-Roth's Algorithm 2 instead. Algorithm 2 draws new threshold noise after each query
+    found above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
 
     Parameters are those of `AboveThreshold`, and also `redraw` and `cutoff`. The mechanism halts
     after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
@@ -167,8 +167,8 @@ class PrintedNumericSparse(SparseVectorStream):
 
     This mechanism is as private as `NumericSparse`. But for few queries, the noise on its values
     exceeds the accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). The class
-    shows where this happens. Parameters are those of `NumericSparse` without `monotone`; `privacy`
-    must be ApproxDP.
+    exists to show this. Parameters are those of `NumericSparse` without `monotone`; `privacy` must
+    be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

@@ -1,4 +1,4 @@
-"""Answers of interactive mechanisms, the public record of them, and the hypothesis it gives."""
+"""Answers of interactive mechanisms, their public record, and the hypothesis rebuilt from it."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from geomdp.mechanisms.results import Prediction, PredictionKind
 class Fitted(PostProcessedNoise):
     """An additive mechanism followed by generalised least squares over the sensitivity polytope.
 
-    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let K be the body of
-    `Projected`. Then
+    Let y = Q(X) + Z / n, where Z is the noise of `inner` and has covariance S. Let K be the
+    sensitivity polytope, or the relaxation of it that `Projected` uses. Then
 
         f = argmin over p in K of (p - y)^T S^-1 (p - y),
         g = argmin over p in K of ||p - y||_2,
@@ -112,7 +112,7 @@ class Fitted(PostProcessedNoise):
 
 
 def moved_towards(start: FloatArray, end: FloatArray, reach: float) -> FloatArray:
-    """The point at distance `reach` from `start` towards `end`, or `end` if it is nearer."""
+    """The point at distance `reach` from `start` towards `end`; `end` itself if it is closer."""
     distance = float(np.linalg.norm(end - start))
     share = 1.0 if distance <= reach else reach / distance
     return np.asarray(start + share * (end - start))

@@ -1,6 +1,6 @@
 """Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
 
-They bound the error of every mechanism that projects noisy answers on K.
+Such a bound also bounds the error of every mechanism that projects noisy answers on K.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: a test against a limit by few draws, and a bound by many.
+    """E h_K(Z) of a noise and a body: few draws test it against a limit, and many draws bound it.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
     * For Gaussian noise sigma g in a subspace that contains all differences of points of K, the
-      bound is sigma times the upper end of the interval for the Gaussian width w(K).
-    * K-norm noise is Z = R U with U uniform on its body of dimension r and E R = (r + 1) / epsilon.
-      The bound is E R times an upper limit of E h_K(U).
+      bound is sigma times the upper end of the confidence interval for the Gaussian width w(K).
+    * K-norm noise of a body of dimension r is Z = R U, where U is uniform on this body and
+      E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
     The limits are upper confidence limits for a mean over at most `most` draws with a fixed public

@@ -67,7 +67,7 @@ class SmoothSummary:
     adjacency : Adjacency
         Neighbour relation.
     schema : Schema, optional
-        The d real columns that are the variables; it is kept in the release.
+        Names and bounds of the d real columns that are the variables. The release keeps the schema.
 
     Raises
     ------

@@ -30,8 +30,8 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     --------
     >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
 
-    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2. So no
-    number of bits decides whether it is rounded to 0 or to 1.
+    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2, so
+    it remains unknown whether to round to 0 or to 1.
 
     >>> def one_half(draw):
     ...     u = draw.uniform()
@@ -63,8 +63,9 @@ def refined(
     ----------
     evaluate : callable
         A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
-        or if the working precision is too low. Every inexact ball must be computed inside the call,
-        because a ball from outside does not become smaller at a higher precision.
+        or if the working precision is too low. Every inexact ball (an `arb` with an error above 0)
+        must be computed inside the call, because a ball from outside does not become smaller at a
+        higher precision.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`.
     filtered : callable, optional
@@ -93,7 +94,7 @@ def refined(
 
 
 def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to each value; halves are rounded up.
+    """For each value, the whole number j with j 2^-grid nearest to it; halves are rounded up.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ class TableContrasts:
     Parameters
     ----------
     levels : tuple of int
-        Numbers of levels of some columns. The record x determines a level of each column, and
-        e_i(x) is the unit vector of the level of column i.
+        Number of levels of each column. The record x determines a level of each column, and e_i(x)
+        is the unit vector of the level of column i.
     matrix : (m, r) sparse array
         The map from contrasts to answers. Contrasts of single columns come first, then contrasts of
         pairs, row by row. H_i is the matrix of `zero_sum_basis` for column i.
@@ -114,7 +114,7 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
 
 @functools.cache
 def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Contrasts of each column, then of the pair, in the cells of a table of one or two columns."""
+    """Matrices (cells, contrasts) of a table: one for each of its columns, then one for a pair."""
     found = []
     for place in range(len(shape)):
         factors = [np.full((count, 1), 1 / count) for count in shape]

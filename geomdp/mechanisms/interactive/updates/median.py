@@ -65,11 +65,12 @@ class Median:
     """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
 
     The net is the set of candidates. The hypothesis answers with the median of the candidates'
-    answers. Each update deletes the candidates whose answer is the median or lies on the wrong side
-    of the median. At least half of the candidates are deleted. The net must be strictly finer than
-    alpha, for instance an alpha/2-net. Otherwise the candidate nearest to the data can have the
-    median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and Theorem 5.8;
-    BR-MED.
+    answers. Each update deletes the candidates whose answer is the median, or is on the other side
+    of the median than the noisy answer. At least half of the candidates are deleted. The net must
+    be strictly finer than alpha: for every data set, some candidate must answer all queries with
+    errors below alpha, as in an alpha/2-net. In a coarser net, the candidate nearest to the data
+    can have the median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and
+    Theorem 5.8; BR-MED.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class Median:
         return math.log2(len(self.candidates))
 
     def start(self, alpha: float) -> MedianHypothesis:
-        """The hypothesis of all candidates."""
+        """The hypothesis that still has all candidates."""
         positive(alpha, "alpha")
         return MedianHypothesis(self.candidates)
 
