@@ -132,7 +132,7 @@ class Part:
         require(values.size > 0, f"{key} is empty")
         # A comparison with NaN is false, so NaN is rejected, too.
         inside = bool((np.abs(values.astype(np.float64)) <= LARGEST).all())
-        require(inside, f"{key} holds numbers that are not finite or above {LARGEST:g}")
+        require(inside, f"{key} holds NaN, or numbers above {LARGEST:g} in modulus")
         return values.astype(np.float64)
 
     def whole_array(self, key: str, axes: int | None = None) -> npt.NDArray[np.int64]:

@@ -146,10 +146,10 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Compute what does not depend on targets; otherwise the first projection does.
+        """Compute what does not depend on targets, so that the first projection need not.
 
-        Mechanisms call it before a release is paid for. It lists the vertices of K, if K lists
-        them, and may raise what `Body.vertex_list` raises.
+        Mechanisms call this method before a release is paid for. It may raise what
+        `Body.vertex_list` raises.
         """
         _ = self._vertices
 

@@ -72,7 +72,7 @@ class LaplaceNumber:
 
     @property
     def near(self) -> float:
-        """The float64 value, with an error of at most 2^-52 |value| + 2^-80; NaN if not proved."""
+        """The float64 value; NaN unless its error is proved to be at most 2^-52 |value| + 2^-80."""
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
@@ -109,7 +109,7 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """Return `evaluate(words)`, with `words` doubled until `Undecided` is not raised.
+    """Return `evaluate(words)`, with `words` doubled as long as it raises `Undecided`.
 
     ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
     """
