@@ -71,7 +71,7 @@ def rank(built: list[Built]) -> list[Built]:
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
-        # Of noises that tie, take the one whose projection has the lowest bound on its error.
+        # Of noises that tie, take the one whose projection has the lowest error bound.
         equal = [leader, *(t for t in rivals if t.step is None)]
         projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
         leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)

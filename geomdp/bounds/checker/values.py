@@ -118,7 +118,7 @@ class Part:
         if isinstance(value, bool) or not isinstance(value, int):
             raise CertificateRejected(f"{key} is not a whole number")
         limit = "below 2^256" if most == MOST - 1 else f"at most {most}"
-        require(least <= value <= most, f"{key} is not at least {least} and {limit}")
+        require(least <= value <= most, f"{key} must be at least {least} and {limit}")
         return value
 
     def array(self, key: str, axes: int | None = None) -> npt.NDArray[np.float64]:

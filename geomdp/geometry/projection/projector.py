@@ -138,7 +138,7 @@ class Projector:
 
     @cached_property
     def _vertices(self) -> VertexColumns | None:
-        """The listed vertices, or None; compiled code prepares them."""
+        """The listed vertices, prepared by compiled code; None if the search does not use them."""
         if self._closed or not self._body.implements(Body.vertex_list):
             return None
         if self._matrix is None and isinstance(self._body, VPolytope):

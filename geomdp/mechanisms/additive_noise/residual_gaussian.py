@@ -157,7 +157,7 @@ class ResidualGaussian(AdditiveMechanism):
 
     @cached_property
     def measurement(self) -> None:
-        """None: residuals of counts are whole numbers, also if tables have weights."""
+        """None: residuals of counts are whole numbers, so they need no rounding to a grid."""
         return None
 
     @cached_property

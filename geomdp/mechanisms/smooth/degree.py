@@ -80,7 +80,8 @@ class LeastPredictedError(DegreeRule):
     """The least number t of degrees whose predicted error is within 5% of the smallest one.
 
     The predicted error is the sum of the two errors that `predicted_error` returns. With
-    `WeightedLaplace` noise, additional degrees change this error little, so the rule avoids their cost.
+    `WeightedLaplace` noise, additional degrees change this sum little, so the rule avoids their
+    cost.
 
     Parameters
     ----------

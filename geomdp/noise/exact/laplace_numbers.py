@@ -169,7 +169,10 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """The first i >= `begin` with value i at least `threshold`, or the number of values."""
+        """The first i >= `begin` with value i at least `threshold`.
+
+        The number of values if there is no such i.
+        """
         gaps = self._near[begin:] - threshold.near
         # Skip values that are certainly below the threshold. NaN is not skipped, because
         # comparisons with NaN are False.
