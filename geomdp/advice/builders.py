@@ -40,9 +40,10 @@ from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
 #: Outer slab bodies (intersections of slabs around a body) are refined by further slabs up to this
-#: effective dimension, and up to this product of universe size and effective dimension. Measured on
-#: one core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s
-#: for 1600 elements in dimension 132. A minute is too long for a release.
+#: effective dimension (the dimension of the answers), and up to this product of universe size and
+#: effective dimension. Measured on one core: 7 s for 1024 elements in dimension 55, 21 s for 1440
+#: elements in dimension 94, and 60 s for 1600 elements in dimension 132. A minute is too long for a
+#: release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
@@ -102,7 +103,7 @@ def tight_cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body of moments of tables, cut smaller by inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
-        raise InapplicableError("its answers are not linear in tables of two columns")
+        raise InapplicableError("the answers are not linear in tables of two columns")
     setting.check_cost("moment body", memory=contrast_memory(levels))
     setting.check_cost("second moment", work=tight_draws_work(levels))
     return plain(TightCone)(setting)
@@ -127,7 +128,7 @@ def tight_cone_differs(setting: Setting) -> None:
 def spectral(setting: Setting) -> Mechanism:
     """K-norm noise on moment matrices of signs."""
     if sign_products(setting.workload) is None:
-        raise InapplicableError("its answers are not linear in pairwise products of signs")
+        raise InapplicableError("the answers are not linear in pairwise products of signs")
     return plain(Spectral)(setting)
 
 
@@ -170,7 +171,7 @@ def knorm_differs(setting: Setting) -> None:
     """
     if setting.exact_only:
         raise InapplicableError(
-            "exact_only excludes it if its sampler is not exact; otherwise it is KNorm(exact=True)"
+            "if its sampler is exact, it is KNorm(exact=True); if not, exact_only excludes it"
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")

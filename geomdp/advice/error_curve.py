@@ -56,17 +56,17 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Number of errors for which lower bounds are searched, from the diameter of the answers downwards,
-#: and number of these errors per decade. Bounds for smaller errors follow by padding (see
-#: `_excluded`).
+#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors, from the
+#: diameter of the answers downwards, with `EXCLUDED_PER_DECADE` errors per decade. Bounds for
+#: smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
 #: numbers of records that the caller gives).
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Errors are measured at `MEASURED_POINTS` of the `ns` or fewer, by `MEASURED_RELEASES` releases
-#: at each.
+#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, by `MEASURED_RELEASES` releases at
+#: each.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -110,7 +110,7 @@ def error_table(
     measure on synthetic or public data.
 
     The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
-    changes with n. Excluded errors come from the arguments of `lower_bounds`, such as packings
+    changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
     (JL-L6, JL-L7). They hold for the largest root mean squared error over all data sets of n
     records, are carried to larger n by padding, and exist for pure privacy only.
 

@@ -49,7 +49,7 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
 
 
 def recursive_levels(mechanism: Recursive) -> int:
-    """Number of levels of a `Recursive` mechanism that was built without `body`."""
+    """Number of levels of a `Recursive` mechanism that was built without the argument `body`."""
     inputs = (workload_hash(mechanism.workload), mechanism.adjacency.value)
 
     def levels() -> FloatArray:

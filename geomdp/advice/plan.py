@@ -24,7 +24,7 @@ from geomdp.workloads import Workload
 class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
-    A plan can be called with the arguments of the class of a mechanism, and can take its place:
+    A plan can be called like the class of a mechanism, and can be given in place of such a class:
     ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It contains names
     and no noise. Calling it builds the mechanism, whose constructor makes the privacy claim.
 
@@ -40,7 +40,8 @@ class Plan:
         Neighbour relation.
     n : int
         Number of records for which the mechanism was chosen. The mechanism can be built for another
-        number. Its guarantee and prediction hold there too, but another mechanism may be better.
+        number. Its guarantee and prediction hold for that number too, but another mechanism may
+        be better.
 
     Examples
     --------

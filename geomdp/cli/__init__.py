@@ -10,8 +10,8 @@ __all__ = ["main"]
 def main() -> NoReturn:
     """Run the command line with the arguments in ``sys.argv``, then exit.
 
-    The exit code is 0, or 2 after bad input, which prints one line for each error on standard
-    error. `audit` exits with 1 if it refutes a claim, and `check-bound` if it rejects a bound.
+    The exit code is 0, or 2 after bad input; each error is then one line on standard error. The
+    command `audit` exits with 1 if it refutes a claim, and `check-bound` if it rejects a bound.
 
     Examples
     --------

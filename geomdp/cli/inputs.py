@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for the scheduler of a cluster.
 CONNECT_SECONDS = 10
-#: Bundled tables by the names of --sample.
+#: Functions that load the bundled tables, by the values of --sample.
 SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
 
 INFERRED = "the schema was inferred from the records, which is not private"
@@ -37,7 +37,7 @@ INFERRED = "the schema was inferred from the records, which is not private"
 
 @dataclass(frozen=True)
 class PublicSchema:
-    """A schema with its origin, which decides whether a release can claim privacy.
+    """A schema and its origin. The origin decides whether a release can claim privacy.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
 def column_codes(
     records: Tables, columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """Yield codes or scaled values (n,) of each column, per chunk; errors are those of `encode`."""
+    """For each chunk, yield codes or scaled values (n,) of each column; errors as in `encode`."""
 
     def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
         return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]

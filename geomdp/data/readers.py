@@ -23,7 +23,7 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A part of a header between two commas that is a plain name, or a plain name in quotation marks.
+#: A name between two commas of a header, either without quotation marks or in quotation marks.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
@@ -116,7 +116,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
         raise ValueError(f"columns must list at least one name, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
-        raise ValueError(f"{path}: no columns {missing} among the {len(names)} of the header")
+        raise ValueError(f"{path}: columns {missing} are not among the {len(names)} of the header")
     return chosen
 
 
@@ -160,10 +160,10 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def _plain_header(path: Path) -> list[str] | None:
-    """The names in a header of ASCII characters without commas or quotation marks inside names.
+    """The names in an ASCII header in which no name contains a comma or a quotation mark.
 
-    A name may be in quotation marks. The result is None for any other header: pandas then reads it,
-    or says what is wrong.
+    A name may stand in quotation marks. The result is None for any other header: pandas then reads
+    it, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

@@ -88,7 +88,7 @@ class ImageMoments:
 
     @property
     def _squares(self) -> FloatArray:
-        """One number for each draw, (n,), whose mean is E ||T (U - E U)||_2^2."""
+        """One number for each draw, (n,). Their mean estimates E ||T (U - E U)||_2^2."""
         if self.matrix is None:
             return np.asarray((self.draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):

@@ -186,7 +186,7 @@ class RecursiveNoise:
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
-        """The noise of each level and the orthonormal columns of its coordinates, or an error."""
+        """Each level's noise and the columns of its coordinates; errors as in `log_density`."""
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(
                 "levels must be intrinsic: the density of a projection of K-norm noise has no "

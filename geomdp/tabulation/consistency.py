@@ -162,7 +162,7 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do all work that depends on public inputs, so that it cannot fail after the release."""
+        """Do all work that needs public inputs only, so that it cannot fail after the release."""
         if self._projector is not None:
             self._projector.prepare()
         _ = self._local_polytope

@@ -28,7 +28,7 @@ from geomdp.workloads.base import Workload
 #: The chosen columns in order, each with the labels of its codes 0, 1, ....
 ColumnLabels = Mapping[str, Sequence[str]]
 
-#: Largest number of queries of a specification that asks for no tables. Mechanisms that store a
+#: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
 #: basis of the answers accept fewer queries.
 MAX_QUERIES = 32768
 #: Largest number of cells of tables: all 3-way tables of 100 binary columns have 1.3 million, and a

@@ -89,7 +89,7 @@ def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
     rejected(path, "alpha is not a finite number up to 1e\\+100")
     # In units that the checker takes, equal data sets are 0 apart.
     changed(path, lambda document: document.update(alpha=0.02, required_separation=0.08))
-    rejected(path, "not finite or above")
+    rejected(path, "holds NaN, or numbers above")
 
 
 def test_packings_refuse_answers_whose_means_overflow() -> None:

@@ -48,9 +48,10 @@ def rank(built: list[Built]) -> list[Built]:
 
     Candidates that tie for the least prediction are narrowed down in three steps: to those with an
     exact sampler, then to those whose unseeded releases are correctly rounded, then to the simplest
-    one. A step that no candidate passes is skipped. Shrunk noise that gains less than `WORTHWHILE`
-    is replaced by the noise alone. Noise alone is replaced by the same noise projected, if that was
-    built: projected noise never has a larger error, even if the bound on its error is no smaller.
+    one. A step that no candidate passes is skipped. If the remaining candidate shrinks its noisy
+    answers, but this lowers the prediction by less than `WORTHWHILE`, it is replaced by the same
+    noise without shrinking. Noise without a further step is replaced by the same noise followed by
+    a projection, if that was built: a projection never makes the error larger.
     """
     if not built:
         return []
@@ -70,7 +71,7 @@ def rank(built: list[Built]) -> list[Built]:
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
-        # Of noises that tie, take the one whose projection has the lowest bound on its error.
+        # Of noises that tie, take the one whose projection has the lowest error bound.
         equal = [leader, *(t for t in rivals if t.step is None)]
         projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
         leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)
@@ -79,7 +80,7 @@ def rank(built: list[Built]) -> list[Built]:
 
 
 def _with_step(built: list[Built], trial: Built, step: Step | None) -> Built | None:
-    """The candidate with the noise of `trial` and `step` after it, if it was built."""
+    """The built candidate, if any, that applies `step` after the noise of `trial`."""
     same = (other for other in built if other.candidate is trial.candidate)
     return next((other for other in same if other.step is step), None)
 

@@ -7,8 +7,8 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: A row never stops z if its product with z changes by less than this share of the largest change
-#: of such a product. The row would be a small pivot of the simplex method in ray shooting.
+#: In `first_facet`, a row never stops the move of z if its product with z changes by less than this
+#: share of the largest such change. The row would be a small pivot of the simplex method.
 PIVOT = 1e-7
 #: A singular value of the vertices is taken for a rounding error if it is at most this share of the
 #: largest one.
@@ -16,7 +16,7 @@ DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The rows of (N, m) without copies of other rows (or of their negatives), in order.
+    """The rows (N, m) without copies of other rows or, `up_to_sign`, of their negatives, in order.
 
     Copies become neighbours when the rows are sorted by their product with a random vector. If
     rounding separates two copies, both are kept, which only costs time.

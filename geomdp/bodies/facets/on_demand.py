@@ -30,7 +30,7 @@ ROUNDS = 2000
 class OracleShooter:
     """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
 
-    It is not thread safe, because a call can add to the known points. Rays are given in the
+    A shooter is not thread safe, because a call can add to the known points. Rays are given in the
     coordinates of `frame`, and `build` makes a `RayShooter` from known points of `body` in these
     coordinates. The rays are shot at a target: `body`, or a body derived from it, such as its
     difference body. `height` computes the support function of the target at normals z from two
@@ -64,7 +64,7 @@ class OracleShooter:
         """Exits from the body.
 
         A ray that leaves the hull of known points at a time of `enough` or later is not shot again.
-        Its time is then a lower bound.
+        The time found for it is then a lower bound.
         """
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)

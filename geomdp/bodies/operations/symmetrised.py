@@ -92,7 +92,7 @@ class Symmetrised(Body):
         return VertexGauge(frame.basis, build)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge of the facet through which the ray from 0 leaves; inf outside the span."""
+        """Gauge, from the facet through which the ray from 0 leaves; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:

@@ -88,7 +88,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Blocks of columns of directions @ vertices^T, with the index of each first column."""
+        """Blocks of columns of directions @ vertices^T, each with the index of its first column."""
         width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
         for start in range(0, len(self.vertices), width):
             yield start, directions @ self.vertices[start : start + width].T

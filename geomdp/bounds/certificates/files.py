@@ -89,8 +89,8 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
 def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
     """`value` with lists and numbers in place of NumPy arrays and scalars.
 
-    Arrays of more than `MAX_JSON_ENTRIES` entries are put into `arrays`. Their key consists of
-    `name` and of the keys that lead to the array within `value`.
+    Arrays of more than `MAX_JSON_ENTRIES` entries are put into `arrays`. The key of such an array
+    consists of `name` and of the keys that lead to the array within `value`.
     """
     if isinstance(value, np.ndarray):
         if value.size <= MAX_JSON_ENTRIES:

@@ -110,7 +110,7 @@ def _check_union_bound(
     least = stated - slack <= found or deviation <= CLOSE
     require(
         found <= stated and least,
-        f"the union bound gives a failure of e^{found:.9g}, not {failure:.9g}",
+        f"the union bound gives a failure probability of e^{found:.9g}, not {failure:.9g}",
     )
 
 
@@ -144,4 +144,4 @@ def _sample_signs(
                 drawn = np.random.default_rng([seed, element]).integers(2, size=queries)
                 total += sign * (2.0 * drawn - 1.0)
         found = float(np.linalg.norm(total / code.length)) / math.sqrt(queries)
-        require(found >= separation, f"two sampled sets are {found:.6g} apart")
+        require(found >= separation, f"two sampled sets are only {found:.6g} apart")

@@ -118,7 +118,7 @@ class Part:
         if isinstance(value, bool) or not isinstance(value, int):
             raise CertificateRejected(f"{key} is not a whole number")
         limit = "below 2^256" if most == MOST - 1 else f"at most {most}"
-        require(least <= value <= most, f"{key} is not at least {least} and {limit}")
+        require(least <= value <= most, f"{key} must be at least {least} and {limit}")
         return value
 
     def array(self, key: str, axes: int | None = None) -> npt.NDArray[np.float64]:
@@ -132,7 +132,7 @@ class Part:
         require(values.size > 0, f"{key} is empty")
         # A comparison with NaN is false, so NaN is rejected, too.
         inside = bool((np.abs(values.astype(np.float64)) <= LARGEST).all())
-        require(inside, f"{key} holds numbers that are not finite or above {LARGEST:g}")
+        require(inside, f"{key} holds NaN, or numbers above {LARGEST:g} in modulus")
         return values.astype(np.float64)
 
     def whole_array(self, key: str, axes: int | None = None) -> npt.NDArray[np.int64]:

@@ -108,7 +108,7 @@ class MarginalBlocks(PackingFamily):
         whole(self.rest, "attributes of the last part", minimum=self.code.length)
         if self.functions.length % self.words_each:
             raise ValueError(
-                f"length must be a multiple of the {self.words_each} words of a record, "
+                f"functions must have a length divisible by {self.words_each} (words per record), "
                 f"got {self.functions.length}"
             )
         whole(self.size, "number of records", maximum=(self.part - 1) ** (self.width - 1))

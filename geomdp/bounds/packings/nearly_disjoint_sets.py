@@ -161,8 +161,8 @@ def log_whole(log_count: float) -> float:
 
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
     are the same float64 number. Below e^36, the float64 value of e^log_count is first raised by a
-    small margin: if e^log_count is a whole number, such as the number of words of a code, its
-    rounding error could otherwise lower M by one.
+    small margin: if e^log_count is a whole number, such as the number of words of a code, the
+    rounding error of its float64 value could otherwise lower M by one.
     """
     if log_count > 36:
         return log_count

@@ -65,7 +65,7 @@ def carry_out(
     if described.caveat is not None:
         display.warn(described.caveat)
     question = request.question
-    question.task(described.schema)  # raises an error that names the flag if columns are missing
+    question.task(described.schema)  # if columns are missing, the error names the flag
     provenance = Provenance(
         question.spec, described, request.choice.by, request.n, request.seed, request.confidence
     )

@@ -147,7 +147,7 @@ def _count_tables(
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Encode all parts of a source with `encode`. If there are several, an error names the part."""
+    """Encode all parts of a source with `encode`; if it has several parts, errors name the part."""
     for part in source.parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)

@@ -1,8 +1,8 @@
 """Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
 The code of a value is the number of its label in its column. DuckDB finds the codes. If it finds no
-code for a value, `encode` reads the records instead: it either raises an error that names row and
-column, or recognises the spelling of the value.
+code for a value, the records are read again with the checks of `encode`. These either raise an
+error that names row and column, or recognise the spelling of the value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BATCH_ROWS = 1 << 17
 
 
 def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
-    """Counts of `tables`, given by column numbers, over the records of one part of a source.
+    """Counts of `tables` (tuples of column numbers) over the records of one part of a source.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def _scanned(
 
 
 def _read(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
-    """The counts, from the chunks that `encode` reads."""
+    """The counts, without DuckDB; errors are those of `encode`."""
     tallies = Tallies.empty(_levels(columns), tables)
     chunks = source.chunks([column.name for column in columns])
     for codes in column_codes(chunks, columns):

@@ -138,7 +138,7 @@ class Projector:
 
     @cached_property
     def _vertices(self) -> VertexColumns | None:
-        """The listed vertices, or None; compiled code prepares them."""
+        """The listed vertices, prepared by compiled code; None if the search does not use them."""
         if self._closed or not self._body.implements(Body.vertex_list):
             return None
         if self._matrix is None and isinstance(self._body, VPolytope):
@@ -146,10 +146,10 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Compute what does not depend on targets; otherwise the first projection does.
+        """Compute what does not depend on targets, so that the first projection need not.
 
-        Mechanisms call it before a release is paid for. It lists the vertices of K, if K lists
-        them, and may raise what `Body.vertex_list` raises.
+        Mechanisms call this method before a release is paid for. It may raise what
+        `Body.vertex_list` raises.
         """
         _ = self._vertices
 

@@ -32,8 +32,8 @@ LOCKSTEP = 256
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
 #: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
-#: Number of autocorrelation times between two states that `sample_uniform` keeps of one chain. The
-#: correlation of the two states is about e^-4.
+#: Number of autocorrelation times between successive states that `sample_uniform` keeps of a chain.
+#: The correlation of two successive kept states is about e^-4.
 SPACING = 2.0
 
 

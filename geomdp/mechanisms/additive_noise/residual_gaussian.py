@@ -58,9 +58,10 @@ class ResidualGaussian(AdditiveMechanism):
 
         sum over A of c_A / s_A,
 
-    and this is proved to be at most D^2 for all neighbours, where D is what the guarantee allows
-    (2 rho for D^2 and `ZCDP`). Under add/remove c_A = p_A = product over A of (1 - 1 / l_i) for all
-    records. Under replace-one it is, for two records that differ exactly in the columns D,
+    and this is proved to be at most b^2 for all neighbours, where b is the length that the
+    guarantee allows (b^2 = 2 rho for `ZCDP`). Under add/remove
+    c_A = p_A = product over A of (1 - 1 / l_i) for all records. Under replace-one c_A is, for two
+    records that differ exactly in the columns D,
 
         2 (p_A - product over i in A of (1[i not in D] - 1 / l_i)).
 
@@ -70,13 +71,14 @@ class ResidualGaussian(AdditiveMechanism):
     sum over tables T that contain A, with weight w_T, of
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
     mechanism with Gaussian noise has less error. Under replace-one this holds, up to a share of
-    1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. A
-    profile says in how many columns of each number of levels two records differ. A kind says how
-    many columns of each number of levels a set has. For example, 100 columns with five different
-    numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. It also holds for `ChosenTables`
-    on at most 22 columns with at most 1024 sets of columns. Otherwise the sensitivity can be
-    bounded from above, by the least of several bounds (`best_scales`); the error is then still at
-    most that of `Gaussian`, unless tables have so many columns that this takes long.
+    1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. For
+    each number of levels, a profile says in how many columns with this number of levels two records
+    differ, and a kind says how many such columns a set has. For example, 100 columns with five
+    different numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. The error is also least
+    for `ChosenTables` on at most 22 columns with at most 1024 sets of columns. For other workloads
+    the sensitivity may be replaced by an upper bound, the best of several (`best_scales`). The
+    error is then still at most that of `Gaussian` if the sum over tables of 4^(number of columns)
+    is at most 2^26.
 
     References
     ----------
@@ -137,8 +139,9 @@ class ResidualGaussian(AdditiveMechanism):
         """Scales (sets,) of the noise that are proved to give the guarantee, as floats.
 
         The standard deviation `unit` is proved for a change of length 1. So the guarantee holds if
-        precisions in units of 1 / unit^2 cost at most 1. Scales are made larger by a few parts in
-        10^16 until they do. A scale is sqrt(2^b s_A), where b columns of A have two levels.
+        the cost of the precisions in units of 1 / unit^2 is at most 1. Scales are made larger by a
+        few parts in 10^16 until it is. A scale is sqrt(2^b s_A), where b is the number of columns
+        of A with two levels.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
@@ -154,7 +157,7 @@ class ResidualGaussian(AdditiveMechanism):
 
     @cached_property
     def measurement(self) -> None:
-        """None: residuals of counts are whole numbers, also if tables have weights."""
+        """None: residuals of counts are whole numbers, so they need no rounding to a grid."""
         return None
 
     @cached_property

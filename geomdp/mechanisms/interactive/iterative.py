@@ -207,7 +207,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         if alpha is None:
             raise ValueError(
                 f"n must be larger for {self.distinguisher.size} queries at "
-                f"{self.privacy}, got {self.n}; state alpha for a run of unknown accuracy"
+                f"{self.privacy}, got {self.n}; give alpha for a run whose accuracy is not proved"
             )
         return alpha
 

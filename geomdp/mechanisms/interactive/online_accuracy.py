@@ -1,4 +1,4 @@
-"""The accuracy of an online construction, from the updates that its budget and its rule allow."""
+"""The accuracy of an online construction, from the number of updates that it can make."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def solve_accuracy(
     beta: float,
     epsilon_0: float | None = None,
 ) -> float:
-    """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
+    """The smallest accuracy alpha0 that is proved for an update rule (BR-OIC).
 
     The result is the smallest alpha0, to a relative 1e-12, that satisfies
 
         alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
 
-    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is the bound of the rule.
-    The number of adaptive `queries` is k, n is the number of records, and beta is the failure
-    probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side
-    falls as alpha0 grows. If the budget `epsilon_0` of an update is given, eps is what c updates
-    spend, and must be at most the epsilon of `privacy`. ``ValueError`` if n is so small that no
-    alpha0 up to 1 satisfies the condition.
+    Here c = max(1, floor(B(alpha0))) is the number of updates, where B is `rule.bound`. The number
+    of adaptive `queries` is k, n is the number of records, and beta is the failure probability. For
+    approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
+    grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given, eps is
+    instead what c updates spend, which must be at most the epsilon of `privacy`. ``ValueError`` if
+    n is so small that no alpha0 up to 1 satisfies the condition.
     """
 
     def enough(alpha: float) -> bool:
@@ -43,8 +43,8 @@ def solve_accuracy(
     alpha = smallest_accuracy(enough)
     if alpha is None:
         raise ValueError(
-            f"n must be larger for {queries} queries at {privacy}, got {n}; state alpha for a run "
-            "without a stated accuracy"
+            f"n must be larger for {queries} queries at {privacy}, got {n}; give alpha for a run "
+            "whose accuracy is not proved"
         )
     return alpha
 
@@ -52,7 +52,7 @@ def solve_accuracy(
 def allowed_rounds(
     rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
 ) -> Rounds:
-    """The updates of a run with the target accuracy `alpha`, at most `privacy` in total.
+    """The updates that a run with target accuracy `alpha` can make within `privacy` in total.
 
     `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
     """

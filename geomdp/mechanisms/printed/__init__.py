@@ -1,4 +1,4 @@
-"""Statements of the papers as they are printed, where they are false: for study, not for use.
+"""False statements of the papers, exactly as printed: for study, not for use.
 
 These statements fail in accuracy: `PrintedNumericSparse` and `numeric_sparse_printed` (DISC-11,
 corrected in `NumericSparse`), `PRINTED_STOPPING` and `printed_iterative_accuracy` (DISC-13,
@@ -10,7 +10,7 @@ These statements fail in privacy: `printed_shortcut_step` (DISC-5, corrected in
 `shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). They
 are numbers only. No mechanism takes them, so no release can rest on them.
 
-The ids are those of the formula sheet.
+Ids such as DISC-11 are those of the formula sheet.
 """
 
 import lazy_loader

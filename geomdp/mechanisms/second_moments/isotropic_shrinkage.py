@@ -11,12 +11,13 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
-#: Number of public draws of the noise, and the rank of the limit among the largest eigenvalues of
-#: the draws. So noise on a multiple of the identity exceeds the limit with probability 5 / 1001.
-#: Such a matrix is not shrunk, and its error is several times as large as after shrinkage (0.095
-#: instead of 0.015 at d = 50, n = 5000). If this probability were 10 / 1001, shrinkage would gain
-#: much less on isotropic data. If it were 1 / 1001, single large eigenvalues would be missed more
-#: often, and errors would be up to 1.2 times as large as without shrinkage (at d = 20, n = 100).
+#: Number of public draws of the noise. Each draw has a largest eigenvalue, and the limit is the
+#: fifth largest of these. So noise on a multiple of the identity exceeds the limit with probability
+#: 5 / 1001. The matrix is then not shrunk, and its error is several times as large as after
+#: shrinkage (0.095 instead of 0.015 at d = 50, n = 5000). If this probability were 10 / 1001,
+#: shrinkage would gain much less on isotropic data. If it were 1 / 1001, single large eigenvalues
+#: would be missed more often, and errors would be up to 1.2 times as large as without shrinkage (at
+#: d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Matrix entries held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22

@@ -111,9 +111,8 @@ class PairMarginals(PostProcessed):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        The noise is added to the sum of x x^T. Its entries are whole numbers: the numbers of
-        records with x_i = x_j = 1. None if n is 2^53 or more, because the sum might then not be
-        exact.
+        The noise is added to the sum of x x^T, whose entry (i, j) is the number of records with
+        x_i = x_j = 1. None if n is 2^53 or more, because this sum might then not be exact.
         """
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 
@@ -122,8 +121,9 @@ class PairMarginals(PostProcessed):
         """Noise on the upper triangle of the sum of x x^T: d times the noise of `inner`."""
         d, inner = self.workload.d, self.inner.inner
         assert isinstance(inner.measurement, RealRecords)
-        # svec multiplies entries off the diagonal by sqrt(2), so the variance of such an entry is
-        # half the variance of its coordinate.
+        # The function `svec` lists the upper triangle of a matrix and multiplies entries off the
+        # diagonal by sqrt(2). So the variance of such an entry is half the variance of the number
+        # in the list.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
         return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
 

@@ -1,4 +1,4 @@
-"""Choosing a query with a nearly largest answer: what all private choices share."""
+"""The base class of mechanisms that choose a query with a nearly largest answer."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Selection(abc.ABC):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The claim of the constructor.
+        """The guarantee of one release.
 
         If answers are whole numbers and sums are below 2^53, sums and choice are exact.
         """
@@ -182,7 +182,7 @@ class Selection(abc.ABC):
             Or counts of records from `gd.data.count_records`.
         rng : Generator, int or None
             None draws from the entropy of the operating system. A seed or generator makes the
-            choice reproducible; its record then says ``seeded: no privacy claim``.
+            choice reproducible; its `guarantee` then says ``seeded: no privacy claim``.
         ledger : Ledger, optional
             The privacy budget. The ledger is asked whether it can pay before the records are read.
             It pays after the records are found valid and before the choice.

@@ -77,10 +77,11 @@ class TheoremDegree(DegreeRule):
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least number t of degrees whose predicted error is within 5% of the smallest.
+    """The least number t of degrees whose predicted error is within 5% of the smallest one.
 
-    The error is the sum of both errors of `predicted_error`. With `WeightedLaplace` noise,
-    additional degrees change it little, so the rule avoids their cost.
+    The predicted error is the sum of the two errors that `predicted_error` returns. With
+    `WeightedLaplace` noise, additional degrees change this sum little, so the rule avoids their
+    cost.
 
     Parameters
     ----------

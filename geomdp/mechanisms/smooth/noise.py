@@ -195,7 +195,7 @@ class WeightedLaplace(MomentLaplace):
 
     Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
     sum_m w_m |difference_m|, where difference_m is the change of the sum of Q_m. Under replace-one
-    that is at most
+    this sum is at most
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 

@@ -39,7 +39,10 @@ class IntegerElements:
     """
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
-        """The elements (k,) as int64; ``ValueError`` for anything else."""
+        """The elements (k,) as int64.
+
+        ``ValueError`` unless they are whole numbers from 0 to 2^63 - 1.
+        """
         values = list(elements)
         for value in values:
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)

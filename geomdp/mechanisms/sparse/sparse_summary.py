@@ -20,7 +20,7 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Name of the layout of the file. `load` refuses files with any other name.
+#: Name of the layout of summary files. `load` refuses files with any other name.
 FORMAT = "geomdp sparse summary 1"
 #: Encodings that can be saved, by their names in a file.
 ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)}
@@ -61,7 +61,7 @@ class SparseSummary:
     n : int
         Number of records, or the declared normaliser.
     sparsity : int
-        Largest sparsity m of a query.
+        Largest sparsity m of a query, the number of elements that it lists.
     sigma : float
         Standard deviation of the noise per row.
     encoding : ElementEncoding

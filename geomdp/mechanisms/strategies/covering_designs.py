@@ -24,7 +24,7 @@ MAX_COVERED = 300_000
 #: The weight of an uncovered set in `_greedy_cover` is this number to the power k, where k is the
 #: number of points of the set that are not in the block yet.
 LOOK_AHEAD = 0.25
-#: Number of designs that `covering_designs` returns at most.
+#: Largest number of designs that `covering_designs` returns.
 KEPT = 16
 
 Columns = tuple[int, ...]
@@ -103,9 +103,9 @@ def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArra
     if the search needs more than `MAX_BLOCKS` blocks.
 
     A block starts from an uncovered set of `strength` points and grows by one point at a time. The
-    gain of a point is the total weight of the uncovered sets that contain the point, divided by its
-    bits. The point with the largest gain is added. A set weighs less if more of its points are
-    missing from the block.
+    gain of a point is the total weight of the uncovered sets that contain the point, divided by
+    the bits of the point. The point with the largest gain is added. A set weighs less if more of
+    its points are missing from the block.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

@@ -181,7 +181,7 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 
 def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
-    """Sum over all queries of the squared length of their projection on the wavelets of a level."""
+    """Sum over queries of the squared length of the projection of a query on a level's wavelets."""
     waves = _wavelets(len(answers), level)
     length = float((waves[0] ** 2).sum())
     return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length

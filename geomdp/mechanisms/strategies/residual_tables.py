@@ -58,7 +58,7 @@ class TableCost:
         return np.asarray(weights**2 / rest)
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The sum over tables, plus an allowance for rounding."""
+        """The bound for `precisions`, plus an allowance for rounding."""
         found: list[float] = []
         for tables in self.residuals.tables:
             changes = _changes(tables)
@@ -69,13 +69,17 @@ class TableCost:
                     share = self._part(tables, own) / self.equal[numbers]
                     held[:, place] = precisions[numbers] * share
             found += (held @ changes).max(axis=1).tolist()
-        # The shares of a set add up to 1, up to a rounding for each table. The rounding errors of a
-        # table are relative to the mean of its changes over D, which is at most the largest one.
+        # The shares of a set add up to 1, up to a rounding for each table. The rounding error of
+        # c_A(D) is relative to its mean over D. So the rounding error of the sum of a table is
+        # relative to the mean of this sum over D, which is at most its largest value.
         operations = len(self.residuals.workload.tables) + max(map(_subsets, self.residuals.tables))
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
 
     def average(self) -> FloatArray:
-        """2 p_A (see `AddRemoveCost`), the mean of c_A(D) over two records with uniform levels."""
+        """Mean of c_A(D) over two uniform records: 2 times the product over A of (1 - 1 / l_j).
+
+        For the empty set A it is 0.
+        """
         return 2 * self._shares
 
 

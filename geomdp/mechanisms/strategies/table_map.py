@@ -37,7 +37,8 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        By number of the interaction, the share of this table in its estimate.
+        The share of this table in the estimate of each interaction, by the number of the
+        interaction.
     """
 
     interactions: Interactions = field(repr=False)

@@ -22,7 +22,7 @@ from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
 #: Number of random elements on which `Design` checks that the measurements determine the answers. A
-#: missing product changes the answers on nearly every pair of elements.
+#: product that is needed but not measured changes the answers on nearly every pair of elements.
 CHECKED = 64
 
 

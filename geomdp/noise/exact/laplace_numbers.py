@@ -72,7 +72,7 @@ class LaplaceNumber:
 
     @property
     def near(self) -> float:
-        """The float64 value, with an error of at most 2^-52 |value| + 2^-80; NaN if not proved."""
+        """The float64 value; NaN unless its error is proved to be at most 2^-52 |value| + 2^-80."""
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
@@ -109,7 +109,7 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """Return `evaluate(words)`, with `words` doubled until `Undecided` is not raised.
+    """Return `evaluate(words)`, with `words` doubled as long as it raises `Undecided`.
 
     ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
     """
@@ -169,7 +169,10 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """The first i >= `begin` with value i at least `threshold`, or the number of values."""
+        """The first i >= `begin` with value i at least `threshold`.
+
+        The number of values if there is no such i.
+        """
         gaps = self._near[begin:] - threshold.near
         # Skip values that are certainly below the threshold. NaN is not skipped, because
         # comparisons with NaN are False.

@@ -45,7 +45,7 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def inequality_count(starts: IntArray) -> int:
-    """Number of cell and triangle inequalities for columns that start at `starts`."""
+    """Number of cell and triangle inequalities; `starts` is as for `total_violation`."""
     bounds = tuple(np.asarray(starts).tolist())
     return int(_pairs(bounds)[0].size + 4 * _triples(bounds).shape[1])
 
