@@ -39,7 +39,7 @@ MAX_JL_DIMENSION = 512
 def jl(setting: Setting) -> Mechanism:
     """JL around exact K-norm noise, with the number of rows that has the least prediction.
 
-    The numbers of rows that `AutoDimension` tries and ceil(epsilon n) (JL-T21) are tried. Maps with
+    It tries ceil(epsilon n) rows (JL-T21) and the numbers of rows of `AutoDimension`. Maps with
     fewer rows have more distortion. A number of rows is left out if the error by distortion alone
     is not below the least prediction so far.
 

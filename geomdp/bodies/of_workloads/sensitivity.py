@@ -289,8 +289,8 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
     else:
         found = triangulated_neighbours(K, workload.affine_hull().dimension, adjacency)
     found += block_products(workload, K, adjacency)
-    # Workloads know their affine hull in closed form, or have computed it before. Under replace-one
-    # it has the directions of the neighbour body.
+    # Under replace-one, the affine hulls of the workload and of the neighbour body have the same
+    # directions. The workload knows its hull in closed form, or has computed it before.
     replaced = adjacency is Adjacency.REPLACE_ONE
     basis = (workload if replaced else neighbours).affine_hull().basis
     if K.implements(Body.vertex_list):

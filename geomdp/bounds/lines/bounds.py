@@ -43,7 +43,7 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
-#: Numbers of steps T that are tried.
+#: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
@@ -202,14 +202,15 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
-    # Use either several steps with one of the largest numbers of copies, or one step with fewer.
+    # Use either several steps with one of the largest numbers of copies, or one step with fewer
+    # copies.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
     frames = _frames(workload)
     if len(frames[-1].lengths) == 1:
-        # There is only one line. With every number of records up to 40, the bound is as large as
-        # that of the best estimate of this one number.
+        # There is only one line, so every number of steps up to 40 is tried, with one copy. For so
+        # few records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = [
         plan

@@ -153,7 +153,7 @@ def minus_log(words: Words) -> Near:
 def near_log(numbers: FloatArray) -> FloatArray:
     """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
-    The error holds even if x itself has a relative error of u. With x = t 2^e as in
+    The bound holds even if x itself has a relative error of u. With x = t 2^e as in
     `split_logarithm`, e ln 2 and the sum are at most 43 in modulus. They cause four errors of at
     most 43 u, and the total error is below 2^-45.
     """
