@@ -49,7 +49,7 @@ from geomdp.workloads import (
 )
 
 #: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
-#: 2^24 float64 numbers take 128 MB. Larger polytopes use the workload's own search for extreme
+#: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
 #: answers. For tables and marginals, this search is also faster than a matrix product with all
 #: vertices.
 MAX_LISTED_ENTRIES = 1 << 24

@@ -1,9 +1,10 @@
-"""Lower bounds from orthogonal lines for any workload: choice of the pairs and of the steps.
+"""Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
 
-`orthogonal_lines` explains the bound. Frames (sets of orthogonal lines) of growing size come from
-`frames`. More steps on a line prove a larger error, but need more records. Each step therefore has
-a price. For each frame and each price of a grid, a line gets the number of steps that maximises the
-squared error minus the price of all its steps.
+`orthogonal_lines` explains the bound. A line joins the answers of two elements x and x'. Each step
+on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
+lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
+records. Each step therefore has a price. For each frame and each price of a grid, a line gets the
+number of steps that maximises the squared error minus the price of all its steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """

@@ -31,7 +31,8 @@ Near = tuple[FloatArray, FloatArray]
 
 #: Bounds on the errors of `near_log` and of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
-#: Two errors of `minus_log`: relative to its value, and absolute from rounding a word to a float.
+#: Bounds on two errors of `minus_log`: a relative error, and an absolute error that comes from
+#: rounding a word to a float.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is below
 #: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the

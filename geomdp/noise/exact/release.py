@@ -99,8 +99,8 @@ class RoundedNoise(RoundedVector):
     noise : Noise
         Noise on sums. Its scales, and the entries of its matrices and bodies, are taken as exactly
         the numbers that the floats represent, so the privacy proof must hold for these numbers.
-        Maps of contrasts of tables are an exception: they are taken as maps with rational
-        coefficients, see `cell_map`.
+        Maps from the coordinates of a `TableMoments` are an exception: they are replaced by maps
+        from table cells that have rational coefficients, see `cell_map`.
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
 
