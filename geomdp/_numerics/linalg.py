@@ -1,4 +1,4 @@
-"""Affine hulls of points, ranks up to rounding, and symmetric matrices: as vectors, diagonal."""
+"""Affine hulls of points, ranks up to rounding, and symmetric matrices as vectors."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ MAX_JL_DIMENSION = 512
 def jl(setting: Setting) -> Mechanism:
     """JL around exact K-norm noise, with the number of rows that has the least prediction.
 
-    The numbers of rows that `AutoDimension` tries and ceil(epsilon n) (JL-T21) are tried. Maps with
+    It tries ceil(epsilon n) rows (JL-T21) and the numbers of rows of `AutoDimension`. Maps with
     fewer rows have more distortion. A number of rows is left out if the error by distortion alone
     is not below the least prediction so far.
 
@@ -55,7 +55,7 @@ def jl(setting: Setting) -> Mechanism:
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The distortion grows with the width. Check it for width 0 before the width is estimated.
+    # The distortion grows with the width. Try width 0 first, because to estimate the width is slow.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")

@@ -65,11 +65,11 @@ def upper_bounds(
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
     The function tries a constant answer; every additive mechanism with an exact sampler, by itself
-    and projected on the sensitivity polytope; and `SecondMoment` for its workload. It leaves out JL
-    mechanisms, because their proved error is an average over the random map and their geometry
-    depends on n. The geometry of each mechanism is computed once and used for all n. The error of
-    additive noise is proportional to 1/n, so one division gives the least n. For other mechanisms,
-    bisection finds the least n.
+    and projected on the sensitivity polytope; and the mechanism `SecondMoment` for the workload of
+    this name. It leaves out JL mechanisms, because their proved error is an average over the random
+    map and their geometry depends on n. The geometry of each mechanism is computed once and used
+    for all n. The error of additive noise is proportional to 1/n, so one division gives the least
+    n. For other mechanisms, bisection finds the least n.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ from geomdp.bodies.arguments import SupportFunction, Verb, check_arguments
 from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.bodies.point_lists import half_diameter_of
 
-#: Default tolerance of `contains`, relative to the size of the body (in gauge or radius).
+#: Default tolerance of `contains`: for the gauge, or for the distance divided by the radius.
 MEMBERSHIP_TOLERANCE = 1e-9
 #: Bisection for an end of a chord stops at this share of an upper bound on the chord's length.
 BISECTION_TOLERANCE = 1e-12

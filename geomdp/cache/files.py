@@ -1,4 +1,4 @@
-"""The folder of cached arrays, one npz file each. The least recently used is deleted first."""
+"""The folder of cached arrays, one npz file each. The least recently used file is deleted first."""
 
 from __future__ import annotations
 

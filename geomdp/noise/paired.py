@@ -75,7 +75,7 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        #: Moments of U and T U and, if they are estimated, the public points that give them.
+        #: Moments of U and T U. If they are estimated, also the public points used for this.
         self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:

@@ -41,7 +41,7 @@ class ResidualNoise:
     Raises
     ------
     ValueError
-        If a scale is negative or not finite, all of them are 0, or they are not one for each set.
+        If a scale is negative or not finite, all scales are 0, or `scales` has another length.
 
     References
     ----------
@@ -135,7 +135,7 @@ class ResidualNoise:
         return np.asarray((self._squares(points - shifts) - z) / 2)
 
     def _squares(self, points: FloatArray) -> FloatArray:
-        """The sum over A of the squared length of the residual of A over s_A, for each row."""
+        """The sum over A of (squared length of the residual of A) / s_A, for each row."""
         moving = self._set_variances > 0
         coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
         lengths = self.residuals.squared_lengths(coordinates)[:, moving]

@@ -21,7 +21,7 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Number of scores in memory at a time: 2^22 float64 are 32 MB.
+#: Number of inner products in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -111,7 +111,7 @@ class Explicit(FiniteWorkload):
 
         The first column wins a tie. The cost is one matrix product: O(b m N), or for a sparse
         matrix b times the number of its nonzero entries. The product is computed in blocks of at
-        most 2^22 scores.
+        most 2^22 entries.
         """
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]

@@ -1,4 +1,4 @@
-"""Trials of candidates: each builds a mechanism, and keeps it or the reason why it is left out."""
+"""Build the mechanism of each candidate; note the reason if the candidate is left out."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The mechanism itself or its `inner`, if additive and for the same queries; else None."""
+        """The additive mechanism before post-processing; None if none is for the same queries."""
         return additive_within(self.mechanism)
 
 
@@ -111,10 +111,10 @@ class Trials:
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build the noise of `noisy` followed by `step`.
+        """Build the mechanism that applies `step` to the answers of `noisy`.
 
-        Its prediction is computed, and `build` checks that its projections work. Only the leader of
-        the ranking is set up as a whole, by `ready_to_release`.
+        Here its error is predicted, and `build` checks that its projections work. The rest of the
+        set-up is done by `ready_to_release`, only for the first mechanism of the ranking.
         """
         self._attempt(noisy.candidate, step, build)
 

@@ -25,8 +25,8 @@ from geomdp.bodies.conic.conic_programs import KeptProblem
 
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
-#: Largest residuals at which Clarabel may stop if it makes no further progress. The residuals are
-#: added to the bounds, which therefore stay valid.
+#: Largest residuals at which the solver Clarabel may stop if it makes no further progress. The
+#: residuals are added to the bounds, which therefore stay valid.
 REDUCED = 1e-6
 
 

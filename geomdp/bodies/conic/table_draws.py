@@ -30,7 +30,7 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
-    """Fill `vectors` (l, 1 + f) with shares from a symmetric Dirichlet law and a random frame.
+    """Fill `vectors` (l, 1 + f) with shares from a symmetric Dirichlet law and random directions.
 
     Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
     uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
@@ -148,7 +148,7 @@ def _prepared(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def violations(tables, starts):  # type: ignore[no-untyped-def]
-    """Total violation (n,) of the cell and triangle inequalities by matrices (n, L, L)."""
+    """Total violation (n,) of cell and triangle inequalities by matrices (n, L, L) of L events."""
     found = np.zeros(len(tables))
     tested = _prepared(starts)
     for n in range(len(tables)):

@@ -47,10 +47,11 @@ class TableMoments(Body):
     most `violation`.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
-    H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are
-    r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal shares
-    and columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
-    levels; `sample_uniform` contains the proof.
+    the columns of H_i are the Helmert contrasts of l_i levels, an orthonormal basis of the vectors
+    with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i < j) q_i q_j
+    coordinates. At the centroid 0 all levels have equal shares and columns are independent. The
+    exact sampler generalises formula sheet X-LKJ to more than two levels; `sample_uniform` contains
+    the proof.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ class TableMoments(Body):
         return np.zeros(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact: Dirichlet shares and random orthonormal frames, with rejection if the body is cut.
+        """Exact: Dirichlet shares and random orthonormal rows, with rejection if the body is cut.
 
         Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. By the Schur complement of the constant 1, the
         moment matrix is psd if and only if the matrix of order P with the following blocks is psd:

@@ -49,7 +49,7 @@ from geomdp.workloads import (
 )
 
 #: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
-#: 2^24 float64 numbers take 128 MB. Larger polytopes use the workload's own search for extreme
+#: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
 #: answers. For tables and marginals, this search is also faster than a matrix product with all
 #: vertices.
 MAX_LISTED_ENTRIES = 1 << 24
@@ -289,8 +289,8 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
     else:
         found = triangulated_neighbours(K, workload.affine_hull().dimension, adjacency)
     found += block_products(workload, K, adjacency)
-    # Workloads know their affine hull in closed form, or have computed it before. Under replace-one
-    # it has the directions of the neighbour body.
+    # Under replace-one, the affine hulls of the workload and of the neighbour body have the same
+    # directions. The workload knows its hull in closed form, or has computed it before.
     replaced = adjacency is Adjacency.REPLACE_ONE
     basis = (workload if replaced else neighbours).affine_hull().basis
     if K.implements(Body.vertex_list):

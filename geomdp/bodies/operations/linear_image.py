@@ -155,7 +155,7 @@ class LinearImage(Body):
         return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """h_K(matrix^T u)."""
+        """The support function of K at matrix^T u, for each direction u."""
         return self.body.support(directions @ self.matrix)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
@@ -234,7 +234,7 @@ class LinearImage(Body):
         return np.asarray(self.matrix @ self.body.second_moment() @ self.matrix.T)
 
     def volume(self) -> float:
-        """Volume of K times the product of the singular values on its hull."""
+        """Volume of K times the product of the matrix's singular values on the hull of K."""
         self._check_one_to_one()
         return float(self.body.volume() * np.prod(self._factors[1]))
 
@@ -269,7 +269,7 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge over a set with this `support` function.
+        """Largest gauge on the set whose support function is `support`.
 
         It is the largest gauge of K over the preimage of the set. The result is None if K returns
         None, or if the matrix is not one-to-one on the affine hull of K.

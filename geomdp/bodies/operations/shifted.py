@@ -15,8 +15,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs (methods of `Body`) whose results depend on the position of 0. The results for K do not
-#: hold for the shifted body, so these verbs are derived from other verbs of the shifted body.
+#: Verbs (methods of `Body`) whose results for K do not hold for the shifted body, because they
+#: depend on the position of 0. `gauge` is derived from `chord`; `facets` is missing.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
@@ -75,7 +75,7 @@ class Shifted(Body):
         return verb not in ABOUT_THE_ORIGIN and self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """h_K(u) + <u, offset>."""
+        """The support function of K plus <u, offset>, for each direction u."""
         return np.asarray(self.body.support(directions) + directions @ self.offset)
 
     def breadth(self, directions: FloatArray) -> FloatArray:

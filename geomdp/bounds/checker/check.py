@@ -252,7 +252,8 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size
     require(
-        first == start * size and start <= copies, f"first is not a multiple of {size} in range"
+        first == start * size and start <= copies,
+        f"first is not a multiple of {size}, or too large",
     )
     gapless = start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
     require(gapless, f"not all numbers of records from {first} on are excluded")

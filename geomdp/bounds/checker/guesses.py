@@ -17,7 +17,7 @@ from geomdp.bounds.checker.verified import Verified
 
 Vectors = npt.NDArray[np.float64]
 
-#: Largest ln R, so that R is in the range of float64.
+#: Largest privacy loss of all copies together. Its exponential is in the range of float64.
 MOST_LOG_RATIO = 600.0
 
 
@@ -26,7 +26,8 @@ def verify_guesses(
 ) -> tuple[Verified, int, int]:
     """Check one rung (one step of a certificate) that argues by guesses.
 
-    Returns the result of the check, and the first and last number of records that it excludes.
+    Returns the result of the check, and the first and last number of records that the rung
+    excludes.
     `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean squared
     error and 1 otherwise.
     """
@@ -81,9 +82,9 @@ def _mean_square(points: Vectors) -> float:
 def _mean_distance(points: Vectors, centre: Vectors) -> float:
     """A lower bound on the mean distance of any vector from `points` (M, k).
 
-    For vectors z_i of sum 0 and length at most 1, and for any v, the mean distance from v is at
-    least the mean of <z_i, a_i - v>, which is the mean of <z_i, a_i - centre>. Any centre proves a
-    bound.
+    Let a_i be the points, and z_i vectors of sum 0 and length at most 1. For any v, the mean of
+    ||a_i - v|| is at least the mean of <z_i, a_i - v>, which is the mean of <z_i, a_i - centre>.
+    Any centre proves a bound.
     """
     steps = points - centre
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """The result of checking one argument of a certificate: a packing, or orthogonal lines.
+    """The result of checking one argument, such as a packing or a set of orthogonal lines.
 
     Parameters
     ----------

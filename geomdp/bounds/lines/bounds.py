@@ -1,9 +1,10 @@
-"""Lower bounds from orthogonal lines for any workload: choice of the pairs and of the steps.
+"""Lower bounds from orthogonal lines for any workload: choice of the lines and of their steps.
 
-`orthogonal_lines` explains the bound. Frames (sets of orthogonal lines) of growing size come from
-`frames`. More steps on a line prove a larger error, but need more records. Each step therefore has
-a price. For each frame and each price of a grid, a line gets the number of steps that maximises the
-squared error minus the price of all its steps.
+`orthogonal_lines` explains the bound. A line joins the answers of two elements x and x'. Each step
+on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
+lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
+records. Each step therefore has a price. For each frame and each price of a grid, a line gets the
+number of steps that maximises the squared error minus the price of all its steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -43,7 +44,7 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
-#: Numbers of steps T that are tried.
+#: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
@@ -202,14 +203,15 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
-    # Use either several steps with one of the largest numbers of copies, or one step with fewer.
+    # Use either several steps with one of the largest numbers of copies, or one step with fewer
+    # copies.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
     frames = _frames(workload)
     if len(frames[-1].lengths) == 1:
-        # There is only one line. With every number of records up to 40, the bound is as large as
-        # that of the best estimate of this one number.
+        # There is only one line, so every number of steps up to 40 is tried, with one copy. For so
+        # few records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = [
         plan

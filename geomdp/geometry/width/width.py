@@ -58,8 +58,8 @@ def gaussian_width(
         without assumptions. Its centre is the mean of the X_i. The value is more accurate than this
         mean, but no such interval is proved for the value. In place of D, an upper bound is used.
         This bound is D itself for few listed vertices and for symmetric bodies with an exact
-        radius. Otherwise it is twice a radius, or the diagonal of the bounding box (2 m support
-        values).
+        radius. Otherwise it is twice `Body.radius`, or the diagonal of the bounding box (2 m
+        support values).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Ellipsoid noise on a few answers that determine the rest, with a proof for float64."""
+"""Ellipsoid noise on a few answers that determine the rest, with a proof that covers rounding."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def can_be_checked(workload: Workload) -> bool:
 
 
 def independent_rows(columns: FloatArray) -> IntArray:
-    """Places of r rows of a matrix (m, r) of full rank that determine the others."""
+    """Indices of r rows that determine all rows of a matrix (m, r) of full rank."""
     pivots = scipy.linalg.qr(columns.T, mode="r", pivoting=True)[1]
     return np.asarray(pivots[: columns.shape[1]], dtype=np.int64)
 
@@ -186,7 +186,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
-    """The largest distance of two images (N, r); under add/remove, of one image from 0."""
+    """Largest distance between two images (N, r); under add/remove, from an image to 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)

@@ -13,8 +13,8 @@ from geomdp.mechanisms.interactive.stopping import PRINTED, StoppingDesign
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 
-#: The shares of alpha that the paper gives to noise and loss. A run that uses them is private, but
-#: its error can be 3 alpha / 2 where alpha is printed (DISC-13).
+#: The shares of the target accuracy alpha that the paper gives to noise and loss. A run with these
+#: shares is private, but its error can be 3 alpha / 2, and the paper states alpha (DISC-13).
 PRINTED_STOPPING: StoppingDesign = PRINTED
 
 
@@ -26,11 +26,12 @@ def printed_iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The alpha of the printed Theorems 7 and 8 for the iterative construction; it is false.
+    """The error alpha in the printed Theorems 7 and 8 (iterative construction); both are false.
 
-    alpha = 8 B / (n eps) ln(2 B |C| / beta), where B = `bound`(alpha/2). For approximate DP, the
-    factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The error can be 3 alpha / 2 (DISC-13).
-    Parameters and errors are those of the corrected `bounds.upper.iterative_accuracy`.
+    alpha = 8 B / (n eps) ln(2 B k / beta), where B = `bound`(alpha/2) and k = `queries`. For
+    approximate DP, the factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The error can be
+    3 alpha / 2 (DISC-13). Parameters and exceptions are those of the corrected
+    `bounds.upper.iterative_accuracy`.
 
     Examples
     --------
@@ -60,10 +61,11 @@ def printed_iterative_accuracy(
 def printed_online_weights_accuracy(
     size: int, *, n: int, queries: int, privacy: PureDP, beta: float
 ) -> float:
-    """The alpha0 of Theorem 4.14 of Dwork-Roth for online weights on `size` elements; it is false.
+    """The error alpha0 in Theorem 4.14 of Dwork-Roth (online weights); the theorem is false.
 
-    alpha0^3 = 32 ln|X| (ln k + ln(32 ln|X| / (alpha0^2 beta))) / (n eps) for k = `queries`. The
-    proof needs 36 in place of the first 32 (DISC-21). `OnlineConstruction` uses 36.
+    alpha0^3 = 32 ln N (ln k + ln(32 ln N / (alpha0^2 beta))) / (n eps) for N = `size` and
+    k = `queries`. The proof needs 36 in place of the first 32 (DISC-21). `OnlineConstruction` uses
+    36.
 
     Examples
     --------
@@ -94,9 +96,9 @@ def printed_online_weights_accuracy(
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
     """The step eps / sqrt(8 T ln(1/delta)), printed for every delta below 1; it is not private.
 
-    For delta above 0.709 at eps = 1, so many steps can spend more than (eps, delta) (DISC-5). The
+    For delta above 0.709 at eps = 1, T such steps can spend more than (eps, delta) (DISC-5). The
     corrected `privacy.shortcut_step_epsilon` refuses an epsilon above 1 and a delta of 1/2 or more.
-    No mechanism takes this step.
+    No mechanism uses this step.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
 
     t is `degree`. Under replace-one, the moments of neighbours can differ by more than t^d / n in
     the l1 norm for t >= 3. For d = 1 and large t, such noise spends 1.217 eps (DISC-15).
-    `UniformLaplace` has the corrected scale. No mechanism takes this one.
+    `UniformLaplace` has the corrected scale. No mechanism uses the printed scale.
 
     Examples
     --------

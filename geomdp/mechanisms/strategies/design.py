@@ -100,7 +100,7 @@ def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Frac
 
     In each case of `Measurement.changes` the loss is the sum over measurements of change times
     rate, where the rate is 1 / scale for Laplace noise and epsilon for K-norm noise. The result is
-    the largest loss over all cases. None if a change is not known, or a noise is of another kind.
+    the largest loss over all cases. None if a change is not known, or a noise is of another type.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -213,10 +213,10 @@ def check_rebuilt(
     """Check that every answer follows from the measurements: W = sum of R_i C_i.
 
     Measurement i is C_i h + Z_i for the histogram h and noise Z_i, and R_i is its `matrix`. A
-    mechanism adds the noise sum of R_i Z_i to the exact answers W h. If W = sum of R_i C_i, the
-    result is a function of the noisy measurements, and therefore private. Otherwise the difference
-    of the two matrices would be released without noise. Under replace-one the matrices can differ
-    by a constant for each query, because the number of records is public.
+    mechanism adds the noise, the sum of R_i Z_i, to the exact answers W h. If W = sum of R_i C_i,
+    the result is a function of the noisy measurements, and therefore private. If the two matrices
+    differ, the product of their difference with h is released without noise. Under replace-one the
+    matrices can differ by a constant for each query, because the number of records is public.
 
     `answers` (b, m) is W^T on b elements, `measured` has R_i and the columns of C_i for the same
     elements, and `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
@@ -285,12 +285,12 @@ class LaplaceCells:
 
 @dataclass(frozen=True)
 class SimplexCells:
-    """K-norm noise on the counts of cells; K is the convex hull of their changes (X-SIM).
+    """K-norm noise on the counts of cells; K is the hull of changes between neighbours (X-SIM).
 
-    The changes are those between neighbours. Under replace-one K is the difference body of a
-    simplex, of dimension r = cells - 1. The variance is then 4 (2 r + 1) / (r + 2), and 8 for
-    `LaplaceCells`. The ratio of the two is 1/2 for two cells, and tends to 1 for many. Under
-    add/remove K is the l1 ball, and the noise is that of `LaplaceCells`.
+    Under replace-one K is the difference body of a simplex, of dimension r = cells - 1. The
+    variance is then 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of the two is 1/2
+    for two cells, and tends to 1 for many. Under add/remove K is the l1 ball, and the noise is that
+    of `LaplaceCells`.
 
     Examples
     --------

@@ -62,8 +62,8 @@ class WeightedMarginals:
     * The blocks of covering designs. Every set of at most k columns lies in one of the blocks.
 
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
-    estimate of it. Least squares weighs the estimates by their precision. `cells` is the noise on
-    the counts of a table.
+    estimate of this interaction. Least squares weighs the estimates by their precision. `cells` is
+    the noise on the counts of a table.
 
     References
     ----------

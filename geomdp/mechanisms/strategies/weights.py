@@ -19,17 +19,17 @@ STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
 #: Number and length of the gradient steps with which half of the descents begin. They lead to other
-#: minima than the other half. On 100 workloads of 2 to 12 columns, the best of all descents was at
-#: most 4% above, and up to 4.5% below, the best of as many quasi-Newton descents (L-BFGS).
+#: minima than descents without them. On 100 workloads of 2 to 12 columns, the best of all descents
+#: was at most 4% above, and up to 4.5% below, the best of the same number of L-BFGS descents.
 STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
-#: Few take more than 40 rounds, and all end after the largest number of rounds.
+#: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: Largest number of products of a share and an entry of the matrix g of `best_split` in a round,
-#: for descents that begin together. Descents are faster together, unless they need different parts
-#: of a large g.
+#: Descents begin in blocks. This is the largest number of products of a share and an entry of the
+#: matrix g of `best_split` in one round of a block. Descents are faster in one block, but if g is
+#: large, descents that need different parts of g are faster in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision that a descent uses, so that its square does not underflow in float64.
 LEAST_PRECISION = 1e-100

@@ -31,7 +31,8 @@ Near = tuple[FloatArray, FloatArray]
 
 #: Bounds on the errors of `near_log` and of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
-#: Two errors of `minus_log`: relative to its value, and absolute from rounding a word to a float.
+#: Bounds on two errors of `minus_log`: a relative error, and an absolute error that comes from
+#: rounding a word to a float.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is below
 #: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
@@ -153,7 +154,7 @@ def minus_log(words: Words) -> Near:
 def near_log(numbers: FloatArray) -> FloatArray:
     """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
-    The error holds even if x itself has a relative error of u. With x = t 2^e as in
+    The bound holds even if x itself has a relative error of u. With x = t 2^e as in
     `split_logarithm`, e ln 2 and the sum are at most 43 in modulus. They cause four errors of at
     most 43 u, and the total error is below 2^-45.
     """

@@ -24,7 +24,7 @@ from geomdp.noise.residual import ResidualNoise, drawn_size
 #: Rounding then adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
 SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
-#: the rounding of one of them, ball arithmetic takes a second for all of these.
+#: the rounding of one of them, ball arithmetic draws all of them, which takes a second.
 BLOCK = 1 << 14
 
 
@@ -99,8 +99,8 @@ class RoundedNoise(RoundedVector):
     noise : Noise
         Noise on sums. Its scales, and the entries of its matrices and bodies, are taken as exactly
         the numbers that the floats represent, so the privacy proof must hold for these numbers.
-        Maps of contrasts of tables are an exception: they are taken as maps with rational
-        coefficients, see `cell_map`.
+        Maps from the coordinates of a `TableMoments` are an exception: they are replaced by maps
+        from table cells that have rational coefficients, see `cell_map`.
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
 
@@ -218,9 +218,9 @@ class RoundedResiduals:
     """Noise on the coordinates of residuals, drawn with correct rounding to multiples of 2^-grid.
 
     The coordinates (see `Residuals`) are sums and differences of counts, so they are whole numbers.
-    Hence the rounding of coordinates plus noise is coordinates plus rounded noise, and is
+    Hence coordinates plus rounded noise are the rounding of coordinates plus noise, and so are
     post-processing of the mechanism with real-valued noise (X-GRID). The cells of tables are
-    computed from it.
+    computed from these noisy coordinates.
 
     Parameters
     ----------

@@ -248,7 +248,7 @@ def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None =
 
     For the moment body of tables the point is given by the cells of the tables, if the answers are
     combinations of cells with rational coefficients of one denominator. These coefficients are
-    exact. The coefficients of contrasts in `matrix` are rounded to float64.
+    exact, while the entries of `matrix` are rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)

@@ -7,8 +7,8 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: Number of coordinates of the inner cube: the last ones, or all if d is smaller. A table of its
-#: 2^12 points, 32 KB, fits in the fastest cache.
+#: The last 12 coordinates, or all if d is smaller, form the inner cube. A table of its 2^12 points,
+#: 32 KB, fits in the fastest cache.
 INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
 #: largest value so far are kept.

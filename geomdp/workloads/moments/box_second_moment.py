@@ -75,10 +75,10 @@ class BoxSecondMoment(OuterProducts):
     def l1_diameter(self) -> float:
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
 
-        Let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. The norm is at most p^T B q,
-        where B has entries 1 on the diagonal and 1 / sqrt(2) elsewhere. So the norm is at most
-        p^T B (2 - p). This bound is concave in p, because B is positive definite. By symmetry,
-        p = (1, ..., 1) is a maximiser of the bound.
+        For x, y in the cube, let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. The l1
+        norm of Q(x) - Q(y) is at most p^T B q, where B has entries 1 on the diagonal and
+        1 / sqrt(2) elsewhere. So the norm is at most p^T B (2 - p). This bound is concave in p,
+        because B is positive definite. By symmetry, p = (1, ..., 1) is a maximiser of the bound.
         """
         return self.l1_radius()
 

@@ -57,7 +57,7 @@ class Means(Workload):
         return np.array(self.universe.validate(records), dtype=np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """u / ||u||_2 for each row u of `directions`; for u = 0, the first axis.
+        """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector.
 
         For u = 0, every record is extreme.
         """

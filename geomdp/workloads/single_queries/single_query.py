@@ -106,8 +106,8 @@ class DenseQuery:
             # The length of another tally can be the number of distinct records, which is private,
             # so the message does not state it.
             raise ValueError(
-                f"a query with {len(self.values)} values must be summed over a histogram of as "
-                "many elements, from `tally`"
+                f"a query with {len(self.values)} values must be summed over a histogram with "
+                "one count for each value, from `tally`"
             )
         return tally
 

@@ -87,7 +87,7 @@ def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
 
 
 def kernel_moment(smoothness: int, size: int) -> float:
-    """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
+    """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K. mu_K t^K converges as t grows.
 
     The integral is computed by Gauss-Legendre quadrature, exactly up to rounding, in O(t).
     """

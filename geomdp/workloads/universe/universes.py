@@ -33,7 +33,7 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
-#: The repr of a product lists its columns if there are at most this many, else only their number.
+#: The repr of a product lists its columns if there are at most this many, else their number.
 LISTED_COLUMNS = 8
 
 __all__ = [

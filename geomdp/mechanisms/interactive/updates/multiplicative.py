@@ -14,7 +14,7 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 
 @dataclass(frozen=True)
 class MultiplicativeWeights:
-    """Multiplicative weights on {0, ..., M - 1}: B(alpha) = 4 ln M / alpha^2.
+    """Multiplicative weights on {0, ..., M - 1}: at most 4 ln M / alpha^2 updates.
 
     The divergence KL(data || hypothesis) is at most ln M at the start, and each update lowers it by
     at least alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An evaluation and an
@@ -43,7 +43,7 @@ class MultiplicativeWeights:
         object.__setattr__(self, "size", whole(self.size, "size", minimum=2))
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = 4 ln M / alpha^2."""
+        """The largest number of updates, B(alpha) = 4 ln M / alpha^2."""
         return 4 * math.log(self.size) / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> WeightedHypothesis:
@@ -92,7 +92,7 @@ class WeightedHypothesis:
         For the query Q, r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
         """
         sign = -1 if answer < self.evaluate(query) else 1
-        # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant, which normalising removes.
+        # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant factor, which normalising removes.
         self._logs += sign * self._rate * query.values
         self._logs -= self._logs.max()
         weights = np.exp(self._logs)

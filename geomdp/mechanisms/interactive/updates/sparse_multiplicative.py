@@ -26,12 +26,12 @@ RENORMALISE_EVERY = 1024
 
 @dataclass(frozen=True)
 class SparseMultiplicativeWeights:
-    """Sparse multiplicative weights for m-sparse queries: B(alpha) = 4 (ln s + 1) / alpha^2.
+    """Sparse multiplicative weights for queries of sparsity at most m.
 
-    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Then
-    s >= m B(alpha), so there are enough slots for B(alpha) updates. Each update lowers the
-    potential function of the proof by at least alpha^2 / 4 (Blum-Roth, Definition 3.4, Algorithm 1,
-    Theorem 3.5; BR-SMW, DISC-9).
+    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. There
+    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates, because each lowers the potential
+    function of the proof by at least alpha^2 / 4. Since s >= m B(alpha), there are enough slots for
+    all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class SlotHypothesis:
         self._total = float(slots)
         self._updates = 0
         # The support that was looked up last, with its slots. An update usually follows an
-        # evaluation of the same query, whose slots it need not look up again.
+        # evaluation of the same query, and then uses these slots.
         self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ class TryShape:
 
     @property
     def order(self) -> int:
-        """P, the number of contrasts of single columns: the sum of (levels - 1)."""
+        """P, the sum of (levels - 1) over the columns."""
         return sum(self.levels) - len(self.levels)
 
     @cached_property
