@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from geomdp.bounds import check_certificate
-from geomdp.workloads import Histogram, Prefixes
-from tests.bounds.test_checker import BOUNDS, rejected, saved
-from tests.bounds.test_orthogonal_lines import a_bound
+from geomdp.bounds import CertificateRejected, check_certificate
+from geomdp.bounds.checker.check import _checked
+from geomdp.bounds.checker.values import Part, Work
+from tests.bounds.test_checker import BOUNDS, saved
 
 STATEMENTS = {
     "Hamming": "no 1-DP mechanism (replace-one) for marginals of d = 8, k = 1 has mean l2 error "
@@ -70,13 +72,55 @@ def test_words_and_blocks_are_counted(tmp_path: Path) -> None:
     )
 
 
-def test_rungs_of_lines_are_for_one_workload(tmp_path: Path) -> None:
-    other = json.loads(saved(a_bound(Prefixes(3)), tmp_path).read_text())
-    path = saved(a_bound(Histogram(3)), tmp_path)
-    document = json.loads(path.read_text())
-    assert {rung["family"]["type"] for rung in document["rungs"]} == {"orthogonal lines"}
-    reach = document["rungs"][1]["last"]
-    assert other["rungs"][2]["first"] <= reach + 1 <= other["rungs"][2]["last"]
-    document["rungs"][2:] = other["rungs"][2:]
-    document["lower_bound"] = other["lower_bound"]
-    rejected(path, document, "the rungs are for 2 workloads")
+#: The least error of telling a fair bit at epsilon = 1, by randomised response, less a margin.
+RISK = (1 - 1e-9) / (1 + math.e)
+
+
+def one_line(name: str, length: float) -> dict[str, Any]:
+    """A rung with one step between the elements 0 and 1, whose answers to 2 queries are `length`
+    apart: it excludes an error of `length` / sqrt 2 times the risk.
+    """
+    scale = length / math.sqrt(2) * RISK * (1 - 3e-10)
+    known = {"prior": [0.5, 0.5], "allowances": [RISK / 2] * 2, "risk": RISK, "spacing": 1}
+    family = {
+        "type": "orthogonal lines",
+        "workload": {"name": name, "N": 2},
+        "elements": [0, 1],
+        "pairs": [[0, 1]],
+        "weights": [1.0],
+    }
+    return {
+        "family": family,
+        "steps": [1],
+        "copies": 1,
+        "known": [known],
+        "scale": scale,
+        "first": 1,
+        "last": math.floor(scale / 0.01),
+    }
+
+
+def document_of(*rungs: dict[str, Any]) -> Part:
+    values = {
+        "epsilon": 1.0,
+        "alpha": 0.01,
+        "metric": "mean l2 error per query",
+        "adjacency": "replace-one",
+        "separation_factor": 4.0,
+        "log_odds": 0.0,
+        "required_separation": 0.04,
+        "rungs": list(rungs),
+        "lower_bound": rungs[-1]["last"],
+    }
+    return Part(values, Work(10**6))
+
+
+def test_rungs_of_lines_are_for_one_workload() -> None:
+    """Answers to prefixes are 1 apart, and those to a histogram sqrt 2."""
+    short, long = one_line("prefixes", 1.0), one_line("histogram", math.sqrt(2))
+    for rung, name, records in ((short, "prefixes", 19), (long, "histogram", 26)):
+        checked = _checked(document_of(rung))
+        assert checked.records == records
+        assert f"for {name} of N = 2 has" in checked.statement
+    with pytest.raises(CertificateRejected, match="the rungs are for 2 workloads"):
+        _checked(document_of(short, long))
