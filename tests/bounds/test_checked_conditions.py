@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from geomdp.bounds.checker.check import _check_packing, _Problem
 from geomdp.bounds.checker.listed import _largest_distance
 from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard
 from geomdp.bounds.checker.norms import MEASURES
-from geomdp.bounds.checker.values import CertificateRejected, Part, Work
+from geomdp.bounds.checker.random_signs import _check_union_bound, _Sets
+from geomdp.bounds.checker.values import CLOSE, CertificateRejected, Part, Work
 from geomdp.bounds.checker.verified import VerifiedPacking
 
 
@@ -28,41 +30,80 @@ def test_blocks_that_are_not_orthogonal_are_rejected(side: int) -> None:
             _check_orthogonal(np.vstack([columns, columns[:1]]))
 
 
+@pytest.mark.parametrize(
+    ("metric", "lengths"),
+    [
+        ("mean l2 error per query", [math.sqrt(5.0), math.sqrt(2.5)]),
+        ("root mean squared error per query", [math.sqrt(5.0), math.sqrt(2.5)]),
+        ("worst-case error over the queries", [3.0, 2.0]),
+    ],
+)
+def test_a_measure_is_that_of_each_row(metric: str, lengths: list[float]) -> None:
+    """The largest error of the first row is negative, that of the second is positive."""
+    found = MEASURES[metric].norm(np.array([[-3.0, 1.0], [-1.0, 2.0]]))
+    np.testing.assert_allclose(found, lengths, rtol=1e-15)
+
+
 def test_the_distance_of_data_sets_is_the_largest() -> None:
     assert _largest_distance(np.array([[0, 0], [0, 1], [2, 3]])) == 2
     assert _largest_distance(np.array([[0, 0, 1], [0, 1, 1]])) == 1
 
 
-def rung_of_eight(copies: int) -> tuple[Part, VerifiedPacking, _Problem]:
-    """A rung of 8 single records that are 1 apart, consistent in all but its number of copies."""
+@pytest.mark.parametrize("share", [-0.001, 0.9, 1.1])
+def test_a_stated_failure_is_that_of_the_union_bound(share: float) -> None:
+    """Above it by at most `CLOSE` of its logarithm, which is -100 here; below it by nothing."""
+    queries, tilt, deviation, log_failure = 500, 0.2, 0.5, -100.0
+    rate = -tilt * (1 - deviation) - math.log(1 - tilt + tilt**2)
+    log_count = (log_failure + math.log(2) + queries * rate) / 2
+    sets = _Sets(Decimal(log_count), 1, 2, log_count, None)
+    stated = math.exp(log_failure + share * CLOSE * (1 - log_failure))
+    if 0 <= share <= 1:
+        _check_union_bound(sets, queries, stated, tilt, deviation)
+    else:
+        with pytest.raises(CertificateRejected, match="the union bound gives a failure"):
+            _check_union_bound(sets, queries, stated, tilt, deviation)
+
+
+def rung_of(
+    count: int, copies: int, epsilon: float = 1.0, factor: float = 4.0
+) -> tuple[Part, VerifiedPacking, _Problem]:
+    """A rung of single records that are 1 apart, consistent in all but its number of copies."""
     measure = MEASURES["mean l2 error per query"]
     found = VerifiedPacking(
-        subject=("eight",),
+        subject=("records",),
         queries="queries",
-        log_count=math.log(8),
+        log_count=math.log(count),
         size=1,
         distance=1,
         separation=1.0,
         slack=1e-12,
         verified=(),
     )
-    problem = _Problem(1.0, 0.01, 0.04, measure.log_odds(4.0), 1, measure)
-    stated = 1 - 1e-12
+    log_odds, required, stated = measure.log_odds(factor), 0.01 * factor, 1 - 1e-12
+    problem = _Problem(epsilon, 0.01, required, log_odds, 1, measure)
+    log_others = math.log(max(1, count - 1))
     values = {
-        "log_others": math.log(7),
+        "log_others": log_others,
         "size": 1,
         "distance": 1,
         "separation": stated,
-        "largest_distance": math.log(7),
+        "largest_distance": (log_others + log_odds) / epsilon,
         "copies": copies,
         "first": 1,
-        "last": math.floor(copies * stated / 0.04),
+        "last": math.floor(copies * stated / required),
     }
     return Part(values, Work(10**6)), found, problem
 
 
 def test_copies_beyond_what_privacy_excludes_are_rejected() -> None:
     """Two copies are two replacements, more than ln 7 = 1.95 allows at epsilon = 1."""
-    assert _check_packing(*rung_of_eight(1)) == (1, 24)
+    assert _check_packing(*rung_of(8, 1)) == (1, 24)
     with pytest.raises(CertificateRejected, match="not below"):
-        _check_packing(*rung_of_eight(2))
+        _check_packing(*rung_of(8, 2))
+
+
+def test_a_packing_has_two_data_sets_or_more() -> None:
+    """Two data sets are enough: the log odds are ln 2 here, which allows ln 2 / 0.5 = 1.39."""
+    assert _check_packing(*rung_of(2, 1, epsilon=0.5, factor=6.0)) == (1, 16)
+    with pytest.raises(CertificateRejected, match="a packing needs at least two data sets"):
+        _check_packing(*rung_of(1, 1, epsilon=0.5, factor=6.0))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from math import isqrt
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from geomdp.bounds import CertificateRejected
 from geomdp.bounds.checker.check import _check_range
 from geomdp.bounds.checker.codes import _is_prime, generators_of
 from geomdp.bounds.checker.lines import _lengths, _risks
-from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.listed import answers_of, verify_listed
 from geomdp.bounds.checker.marginals import _marginals_subject
-from geomdp.bounds.checker.reading import MAX_DEPTH, _depth_is_limited
+from geomdp.bounds.checker.norms import MEASURES
+from geomdp.bounds.checker.reading import MAX_DEPTH, _depth_is_limited, read
 from geomdp.bounds.checker.values import Part, Work
 
 
@@ -34,6 +37,14 @@ def test_numbers_of_records_without_gap() -> None:
     with pytest.raises(CertificateRejected, match="not all numbers of records from 2 on"):
         _check_range(part(first=2, last=10), 1.0, 2, 5)
     assert _check_range(part(first=2, last=15), 1.5, 2, 5) == (2, 15)
+
+
+def test_the_first_number_of_records_is_the_least() -> None:
+    """With rho = 1.26, one copy of 2 records reaches 2.52, so 3 is left out; two reach 5.04."""
+    assert _check_range(part(first=4, last=12), 1.26, 2, 5) == (4, 12)
+    for first, rho, size in ((6, 1.26, 2), (2, 1.0, 1)):
+        with pytest.raises(CertificateRejected, match=f"first could be below {first}"):
+            _check_range(part(first=first, last=12), rho, size, 5)
 
 
 # --- codes ------------------------------------------------------------------------------------
@@ -79,6 +90,17 @@ def test_a_spacing_is_at_most_one_step(spacing: float, moment: int) -> None:
         _risks(part(known=[known.values]), 1.0, moment)
 
 
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_frame_is_paid_for_by_its_lines(lines: int) -> None:
+    """A matrix of l lines in 4 queries, and its eigenvectors: l^2 (4 + 10 l) operations."""
+    answers = np.vstack([np.zeros(4), np.eye(4)])
+    pairs = [[0, i + 1] for i in range(lines)]
+    cost = lines**2 * (4 + 10 * lines)
+    _lengths(part(cost, pairs=pairs, weights=[1.0] * lines), answers)
+    with pytest.raises(CertificateRejected, match="takes too long"):
+        _lengths(part(cost - 1, pairs=pairs, weights=[1.0] * lines), answers)
+
+
 def test_a_prior_has_two_points() -> None:
     known = part(prior=[1.0], allowances=[0.1], risk=0.1, spacing=1.0)
     with pytest.raises(CertificateRejected, match="a prior has one point only"):
@@ -98,6 +120,35 @@ def test_answers_are_paid_for_by_elements_times_queries() -> None:
         answers_of(part(cost - 1, workload=workload, elements=elements))
 
 
+@pytest.mark.parametrize(
+    ("k", "cells"), [(1, 2 + 3 + 4), (2, 2 * 3 + 2 * 4 + 3 * 4), (3, 2 * 3 * 4)]
+)
+def test_tables_are_paid_for_by_their_cells(k: int, cells: int) -> None:
+    """Each cell compares k columns, for 5 elements: 50 * 5 * k * cells + 1000 * k * cells."""
+    workload = {"name": "marginal tables", "columns": [2, 3, 4], "k": k}
+    cost = (50 * 5 + 1000) * k * cells
+    answers, *_ = answers_of(part(cost, workload=workload, elements=[[1, 2, 3]] * 5))
+    assert answers.shape == (5, cells)
+    with pytest.raises(CertificateRejected, match="takes too long"):
+        answers_of(part(cost - 1, workload=workload, elements=[[1, 2, 3]] * 5))
+
+
+@pytest.mark.parametrize("columns", [2, [[2], [3]]])
+def test_columns_are_one_list(columns: object) -> None:
+    workload = {"name": "marginal tables", "columns": columns, "k": 1}
+    with pytest.raises(CertificateRejected, match="columns does not have 1 axes"):
+        answers_of(part(workload=workload, elements=[[0, 0]]))
+
+
+def test_data_sets_are_paid_for_by_their_pairs() -> None:
+    """3 data sets of 2 records, 4 queries: 3 * 2 * 4 sums, 2 * 9 pairs of 4 + 50 * 2 each."""
+    values = {"answers": np.eye(4), "datasets": [[0, 1], [2, 3], [0, 2]]}
+    cost, norm = 3 * 2 * 4 + 2 * 9 * (4 + 50 * 2), MEASURES["mean l2 error per query"].norm
+    assert verify_listed(part(cost, **values), norm).distance == 2
+    with pytest.raises(CertificateRejected, match="takes too long"):
+        verify_listed(part(cost - 1, **values), norm)
+
+
 def test_elements_have_the_attributes_of_their_workload() -> None:
     workload = {"name": "marginals", "d": 3, "k": 1}
     with pytest.raises(CertificateRejected, match="elements do not have 3 attributes"):
@@ -114,9 +165,30 @@ def test_listed_and_constructed_packings_of_marginals_are_of_one_workload(k: int
 # --- reading ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("value", [None, True, False, "1", [1.0], {}])
+def test_what_is_no_number_is_not_read_as_one(value: object) -> None:
+    with pytest.raises(CertificateRejected, match="x is not a finite number"):
+        part(x=value).number("x")
+    with pytest.raises(CertificateRejected, match="x is not a whole number"):
+        part(x=value).whole("x", 0)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"a": {}}, "text", 1])
+def test_what_is_no_list_is_not_read_as_one(value: object) -> None:
+    with pytest.raises(CertificateRejected, match="x is not a list of objects"):
+        part(x=value).parts("x")
+
+
 def test_values_are_nested_up_to_a_limit() -> None:
     value: Any = 1.0
     for _ in range(MAX_DEPTH + 1):
         value = [value]
     assert _depth_is_limited({"a": value[0]})
     assert not _depth_is_limited({"a": value})
+
+
+def test_a_file_without_digest_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "bound.json"
+    path.write_text('{"format": "geomdp packing certificate", "version": 1, "arrays": []}')
+    with pytest.raises(CertificateRejected, match="the digest does not match"):
+        read(path)

@@ -17,14 +17,14 @@ from geomdp.noise import GaussianNoise, LaplaceNoise, MappedNoise, Noise, Recurs
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import stopped
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
-from tests.noise.exact.test_vectors import NOISES as EXACT_NOISES
+from tests.noise.exact.test_vectors import noises
 from tests.stats import mean_agrees
 
 pytestmark = pytest.mark.statistical
 
 PAIRS = 4000
 STAGES = decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.PROJECTED, exact=True)
-NOISES = EXACT_NOISES | {"recursive levels": RecursiveNoise(stopped(STAGES)[-1], 0.7)}
+NOISES = noises() | {"recursive levels": RecursiveNoise(stopped(STAGES)[-1], 0.7)}
 
 
 @pytest.fixture(params=sorted(NOISES))
@@ -121,7 +121,7 @@ def test_coordinates_are_independent(name):
 
 def test_parts_of_mapped_noise_are_independent():
     """Measurements that do not overlap are uncorrelated, and so are their sizes."""
-    part = EXACT_NOISES["parts"].parts[1]
+    part = NOISES["parts"].parts[1]
     left, right = np.vstack([np.eye(3), np.zeros((3, 3))]), np.vstack([np.zeros((3, 3)), np.eye(3)])
     noise = MappedNoise([type(part)(part.noise, left), type(part)(part.noise, right)])
     draws = noise.sample(np.random.default_rng(4), PAIRS)

@@ -6,18 +6,15 @@ import itertools
 import math
 import os
 
-import mpmath
 import numpy as np
 import pandas as pd
 import pytest
-from mpmath import mpf
 
 import geomdp as gd
 from geomdp.audit import audit
 from geomdp.mechanisms import Fitted, PredictionKind, Projected, ResidualGaussian
 from geomdp.noise import ResidualNoise, half_widths, simultaneous_half_widths
-from geomdp.noise.exact import RoundedVector, proved_gaussian_scale
-from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
+from geomdp.noise.exact import proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (
@@ -28,7 +25,7 @@ from geomdp.workloads import (
     WorkloadSizeError,
     explicit_answers,
 )
-from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
+from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, binomial_above, mean_agrees
 from tests.workloads.test_residuals import answers_of_residual, centred, sets_of, tensor
 
@@ -214,36 +211,6 @@ def test_audit_refutes_the_noise_of_the_other_relation():
     assert audited(mechanism, other, float_draws, 20_000)
 
 
-def test_the_noise_is_that_of_the_proof():
-    """Against mpmath at 400 bits: differences of Gaussian variables, rounded to the grid."""
-    shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
-    rounded = RoundedVector(residual_vector(shape, scales), grid, near_residuals(shape, scales))
-    balls = RoundedVector(residual_vector(shape, scales), grid)
-    for seed in range(5):
-        with mpmath.workprec(REFERENCE_BITS):
-            draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
-            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
-            draws = draws[:, :1] - draws[:, 1:]
-            draws = draws[:, :, :1] - draws[:, :, 1:]
-            expected = nearest(list(draws.ravel()), grid)
-        assert rounded.draw(seeded(seed)) == expected
-        assert balls.draw(seeded(seed)) == expected
-
-
-def test_float_errors_are_proved():
-    """The exact value lies within the error of the float value."""
-    shape, scales = (3, 5), np.array([1.0, 1e-3, 1e3])
-    near, exact = near_residuals(shape, scales), residual_vector(shape, scales)
-    from geomdp.noise.exact.uniforms import Draw, UniformBits
-
-    for seed in range(20):
-        bits = UniformBits(seeded(seed))
-        values, errors = near.evaluate(bits.first_words(near.count))
-        for value, error, ball in zip(values, errors, exact(Draw(bits, 3)), strict=True):
-            assert abs(float(ball.mid()) - value) <= error
-            assert error <= 1e-9
-
-
 def test_unseeded_releases_are_rounded_and_seeded_ones_are_not(workload, adjacency):
     mechanism = built(workload, adjacency)
     records = workload.universe.sample(N, 2)
@@ -333,10 +300,6 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="row 3") as caught:
         mechanism.release([[0, 0, 0]] * 3 + [[0, 7, 0]])
     assert "7" not in str(caught.value)
-    residuals = mechanism.noise.residuals
-    for scales in ([1.0] * 3, [-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7):
-        with pytest.raises(ValueError, match="scales"):
-            ResidualNoise(residuals, np.array(scales))
 
 
 def test_the_ledger_pays_once_and_only_for_valid_records():

@@ -311,6 +311,11 @@ def test_bodies_without_noise_are_refused(body) -> None:
         decompose(body, Variant.INTRINSIC, exact=True)
 
 
+def test_a_noise_shows_the_dimensions_of_its_levels() -> None:
+    noise = RecursiveNoise(stopped(stages(STEPS, Variant.INTRINSIC))[-1], 0.7)
+    assert repr(noise) == "RecursiveNoise(dimensions (2, 1, 1), epsilon=0.7)"
+
+
 def test_bad_parameters() -> None:
     levels = best_stop(stages(STEPS, Variant.INTRINSIC))
     with pytest.raises(ValueError, match="epsilon"):

@@ -258,7 +258,7 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
     gapless = start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
     require(gapless, f"not all numbers of records from {first} on are excluded")
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
-    require(start == 1 or not (earlier or size == 1), f"first could be below {first}")
+    require(start == 1 or not earlier, f"first could be below {first}")
     reach = copies * size * rho
     require(math.isfinite(reach), "the last number of records is beyond float64")
     require(last <= reach, f"last is {math.floor(reach)}, the file says {last}")

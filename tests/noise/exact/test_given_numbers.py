@@ -51,20 +51,28 @@ def upper_triangle(given):
     return [2 * x, 2 * y / mpmath.sqrt(2), 2 * z]
 
 
+#: Name: (the vector, built when a test asks for it, and its value by mpmath).
 CASES = {
-    "scaled laplaces": (scaled_laplaces(np.array(SCALES)), lambda r: scaled(r.laplaces(3))),
-    "scaled gaussians": (scaled_gaussians(np.array(SCALES)), lambda r: scaled(r.gaussians(3))),
-    "gaussians": (gaussian_vector(3, 0.1), lambda r: [0.1 * x for x in r.gaussians(3)]),
-    "times": (times(-7, gaussian_vector(2, 1.0)), lambda r: [-7 * x for x in r.gaussians(2)]),
-    "entries": (matrix_entries(gaussian_vector(3, 2.0), 2), upper_triangle),
-    "wishart": (wishart_difference(3, 0.3, 0.0), wishart(3, 0.3, 0)),
-    "centred wishart": (wishart_difference(3, 0.3, 0.7), wishart(3, 0.3, 0.7)),
+    "scaled laplaces": (lambda: scaled_laplaces(np.array(SCALES)), lambda r: scaled(r.laplaces(3))),
+    "scaled gaussians": (
+        lambda: scaled_gaussians(np.array(SCALES)),
+        lambda r: scaled(r.gaussians(3)),
+    ),
+    "gaussians": (lambda: gaussian_vector(3, 0.1), lambda r: [0.1 * x for x in r.gaussians(3)]),
+    "times": (
+        lambda: times(-7, gaussian_vector(2, 1.0)),
+        lambda r: [-7 * x for x in r.gaussians(2)],
+    ),
+    "entries": (lambda: matrix_entries(gaussian_vector(3, 2.0), 2), upper_triangle),
+    "wishart": (lambda: wishart_difference(3, 0.3, 0.0), wishart(3, 0.3, 0)),
+    "centred wishart": (lambda: wishart_difference(3, 0.3, 0.7), wishart(3, 0.3, 0.7)),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_vectors_are_those_of_the_same_numbers(name):
-    vector, expected = CASES[name]
+    build, expected = CASES[name]
+    vector = build()
     for seed in range(2):
         with ctx.workprec(REFERENCE_WORDS * WORD_BITS), mpmath.workprec(REFERENCE_BITS):
             found = vector(Draw(UniformBits(seeded(seed)), REFERENCE_WORDS))
@@ -106,6 +114,16 @@ def test_choices_are_those_of_the_same_numbers(name, by_balls, monkeypatch):
         given = scale, seeded(seed)
         found = exact_argmax(rough, errors, SCORES.__getitem__, *given, perturbation=perturbation)
         assert found == best
+
+
+def test_exact_scores_are_not_asked_for_if_float64_decides():
+    def refused(i):
+        raise AssertionError(f"the exact score {i} was asked for")
+
+    scores = np.array([0.0, 1e6, 0.0])
+    for perturbation in (GUMBEL, EXPONENTIAL, LAPLACE):
+        given = refused, 1.0, seeded(1)
+        assert exact_argmax(scores, np.zeros(3), *given, perturbation=perturbation) == 1
 
 
 def test_choices_use_gumbel_noise_if_none_is_named():

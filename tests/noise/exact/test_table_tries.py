@@ -104,6 +104,27 @@ def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, f
     assert 0 < read[0] < read[2]
 
 
+def test_points_do_not_depend_on_what_float64_decides(monkeypatch):
+    """If float64 neither accepts nor refuses a try, balls accept the same try."""
+    levels, limit, points = (3, 2, 4, 2), 0.05, []
+    bits = UniformBits(seeded(3))
+    bits.words(0, 1 << 15, 2)
+    monkeypatch.setattr(tables, "FEW_NUMBERS", 0)
+
+    def undecided(tries, limit):
+        return np.zeros(len(tries.violation), dtype=bool)
+
+    for decisions in ({}, {"accepted": undecided, "refused": undecided}):
+        for name, decision in decisions.items():
+            monkeypatch.setattr(table_tries.Tries, name, decision)
+        with ctx.workprec(124):
+            draw = Draw(bits, 2)
+            columns = tables._accepted(levels, limit, draw)
+        points.append([float(x) for column in columns for row in column for x in row])
+        assert draw._next > try_shape(levels).numbers  # the first try is refused
+    assert points[0] == points[1]
+
+
 @pytest.mark.parametrize("levels", LEVELS)
 def test_total_violation_is_that_of_the_body(levels):
     body = TableMoments(levels)

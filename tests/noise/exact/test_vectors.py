@@ -63,48 +63,52 @@ def centred_cone(body, rate, matrix=None):
     return ConeNoise(body, rate, body.centroid(), matrix)
 
 
-NOISES = {
-    "laplace": LaplaceNoise(3, 1.5),
-    "gaussian": GaussianNoise(np.linalg.qr(np.arange(8.0).reshape(4, 2) ** 2)[0], 0.4),
-    "ball": knorm(Ball(4, 2.0)),
-    "cross-polytope": knorm(CrossPolytope(3, 2.0)),
-    "l_3 ball": knorm(LpBall(3, 3)),
-    "box": knorm(Box.centred(np.array([1.0, 0, 3.0]))),
-    "simplex difference": knorm(SimplexDifference(CORNERS)),
-    "elliptope cone": ConeNoise(Elliptope(3), 0.5, np.zeros(3), PAIRS),
-    "wishart": centred_cone(Spectraplex(2), 0.5),
-    "psd box cone": centred_cone(PsdBox(2), 1.0),
-    "simplex cone with a count": ConeNoise(
-        Simplex(np.eye(3)), 1.0, np.zeros(3), constant=np.array([1.0, 0, -0.5])
-    ),
-    "pair": PairedNoise(Elliptope(3), 0.8, PAIRS),
-    "pair of cut tables": PairedNoise(
-        TableMoments([2, 2], 0.0), 0.8, sp.csr_array(np.eye(3) + np.tri(3, 3, -1))
-    ),
-    "tables": ConeNoise(
-        TableMoments([3, 2]), 1.0, np.zeros(5), TABLES.matrix, constant=TABLES.constant
-    ),
-    "pair of tables, cut": PairedNoise(TableMoments([3, 2], 0.05), 0.8, TABLES.matrix),
-    "parts": MappedNoise(
-        [
-            Part(LaplaceNoise(2, 1.0), np.array([[1.0, 2], [3, 4], [0, 0.5]])),
-            Part(LaplaceNoise(3, 0.5), sp.csr_array(np.eye(3))),
-        ]
-    ),
-    "residuals": ResidualNoise(
-        Residuals(ChosenTables({"a": 2, "b": 3, "c": 4}, [list("ab"), list("bc")], [1.0, 0.5])),
-        np.array([0.5, 1.0, 1.5, 0.8, 2.0, 0.7]),
-    ),
-    "recursive": RecursiveNoise(
-        best_stop(decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.INTRINSIC, exact=True)),
-        0.7,
-    ),
-}
+def noises():
+    """One noise of each kind, built anew: a test then runs the code that builds it, too."""
+    return {
+        "laplace": LaplaceNoise(3, 1.5),
+        "gaussian": GaussianNoise(np.linalg.qr(np.arange(8.0).reshape(4, 2) ** 2)[0], 0.4),
+        "ball": knorm(Ball(4, 2.0)),
+        "cross-polytope": knorm(CrossPolytope(3, 2.0)),
+        "l_3 ball": knorm(LpBall(3, 3)),
+        "box": knorm(Box.centred(np.array([1.0, 0, 3.0]))),
+        "simplex difference": knorm(SimplexDifference(CORNERS)),
+        "elliptope cone": ConeNoise(Elliptope(3), 0.5, np.zeros(3), PAIRS),
+        "wishart": centred_cone(Spectraplex(2), 0.5),
+        "psd box cone": centred_cone(PsdBox(2), 1.0),
+        "simplex cone with a count": ConeNoise(
+            Simplex(np.eye(3)), 1.0, np.zeros(3), constant=np.array([1.0, 0, -0.5])
+        ),
+        "pair": PairedNoise(Elliptope(3), 0.8, PAIRS),
+        "pair of cut tables": PairedNoise(
+            TableMoments([2, 2], 0.0), 0.8, sp.csr_array(np.eye(3) + np.tri(3, 3, -1))
+        ),
+        "tables": ConeNoise(
+            TableMoments([3, 2]), 1.0, np.zeros(5), TABLES.matrix, constant=TABLES.constant
+        ),
+        "pair of tables, cut": PairedNoise(TableMoments([3, 2], 0.05), 0.8, TABLES.matrix),
+        "parts": MappedNoise(
+            [
+                Part(LaplaceNoise(2, 1.0), np.array([[1.0, 2], [3, 4], [0, 0.5]])),
+                Part(LaplaceNoise(3, 0.5), sp.csr_array(np.eye(3))),
+            ]
+        ),
+        "residuals": ResidualNoise(
+            Residuals(ChosenTables({"a": 2, "b": 3, "c": 4}, [list("ab"), list("bc")], [1.0, 0.5])),
+            np.array([0.5, 1.0, 1.5, 0.8, 2.0, 0.7]),
+        ),
+        "recursive": RecursiveNoise(
+            best_stop(
+                decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.INTRINSIC, exact=True)
+            ),
+            0.7,
+        ),
+    }
 
 
-@pytest.fixture(params=sorted(NOISES), scope="module")
+@pytest.fixture(params=sorted(noises()), scope="module")
 def noise(request):
-    return NOISES[request.param]
+    return noises()[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +136,7 @@ def test_every_exported_noise_has_an_exact_path():
 
 
 def test_every_registered_noise_is_tested():
-    assert {type(noise) for noise in NOISES.values()} == noise_classes()
+    assert {type(noise) for noise in noises().values()} == noise_classes()
 
 
 @pytest.mark.statistical

@@ -1,0 +1,94 @@
+"""Noise on residuals of tables: against mpmath, with one scale for each set of columns."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from geomdp.noise import ResidualNoise, simultaneous_half_widths
+from geomdp.noise.exact import RoundedResiduals, RoundedVector, release
+from geomdp.noise.exact.tables.residuals import near_residuals, residual_vector
+from geomdp.noise.exact.uniforms import Draw, UniformBits
+from geomdp.workloads import MarginalTables
+from geomdp.workloads.structure.residuals import Residuals
+from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
+
+#: The number of records, three columns, and three pairs of columns: 1 + 4 + 5 coordinates.
+RESIDUALS = Residuals(MarginalTables([2, 3, 2], 2))
+SCALES = np.array([0.0, 2.0, 3.0, 0.7, 1.5, 0.9, 4.0])
+
+
+def test_the_noise_is_that_of_the_proof():
+    """Against mpmath at 400 bits: differences of Gaussian variables, rounded to the grid."""
+    shape, scales, grid = (2, 3, 4), np.array([0.7, 12.5]), 11
+    rounded = RoundedVector(residual_vector(shape, scales), grid, near_residuals(shape, scales))
+    balls = RoundedVector(residual_vector(shape, scales), grid)
+    for seed in range(5):
+        with mpmath.workprec(REFERENCE_BITS):
+            draws = np.array(Reference(seeded(seed)).gaussians(24), dtype=object).reshape(2, 3, 4)
+            draws *= np.array([mpf(scale) for scale in scales], dtype=object)[:, None, None]
+            draws = draws[:, :1] - draws[:, 1:]
+            draws = draws[:, :, :1] - draws[:, :, 1:]
+            expected = nearest(list(draws.ravel()), grid)
+        assert rounded.draw(seeded(seed)) == expected
+        assert balls.draw(seeded(seed)) == expected
+
+
+def test_float_errors_are_proved():
+    """The exact value lies within the error of the float value."""
+    shape, scales = (3, 5), np.array([1.0, 1e-3, 1e3])
+    near, exact = near_residuals(shape, scales), residual_vector(shape, scales)
+    for seed in range(20):
+        bits = UniformBits(seeded(seed))
+        values, errors = near.evaluate(bits.first_words(near.count))
+        for value, error, ball in zip(values, errors, exact(Draw(bits, 3)), strict=True):
+            assert abs(float(ball.mid()) - value) <= error
+            assert error <= 1e-9
+
+
+@pytest.mark.parametrize("block", [1, 3, release.BLOCK])
+def test_each_set_of_columns_has_a_scale_of_its_own(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same bits, twice the scale is twice the noise: of this set and of no other."""
+    monkeypatch.setattr(release, "BLOCK", block)
+
+    def draw(scales: np.ndarray, grid: int = 30) -> np.ndarray:
+        return np.array(RoundedResiduals(ResidualNoise(RESIDUALS, scales), grid).draw(seeded(7)))
+
+    once = draw(SCALES)
+    assert len(once) == RESIDUALS.dimension
+    np.testing.assert_array_equal(draw(2 * SCALES, 29), once)
+    for group in RESIDUALS.groups:
+        for i in range(group.count):
+            own = np.zeros(RESIDUALS.dimension, dtype=bool)
+            own[group.start + i * group.size : group.start + (i + 1) * group.size] = True
+            changed = np.where(np.arange(len(SCALES)) == group.first + i, 2 * SCALES, SCALES)
+            found = draw(changed)
+            np.testing.assert_array_equal(found[~own], once[~own])
+            assert (np.abs(found[own] - 2 * once[own]) <= 1).all()
+            assert (once[own] == 0).all() == (SCALES[group.first + i] == 0)
+
+
+def test_all_cells_are_covered_by_sidaks_inequality() -> None:
+    """The half-widths are c standard deviations, and m independent cells exceed none of them."""
+    noise = ResidualNoise(RESIDUALS, SCALES)
+    widths = simultaneous_half_widths(noise, 0.95) / np.sqrt(noise.variances())
+    np.testing.assert_allclose(widths, widths[0], rtol=1e-12)
+    assert math.erf(widths[0] / math.sqrt(2)) ** noise.dimension == pytest.approx(0.95, rel=1e-12)
+
+
+@pytest.mark.parametrize("scales", [[1.0] * 3, [-1.0] + [1.0] * 6, [math.nan] * 7, [0.0] * 7])
+def test_scales_out_of_range_are_refused(scales: list[float]) -> None:
+    with pytest.raises(ValueError, match="scales"):
+        ResidualNoise(RESIDUALS, np.array(scales))
+
+
+def test_one_scale_above_0_is_enough() -> None:
+    noise = ResidualNoise(RESIDUALS, np.array([0.0] * 6 + [1.0]))
+    assert noise.second_moment().value > 0
+    assert repr(noise) == "ResidualNoise(on 1 sets of columns, in R^16)"
