@@ -90,6 +90,8 @@ def packing_in_words(bound: gd.bounds.Bound) -> str:
     if isinstance(last, gd.bounds.LineRung):
         steps = last.plan.steps
         return f"{len(steps)} lines of {last.plan.copies * steps.max()}"
+    if isinstance(last, gd.bounds.GuessRung):
+        return f"{len(last.packed.elements)} elements, {last.first} times each"
     assert isinstance(last, gd.bounds.Rung)
     return f"{last.count} sets of {last.size}"
 
