@@ -204,7 +204,11 @@ class KNormNoise:
     @cached_property
     def _log_constant(self) -> float:
         """log of the integral of e^(-epsilon ||z||_K) over the span of K, r! vol(K) / epsilon^r."""
-        volume, r = self.body.volume(), self.effective_dimension
+        r = self.effective_dimension
+        try:
+            volume = self.body.volume()
+        except OverflowError:
+            volume = math.inf
         if not 0 < volume < math.inf:
             raise ValueError(
                 f"the volume of {self.body!r} must be in the range of float64, got {volume}"

@@ -11,6 +11,8 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms.interactive import iterative
+from geomdp.mechanisms.interactive.transcript import replay
+from geomdp.mechanisms.interactive.updates import net
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
 from geomdp.workloads import DenseQuery
@@ -65,9 +67,13 @@ def test_a_run_spends_what_it_claims(
     losses: list[float] = []
     monkeypatch.setattr(Counted, "losses", losses)
     monkeypatch.setattr(iterative, "ExactNoise", Counted)
-    # With a target this small, no run stops before its last round.
     built = offline(privacy, alpha=0.9 if epsilon_0 is None else 0.02, epsilon_0=epsilon_0)
-    monkeypatch.setattr(built, "alpha", 1e-9)
+    # At the level 0 no run stops before its last round. At any level above 0 some would: the noise
+    # is on a grid, so a noisy answer can equal the answer 1 of all hypotheses to the parity of no
+    # bits.
+    never = gd.mechanisms.StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
+    object.__setattr__(never, "level", 0.0)
+    monkeypatch.setattr(built, "design", never)
     release = built.release(RECORDS)
     assert release.guarantee.privacy == built.spent
     assert not release.guarantee.seeded
@@ -173,6 +179,9 @@ def test_few_records_are_answered() -> None:
         ({"alpha": "0.1"}, "alpha must be above 0 and at most 1"),
         ({"alpha": True}, "alpha must be above 0 and at most 1"),
         ({"alpha": 1e-40}, "alpha must be larger"),
+        ({"alpha": 1e-101}, "alpha must be larger"),
+        ({"alpha": 1e-200}, "alpha must be larger"),
+        ({"alpha": 5e-324, "epsilon_0": 0.1}, "alpha must be larger"),
         ({"epsilon_0": 0.0}, "epsilon_0 must be a finite number above 0"),
         ({"epsilon_0": -1.0}, "epsilon_0 must be a finite number above 0"),
         ({"epsilon_0": "1"}, "epsilon_0 must be a finite number above 0"),
@@ -189,6 +198,63 @@ def test_bad_combinations_spend_nothing(build: Any, stated: Any, message: str) -
     with pytest.raises(ValueError, match=message):
         build(PURE, **stated, **paid)
     assert not ledger.spends()
+
+
+@pytest.mark.parametrize("build", [offline, online])
+def test_concentrated_privacy_is_refused_with_a_stated_step(build: Any) -> None:
+    for stated in ({}, {"alpha": 0.1}, {"alpha": 0.1, "epsilon_0": 0.1}):
+        with pytest.raises(ValueError, match="privacy must be PureDP or ApproxDP"):
+            build(gd.ZCDP(1.0), **stated)
+
+
+def test_slots_for_a_tiny_accuracy_are_refused() -> None:
+    rule = gd.SparseMultiplicativeWeights(sparsity=1)
+    with pytest.raises(ValueError, match="alpha must be larger"):
+        gd.OnlineConstruction(rule, n=FEW, queries=10, privacy=PURE, alpha=1e-160)
+
+
+def test_a_paid_run_is_released_even_if_the_rule_cannot_follow() -> None:
+    """With few records, noise can delete all candidates of a net. The run then ends early."""
+    cells = [DenseQuery(row) for row in np.eye(3)]
+    rule = gd.mechanisms.Median(net(3, 4))
+    few = gd.IterativeConstruction(
+        rule,
+        gd.mechanisms.EnumeratedQueries(cells),
+        n=50,
+        privacy=PURE,
+        alpha=0.1,
+        epsilon_0=0.05,
+    )
+    records = np.array([0] * 30 + [1] * 20)
+    ended = 0
+    for seed in range(20):
+        release = few.release(records, rng=seed)
+        last = release.exchanges[-1][1]
+        ended += last.above and len(release.exchanges) < few.updates_allowed
+        rebuilt = replay(rule, 0.05, release.exchanges)
+        values = [release.hypothesis.evaluate(cell) for cell in cells]
+        assert values == [rebuilt.evaluate(cell) for cell in cells]
+    assert ended >= 1
+
+
+def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed() -> None:
+    """One candidate, far from the data: the theorem seems to hold, but the net is not fine."""
+    rule = gd.mechanisms.Median(np.array([[0.5, 0.5]]))
+    query, n = DenseQuery(np.array([1.0, 0.0])), 10**6
+    records = np.zeros(n, dtype=int)
+    built = gd.IterativeConstruction(
+        rule, gd.mechanisms.EnumeratedQueries([query]), n=n, privacy=PURE, alpha=0.01
+    )
+    release = built.release(records, rng=0)
+    assert (built.accuracy, release.accuracy) == (0.01, None)
+    run = gd.OnlineConstruction(rule, n=n, queries=5, privacy=PURE, alpha=0.01, rng=0)
+    assert run.accuracy == 0.03
+    answer = run.ask_truth(query, 1.0)
+    assert answer.above
+    assert answer.value == pytest.approx(1.0, abs=0.01)
+    assert run.accuracy is None
+    assert [found for _, found in run.exchanges] == [answer]
+    assert replay(rule, 0.01, run.exchanges).evaluate(query) == 0.5
 
 
 def test_a_step_of_no_size_is_refused() -> None:

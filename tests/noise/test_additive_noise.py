@@ -16,6 +16,7 @@ from geomdp.bodies import (
     CrossPolytope,
     Ellipsoid,
     LinearImage,
+    Product,
     Simplex,
     SimplexDifference,
     SlabBody,
@@ -53,6 +54,11 @@ NOISES = {
     "flat ellipsoid": (
         knorm(Ellipsoid(orthonormal(4, 2) * [3.0, 0.5])),
         3 * (9 + 0.25) / EPSILON**2,
+    ),
+    # The product of a segment in R^2 and a disc has dimension 3.
+    "flat product": (
+        knorm(Product([Box.centred(np.array([1.0, 0.0])), Ball(2, 1.0)])),
+        4 * 5 * (1 / 3 + 1 / 2) / EPSILON**2,
     ),
     "segment": (knorm(Box.centred(np.array([2.0]))), 2 * 4 / EPSILON**2),
 }
@@ -148,6 +154,8 @@ def test_log_density_needs_a_volume_in_closed_form():
         noise.log_density(np.zeros((1, 2)))
     with pytest.raises(ValueError, match="range of float64"):
         knorm(Ball(2000, 1.0)).log_density(np.zeros((1, 2000)))
+    with pytest.raises(ValueError, match="range of float64"):
+        knorm(Ball(10, 1e40)).log_density(np.zeros((1, 10)))
 
 
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32 - 1))

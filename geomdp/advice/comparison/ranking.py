@@ -35,9 +35,11 @@ def ready_to_release(trials: Trials) -> list[Built]:
         except MemoryError:
             why = TOO_LARGE
         else:
-            # Once set up, the mechanism computes its own prediction. The prediction used for the
-            # ranking may come from the cache and differ by rounding.
-            return [replace(leader, prediction=leader.mechanism.predicted_rmse), *ranked[1:]]
+            # Once set up, the mechanism computes its own prediction and knows its sampler. What was
+            # used for the ranking may come from the cache. Predictions can differ by rounding.
+            own = leader.mechanism.predicted_rmse
+            ready = replace(leader, prediction=own, sampler=leader.mechanism.sampler)
+            return [ready, *ranked[1:]]
         trials.built.remove(leader)
         trials.refused[leader.name] = why
     return []

@@ -77,8 +77,13 @@ class Product(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether this class has the verb and all factors implement it."""
-        return super().implements(verb) and all(body.implements(verb) for body in self.bodies)
+        """Whether this class has the verb and all factors implement it.
+
+        One flat factor makes the product flat, so `affine_hull` needs only one factor that
+        implements it. The affine hull of any other factor is the whole space.
+        """
+        known = (body.implements(verb) for body in self.bodies)
+        return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
 
     def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
         return [

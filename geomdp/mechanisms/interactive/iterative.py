@@ -24,7 +24,7 @@ from geomdp.mechanisms.interactive.rounds import (
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer
-from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
+from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule, follow
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
@@ -172,6 +172,8 @@ class IterativeConstruction(Generic[AnyQuery]):
         """Bound on the error of every query of the class, with probability at least 1 - beta.
 
         None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
+        The theorem assumes n records, also under add/remove, and that the bound of the rule is
+        valid. For `Median`, the net must be strictly finer than `alpha` / 2.
         """
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 
@@ -239,8 +241,9 @@ class IterativeConstruction(Generic[AnyQuery]):
             return SeededAnswers(self, truths, noise)
 
         def draw(start: Hypothesis[AnyQuery], private: Answers) -> IterativeRelease[AnyQuery]:
-            exchanges = self._construct(start, private)
-            return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
+            exchanges, followed = self._construct(start, private)
+            accuracy = self.accuracy if followed else None
+            return IterativeRelease(start, accuracy, guarantee, tuple(exchanges))
 
         return release_once(
             type(self).__name__,
@@ -265,8 +268,12 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: Answers
-    ) -> list[tuple[AnyQuery, Answer]]:
-        """Update `hypothesis`, query by query, until it is accurate; return queries and answers."""
+    ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
+        """Update `hypothesis`, query by query, until it is accurate.
+
+        Returns the queries with their answers, and whether the rule could follow all answers. The
+        run ends at the first answer that it cannot follow.
+        """
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = private.choose(hypothesis)
@@ -276,5 +283,6 @@ class IterativeConstruction(Generic[AnyQuery]):
             exchanges.append((query, Answer(wrong, value)))
             if not wrong:
                 break
-            hypothesis.update(query, value)
-        return exchanges
+            if not follow(hypothesis, query, value):
+                return exchanges, False
+        return exchanges, True

@@ -21,8 +21,9 @@ class IterativeRelease(Generic[AnyQuery]):
         Answers every query of the class of queries of the mechanism. This is post-processing.
     accuracy : float or None
         With probability at least 1 - beta, the answers of the hypothesis to all these queries have
-        at most this error. None if no theorem gives such a bound for the run; see
-        `IterativeConstruction`.
+        at most this error. None if no theorem gives such a bound for the run (see
+        `IterativeConstruction`), or if the run ended because the rule could not follow a noisy
+        answer.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)

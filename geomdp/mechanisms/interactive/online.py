@@ -18,7 +18,7 @@ from geomdp.mechanisms.interactive.online_accuracy import (
 from geomdp.mechanisms.interactive.rounds import checked_alpha, checked_step
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
-from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
+from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule, follow
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import checked_adjacency
@@ -154,6 +154,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         self._asked: list[Query] = []
         self._records = records
         self._tally: Any = None
+        self._followed = True  # whether the rule could follow all answers
         self._hypothesis = rule.start(self.alpha)
         self._comparisons = NumericSparse(
             2 * self.alpha,
@@ -184,10 +185,11 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def accuracy(self) -> float | None:
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
-        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
+        None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if the rule could
+        not follow an answer. It assumes n records, and for `Median` a net finer than `alpha`.
         """
         noise = noise_limit(self._rounds, self.queries, self.beta)
-        enough = self._rounds.complete and self.alpha >= noise / self.n
+        enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n
         return 3 * self.alpha if enough else None
 
     @property
@@ -267,7 +269,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             if found.value is not None:
                 value = estimate + sign * found.value
                 answer = self._record(query, Answer(True, value))
-                self._hypothesis.update(query, value)
+                self._followed &= follow(self._hypothesis, query, value)
                 return answer
         return self._record(query, Answer(False, estimate))
 

@@ -10,6 +10,7 @@ from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.rounds import Rounds, composed_sparse, rounds_within
 from geomdp.mechanisms.interactive.updates.base import UpdateRule
 from geomdp.privacy import ApproxDP, PureDP
+from geomdp.privacy.definitions import check_privacy
 
 
 def solve_accuracy(
@@ -56,6 +57,7 @@ def allowed_rounds(
 
     `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
     """
+    check_privacy(privacy, PureDP, ApproxDP)
     spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)
     return rounds_within(rule.bound(alpha), privacy, spending)
 

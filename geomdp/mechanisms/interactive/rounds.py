@@ -21,6 +21,9 @@ from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 #: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can hold their cost.
 MOST_UPDATES = 2.0**200
 
+#: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
+LEAST_ALPHA = 1e-100
+
 #: A function from a number of updates to what a run of these updates spends.
 Spending = Callable[[int], PureDP | ApproxDP]
 
@@ -137,10 +140,12 @@ def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -
 
 
 def checked_alpha(alpha: float) -> float:
-    """Return `alpha` as a float if it is above 0 and at most 1; else ``ValueError``."""
+    """Return `alpha` as a float if it is from `LEAST_ALPHA` to 1; else ``ValueError``."""
     number = real_number(alpha)
     if not 0 < number <= 1:
         raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}")
+    if number < LEAST_ALPHA:
+        raise ValueError(f"alpha must be larger: at least {LEAST_ALPHA:g}, got {alpha!r}")
     return number
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, overload
 
 from geomdp._numerics.single_use import NotCopied
-from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
+from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule, follow
 
 
 class Answer(NamedTuple):
@@ -92,12 +92,13 @@ def replay(
     """Rebuild the hypothesis from a public record of queries and answers (post-processing).
 
     `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
-    order. ``ValueError`` if an answer that updated the hypothesis has no value.
+    order. As in the run, an answer that the rule cannot follow leaves the hypothesis as it is.
+    ``ValueError`` if an answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:
         if answer.above:
             if answer.value is None:
                 raise ValueError("an answer that updated the hypothesis must have a value")
-            hypothesis.update(query, answer.value)
+            follow(hypothesis, query, answer.value)
     return hypothesis

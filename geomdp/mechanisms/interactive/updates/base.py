@@ -16,6 +16,14 @@ from geomdp.workloads.single_queries.single_query import LinearQuery
 Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 
 
+class UnfollowedAnswerError(ValueError):
+    """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
+
+    The conditions of the bound of the rule then do not hold, for instance because the noise on an
+    earlier answer was too large.
+    """
+
+
 class Hypothesis(Protocol[Query]):
     """A public estimate of the data that answers queries and is updated by noisy answers."""
 
@@ -35,3 +43,15 @@ class UpdateRule(Protocol[Query]):
 
     def start(self, alpha: float) -> Hypothesis[Query]:
         """The initial hypothesis for accuracy `alpha`."""
+
+
+def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
+    """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
+
+    The answer was paid for, so an answer that the rule cannot follow must not end in an error.
+    """
+    try:
+        hypothesis.update(query, answer)
+    except UnfollowedAnswerError:
+        return False
+    return True

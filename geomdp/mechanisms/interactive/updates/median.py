@@ -10,6 +10,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive, whole
+from geomdp.mechanisms.interactive.updates.base import UnfollowedAnswerError
 from geomdp.workloads.single_queries.single_query import DenseQuery
 
 #: Largest number of entries of a net: 2^26 float64 are 512 MB.
@@ -165,12 +166,14 @@ class MedianHypothesis:
 
         Raises
         ------
-        ValueError
+        UnfollowedAnswerError
             If no candidate would be left, because the net is not fine enough for these answers.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
-            raise ValueError("no candidate is left: the net must be strictly finer than alpha")
+            raise UnfollowedAnswerError(
+                "no candidate is left: the net must be strictly finer than alpha"
+            )
         self._alive &= keep

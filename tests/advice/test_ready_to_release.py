@@ -1,0 +1,27 @@
+"""The candidate that the advisor makes ready for a release."""
+
+from __future__ import annotations
+
+from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.comparison.ranking import ready_to_release
+from geomdp.advice.comparison.trials import Built, Trials
+from geomdp.advice.setting import UNLIMITED, Setting
+from geomdp.mechanisms import Laplace
+from geomdp.privacy import Adjacency, Exact, Heuristic, PureDP
+from geomdp.workloads import Histogram
+
+
+def test_the_advised_sampler_is_that_of_the_mechanism() -> None:
+    """The cache can be wrong about the sampler, so it is read again from the set-up mechanism."""
+
+    class Doubtful(Laplace):
+        sampler = Heuristic("a chain")  # type: ignore[assignment]
+
+    workload, privacy = Histogram(3), PureDP(1.0)
+    setting = Setting(workload, 100, privacy, Adjacency.REPLACE_ONE, False, UNLIMITED)
+    mechanism = Doubtful(workload, n=100, privacy=privacy)
+    trials = Trials(setting)
+    trials.built.append(
+        Built(CANDIDATES[0], None, mechanism, mechanism.predicted_rmse, Exact(), 0.0)
+    )
+    assert ready_to_release(trials)[0].sampler == mechanism.guarantee.sampler == mechanism.sampler
