@@ -55,7 +55,8 @@ def jl(setting: Setting) -> Mechanism:
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # The distortion grows with the width. Try width 0 first, because to estimate the width is slow.
+    # The distortion grows with the Gaussian width of the set of answers. Try width 0 first, because
+    # to estimate the width is slow.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")
@@ -92,9 +93,10 @@ def coarse(setting: Setting) -> Mechanism:
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of one
-    # of them. `Coarse` builds its net for a given separation of the points. If the separation is
-    # between radii[s] and a larger radii[s - 1], the net consists of the s points. For each power
-    # of 2, take the largest such s that is not above the power.
+    # of them. `Coarse` builds its net for a given separation of the points. To make it find the
+    # net of the first s points, give it a separation between radii[s] and radii[s - 1]. This needs
+    # radii[s] < radii[s - 1]. For each power of 2, take the largest s up to this power for which
+    # that holds.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})

@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism before post-processing; None if none is for the same queries."""
+        """The additive mechanism for the same queries before post-processing, or None."""
         return additive_within(self.mechanism)
 
 

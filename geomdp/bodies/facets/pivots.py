@@ -4,7 +4,8 @@ Ray shooting finds the facet through which a ray leaves the body.
 
 A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs), together with the
 inverse of the matrix that these vertices form. Its normal z solves <z, b_k> = (bound of b_k) for
-all k. See `ray_shooting` for the algorithm.
+all k. All bounds would be 1, but each is lowered by a tiny random amount to break ties. See
+`ray_shooting` for the algorithm.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Facet(NamedTuple):
     signs: FloatArray  # (m,): their signs
     inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
     normal: FloatArray  # (m,): the normal z
-    along: FloatArray  # (2, m): coordinates in the b_k of the ray's point and of its direction
+    along: FloatArray  # (2, m): start and direction of the ray, in coordinates of the b_k
 
 
 @numba.njit(cache=True)

@@ -1,8 +1,8 @@
 """Check of packings for marginals, with data sets that are given by a rule and not listed.
 
-Minimum distances of the codes are computed again. In addition, a few pairs of data sets are drawn
-and compared. `geomdp.bounds.packings.code_words` and `geomdp.bounds.packings.marginal_blocks`
-explain the rules.
+The rules make data sets from words of codes; `geomdp.bounds.packings.code_words` and
+`geomdp.bounds.packings.marginal_blocks` explain them. The minimum distances of these codes are
+computed again. In addition, a few pairs of data sets are drawn and compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ SLACK = 1e-13
 
 
 def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check data sets of one record, which is a concatenated code word, for 1-way marginals."""
+    """Check a packing for 1-way marginals. Each of its data sets is one record.
+
+    To make the record, each symbol of a Reed-Solomon word is written as a word of a binary code.
+    """
     d, generators = part.whole("attributes", most=MOST_BITS), generators_of(part)
     outer = polynomials_of(part, "symbols", "length")
     bits = generators.shape[1]
@@ -80,7 +83,7 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     each = rest // generators.shape[1]
     require(
         functions.length % each == 0,
-        f"{functions.length} words do not fill records of {each} words",
+        f"{functions.length} words cannot be divided into records of {each} words",
     )
     size = functions.length // each
     require(size <= (side - 1) ** (width - 1), "there are more records than tuples of rows")

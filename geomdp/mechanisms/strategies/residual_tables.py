@@ -1,6 +1,8 @@
-"""A bound on the cost of precise residuals, table by table: for a few tables of many columns.
+"""A bound on the cost of noisy residuals, for workloads of a few tables with many columns each.
 
-`ResidualCost` says what the cost is, and `Residuals` what the residual of a set of columns is.
+The residual of a set of columns is the part of its table that the tables of fewer columns do not
+tell (see `Residuals`). The precision of its noise is 1 / variance. The cost is the largest squared
+change of all residuals between neighbours, in units of their noise (see `ResidualCost`).
 """
 
 from __future__ import annotations
@@ -70,8 +72,9 @@ class TableCost:
                     held[:, place] = precisions[numbers] * share
             found += (held @ changes).max(axis=1).tolist()
         # The shares of a set add up to 1, up to a rounding for each table. The rounding error of
-        # c_A(D) is relative to its mean over D. So the rounding error of the sum of a table is
-        # relative to the mean of this sum over D, which is at most its largest value.
+        # c_A(D) is a tiny share of the mean of c_A over all D. So the rounding error of the sum of
+        # a table is a tiny share of the mean of this sum over all D. The mean is at most the
+        # largest value.
         operations = len(self.residuals.workload.tables) + max(map(_subsets, self.residuals.tables))
         return math.fsum(found) * (1 + SUM_ERROR + 4 * operations * UNIT)
 

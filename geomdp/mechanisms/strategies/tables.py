@@ -38,8 +38,9 @@ MAX_SETS = 1 << 11
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured set of columns and an interaction within it. With 2^22
-#: pairs, splitting the budget takes seconds.
+#: Largest number of pairs (S, U), where S is a measured set of columns and U is a subset of S with
+#: at most as many columns as the largest table of the workload. With 2^22 pairs, splitting the
+#: budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
@@ -152,8 +153,9 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload must give at most 2^22 pairs of a measured set of columns and an "
-                f"interaction within it, got more for {interactions.workload!r}"
+                "workload must give at most 2^22 pairs of a measured set of columns and a subset "
+                "of it with at most as many columns as the largest table, "
+                f"got more for {interactions.workload!r}"
             )
         self._pool = len(pool)
         place = {S: s for s, S in enumerate(self.sets)}
@@ -166,7 +168,10 @@ class _Candidates:
         return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
-        """Number of cells of U divided by that of S for all U within S: (sets S, sets U)."""
+        """Cells of U divided by cells of S, for candidates S and sets U with an interaction.
+
+        The shape is (number of sets S, number of sets U). If U is not within S, the entry is 0.
+        """
         rows, columns, values = [], [], []
         cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
         for s, S in enumerate(self.sets):

@@ -13,8 +13,8 @@ INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
 #: largest value so far are kept.
 LINE = 6
-#: Number of rows of the grid that are compared at a time. So the extremes so far are loaded and
-#: stored less often.
+#: Number of rows of the grid that are compared at a time. With more than one row at a time, the
+#: extremes are loaded and stored less often.
 ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}

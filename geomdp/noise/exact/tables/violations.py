@@ -1,7 +1,7 @@
 """Violations of cell and triangle inequalities by many matrices of tables, in float64.
 
-A cell inequality says that a cell is at least 0. A triangle inequality holds between the shares of
-records in three events and in each two of them together. An event is a level of a column.
+An event is a level of a column. A cell inequality says that a cell is at least 0. The triangle
+inequalities of three events relate the shares of records in each event and in each pair of events.
 """
 
 from __future__ import annotations
