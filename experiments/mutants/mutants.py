@@ -206,10 +206,10 @@ def outcomes(mutants: pd.DataFrame) -> pd.Series:
     return pd.Series(names, mutants.index)
 
 
-def plot(mutants: pd.DataFrame) -> Figure:
+def plot(table: pd.DataFrame) -> Figure:
     """One bar for each figure: its mutants, by what noticed them."""
-    counts = pd.crosstab(mutants.figure, outcomes(mutants)).reindex(
-        index=mutants.figure.unique(),
+    counts = pd.crosstab(table.figure, outcomes(table)).reindex(
+        index=table.figure.unique(),
         columns=list(OUTCOMES),
         fill_value=0,
     )

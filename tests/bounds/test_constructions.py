@@ -237,7 +237,7 @@ def test_blocks_that_do_not_fit_are_refused() -> None:
         MarginalBlocks(14, 2, 6, code, ReedSolomon(7, 3, 2))
     with pytest.raises(ValueError, match="number of records"):
         MarginalBlocks(12, 2, 4, code, ReedSolomon(7, 5, 2))
-    with pytest.raises(ValueError, match="multiple of the 2 words"):
+    with pytest.raises(ValueError, match="divisible by 2"):
         MarginalBlocks(20, 2, 4, code, ReedSolomon(7, 3, 2))
     with pytest.raises(ValueError, match="symbols"):
         MarginalBlocks(12, 2, 4, greedy_code(8, 8), ReedSolomon(7, 3, 2))

@@ -147,7 +147,7 @@ def test_answers_are_the_stated_function_of_sign_products(workload) -> None:
     "workload", [MarginalTables([2, 3, 2, 2], 3), MarginalTables([2] * 4, 3), Parities(4, 3)]
 )
 def test_other_workloads_are_refused(workload) -> None:
-    with pytest.raises(ValueError, match="sign products"):
+    with pytest.raises(ValueError, match="products of two signs"):
         Cone(workload, n=5, privacy=PURE)
 
 

@@ -181,8 +181,8 @@ INTERACTIVE = (
         "OnlineConstruction: hypothesis updated with the truth",
         "public answers depend on exact data",
         "mechanisms.interactive.online:OnlineConstruction._ask",
-        "self._hypothesis.update(query, value)",
-        "self._hypothesis.update(query, truth)",
+        "follow(self._hypothesis, query, value)",
+        "follow(self._hypothesis, query, truth)",
         LAWS,
     ),
     Fault(

@@ -6,6 +6,7 @@ from experiments.privacy.faults.fault import Fault
 
 SCALES = "tests/mechanisms/test_residual_scales.py::"
 MECHANISM = "tests/mechanisms/test_residual_gaussian.py::"
+NOISE = "tests/noise/test_residual_noise.py::"
 PAIRS = (f"{SCALES}test_no_pair_of_records_costs_more",)
 FARTHEST = (f"{MECHANISM}test_no_neighbours_are_farther_apart_than_the_guarantee_allows",)
 COSTS = "mechanisms.strategies.residual_costs:"
@@ -110,7 +111,7 @@ RESIDUALS = (
         "noise.exact.tables.residuals:residual_vector",
         "gaussians(len(factors), draw)",
         "[g for g in gaussians((len(factors) + 1) // 2, draw) for _ in range(2)][: len(factors)]",
-        (f"{MECHANISM}test_the_noise_is_that_of_the_proof",),
+        (f"{NOISE}test_the_noise_is_that_of_the_proof",),
     ),
     Fault(
         "residuals: the float filter ignores the error of a difference",
@@ -118,7 +119,7 @@ RESIDUALS = (
         "noise.exact.tables.residuals:near_residuals",
         "off = (one + others) * (1 + 2.0**-40) + rounding_error(cells)",
         "off = 0 * (one + others)",
-        (f"{MECHANISM}test_float_errors_are_proved",),
+        (f"{NOISE}test_float_errors_are_proved",),
     ),
     Fault(
         "residuals: one coordinate without its noise",
