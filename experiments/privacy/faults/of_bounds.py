@@ -10,7 +10,10 @@ CONDITIONS = ("tests/bounds/test_checked_conditions.py",)
 PACKING = ("tests/bounds/test_packing.py",)
 UPPER = ("tests/bounds/test_upper.py",)
 VOLUME = ("tests/bounds/test_volume.py",)
-LINES = ("tests/bounds/test_orthogonal_lines.py",)
+LINES = (
+    "tests/bounds/test_orthogonal_lines.py",
+    "tests/bounds/test_best_private_estimate.py",
+)
 
 BOUNDS = (
     Fault(
