@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp._numerics.bisection import largest_at_most
+from geomdp._numerics.bisection import largest_at_most, least_whole
 
 
 @given(st.floats(1e-150, 1e150))
@@ -19,3 +19,16 @@ def test_the_ends_of_the_bracket():
     assert largest_at_most(math.floor, 2.0, 0.0, 5.0) == math.nextafter(3.0, 0.0)
     with pytest.raises(ValueError, match=r"function\(1.0\) must be at most 0.5, got 1.0"):
         largest_at_most(lambda x: x, 0.5, 1.0, 2.0)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**9))
+def test_the_least_whole_number(first, below):
+    asked = []
+
+    def enough(number):
+        asked.append(number)
+        return number >= first
+
+    low, high = max(0, first - 1 - below), first + below
+    assert least_whole(enough, low, high) == first
+    assert not {low, high} & set(asked)

@@ -1,4 +1,4 @@
-"""Bisection for the largest or smallest parameter that satisfies an inequality.
+"""Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
 The returned parameter was tested itself. So the inequality holds for the computed values, and not
 only up to a tolerance.
@@ -33,6 +33,18 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
     too large by at most a relative 1e-12, and `enough` is true for it.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
+
+
+def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """The least whole number in (low, high] for which `enough` is true.
+
+    `enough` must be true at `high`, and if it is true for a number, for all larger ones. It is not
+    called at the two ends.
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _bracket(

@@ -8,6 +8,7 @@ from functools import partial, singledispatch
 
 import numpy as np
 
+from geomdp._numerics.bisection import least_whole
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.comparison.post_processing import MAX_PROJECTED_UNIVERSE
 from geomdp.advice.comparison.trials import Trials
@@ -174,11 +175,7 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
         high *= 2
         if high > MOST_RECORDS:
             return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return least_whole(enough, high // 2, high)
 
 
 @singledispatch

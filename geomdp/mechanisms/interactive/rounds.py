@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from geomdp._numerics.bisection import least_whole
 from geomdp._validation import real_number, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.privacy_range import check_range
@@ -72,13 +73,7 @@ def rounds_within(
         )
     if spending(wanted).epsilon <= budget.epsilon:
         return Rounds(wanted, spending(wanted), complete=True)
-    paid, too_many = 1, wanted
-    while too_many - paid > 1:
-        middle = (paid + too_many) // 2
-        if spending(middle).epsilon <= budget.epsilon:
-            paid = middle
-        else:
-            too_many = middle
+    paid = least_whole(lambda count: spending(count).epsilon > budget.epsilon, 1, wanted) - 1
     return Rounds(paid, spending(paid), complete=False)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geomdp._numerics.bisection import least_whole
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.workloads.single_queries.single_query import SparseQuery
@@ -62,14 +63,7 @@ class SparseMultiplicativeWeights:
         high = 1
         while high / (math.log(high) + 1) < target:
             high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            if middle / (math.log(middle) + 1) < target:
-                low = middle
-            else:
-                high = middle
-        return high
+        return least_whole(lambda s: s / (math.log(s) + 1) >= target, high // 2, high)
 
     def bound(self, alpha: float) -> float:
         """The largest number of updates, B(alpha) = 4 (ln s + 1) / alpha^2."""
