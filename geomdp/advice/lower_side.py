@@ -177,30 +177,23 @@ def _marginal_blocks(
     )
 
 
-def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """The bound from orthogonal lines, which has no separation factor."""
-    del rng
-    question = questions[0]
-    return orthogonal_lines_bound(
-        workload,
-        epsilon=question.epsilon,
-        alpha=question.alpha,
-        metric=question.metric,
-        adjacency=question.adjacency,
-    )
+def _without_separation(bound: Callable[..., Bound]) -> Argument:
+    """The argument of a `bound` that has no separation factor, so the question is asked once."""
 
+    def argue(
+        workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
+    ) -> Bound:
+        del rng
+        question = questions[0]
+        return bound(
+            workload,
+            epsilon=question.epsilon,
+            alpha=question.alpha,
+            metric=question.metric,
+            adjacency=question.adjacency,
+        )
 
-def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """The bound from guesses between separated elements, which has no separation factor."""
-    del rng
-    question = questions[0]
-    return guessing_bound(
-        workload,
-        epsilon=question.epsilon,
-        alpha=question.alpha,
-        metric=question.metric,
-        adjacency=question.adjacency,
-    )
+    return argue
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
@@ -221,6 +214,6 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
 ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
-    "orthogonal lines": _lines,
-    "guesses between separated elements": _guesses,
+    "orthogonal lines": _without_separation(orthogonal_lines_bound),
+    "guesses between separated elements": _without_separation(guessing_bound),
 }

@@ -18,10 +18,11 @@ construction of JL-L7.
 from __future__ import annotations
 
 import abc
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
 from geomdp.bounds.metrics import Metric
@@ -30,6 +31,21 @@ from geomdp.bounds.rounding import rounded_down
 #: Relative margin for rounding errors of the constants. A constant takes a few float64 operations
 #: with a relative error of 2^-53 each, and the margin is far above the sum of these errors.
 MARGIN = 1e-12
+
+
+Argument = TypeVar("Argument")
+
+
+def without_dominated(
+    found: Iterable[Argument], needs: Callable[[Argument], int], proves: Callable[[Argument], float]
+) -> list[Argument]:
+    """The arguments in order of what they need, each of which proves more than all before it.
+
+    An argument is dropped if another one needs no more records and proves at least as much.
+    """
+    ordered = sorted(found, key=lambda one: (needs(one), -proves(one)))
+    best = itertools.accumulate(map(proves, ordered), max, initial=0.0)
+    return [one for one, before in zip(ordered, best, strict=False) if proves(one) > before]
 
 
 class Conditional:

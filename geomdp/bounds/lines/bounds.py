@@ -11,7 +11,6 @@ A subset of the universe is enough for a proof. Large universes are sampled from
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from functools import lru_cache
@@ -23,6 +22,7 @@ from geomdp._validation import positive, require_type, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import CHANGES, Problem
+from geomdp.bounds.certificates.rung import without_dominated
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
 from geomdp.bounds.lines.best_prior import LONGEST
 from geomdp.bounds.lines.frames import coordinates, widest_frame
@@ -213,16 +213,14 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
         # There is only one line, so every number of steps up to 40 is tried, with one copy. For so
         # few records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
-    plans = [
+    plans = (
         plan
         for copies, steps in options.items()
         if epsilon * copies <= MOST_STEP
         for lines in frames
         for plan in _priced(lines, steps, copies, epsilon, power)
-    ]
-    plans.sort(key=lambda plan: (plan.records, -plan.scale))
-    best = [0.0, *itertools.accumulate((plan.scale for plan in plans), max)]
-    return tuple(plan for plan, before in zip(plans, best, strict=False) if plan.scale > before)
+    )
+    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
 
 
 def _priced(

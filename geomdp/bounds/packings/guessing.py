@@ -36,7 +36,6 @@ directly.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,7 +49,7 @@ from geomdp._typing import FloatArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import CHANGES, Problem
-from geomdp.bounds.certificates.rung import ExcludedRange
+from geomdp.bounds.certificates.rung import ExcludedRange, without_dominated
 from geomdp.bounds.certificates.workloads import bounded_answers, listing_document
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.separated import elements_or_sample
@@ -233,9 +232,7 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
             last = math.floor(scale / problem.alpha)
             if last >= copies:
                 found.append(GuessRung(copies, last, packed, scale))
-    found.sort(key=lambda rung: (rung.first, -rung.last))
-    best = [0, *itertools.accumulate((rung.last for rung in found), max)]
-    return [rung for rung, before in zip(found, best, strict=False) if rung.last > before]
+    return without_dominated(found, lambda rung: rung.first, lambda rung: rung.last)
 
 
 def _numbers(most: int) -> list[int]:
@@ -256,8 +253,8 @@ def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]
         workload, max(2, min(MAX_ELEMENTS, MAX_ANSWERS // k)), PUBLIC_SEED
     )
     answers = bounded_answers(workload, elements)
-    metric = MEAN_L2
-    order = farthest_points(answers, metric.norm, most=min(MOST_CHOSEN, len(elements))).order
+    spread_out = farthest_points(answers, MEAN_L2.norm, most=min(MOST_CHOSEN, len(elements)))
+    order, radii = spread_out.order, spread_out.radii
     sizes = {round(COUNT_RATIO**i) for i in range(2, 64) if COUNT_RATIO**i < len(order)}
     found = []
     for count in sorted({*sizes, len(order)}):
@@ -265,9 +262,8 @@ def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]
             continue
         chosen = answers[order[:count]]
         slack = (k + count + 8) * ROUNDING * float(np.abs(chosen).max(initial=1.0))
-        gaps = [metric.norm(chosen[:i] - chosen[i]).min() for i in range(1, count)]
         centre, spread = _spread(chosen, moment)
-        gap = float(min(gaps)) - slack
+        gap = float(radii[count - 1]) - slack
         # A squared distance has a rounding error of at most `slack` times twice the largest answer.
         spread -= slack * (1 + 2 * (moment - 1) * float(np.abs(chosen).max(initial=1.0)))
         if gap > 0 and spread > 0:
