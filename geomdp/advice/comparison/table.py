@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple
 
 from geomdp.advice.comparison.trials import Built
 
-#: One value for each of `COLUMNS`.
-Row: TypeAlias = tuple[str, float, str, str, float, str]
+
+class Row(NamedTuple):
+    """One candidate: a value for each of `COLUMNS`; nan and empty texts if it was left out."""
+
+    mechanism: str
+    predicted_rmse: float
+    kind: str
+    sampler: str
+    seconds: float
+    why: str
+
+    @property
+    def applies(self) -> bool:
+        """Whether the candidate has a prediction."""
+        return not math.isnan(self.predicted_rmse)
+
+
 COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why")
 
 
@@ -23,7 +38,7 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
         For the name of each other candidate, the reason why it was left out.
     """
     built = (
-        (
+        Row(
             trial.name,
             trial.prediction.value,
             trial.prediction.kind.value,
@@ -33,5 +48,5 @@ def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, 
         )
         for trial in ranked
     )
-    left_out = ((name, math.nan, "", "", math.nan, why) for name, why in refused.items())
+    left_out = (Row(name, math.nan, "", "", math.nan, why) for name, why in refused.items())
     return (*built, *left_out)

@@ -137,13 +137,13 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
     elif task.tables:
         said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
     rows = [
-        ("best", f"{applies[0][0]}, of {len(applies)} mechanisms that apply"),
+        ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
         ("rmse", said),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
         ("privacy", str(best.guarantee)),
     ]
     if len(applies) > 1:
-        name, value, *_ = applies[1]
+        name, value = applies[1].mechanism, applies[1].predicted_rmse
         rows.append(
             ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
         )
@@ -153,7 +153,7 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
 def _applying(advice: Advice) -> list[Row]:
     """The rows of the candidates with a prediction."""
     # Not `Advice.table`, which imports pandas.
-    return [row for row in advice.rows if not math.isnan(row[1])]
+    return [row for row in advice.rows if row.applies]
 
 
 def _compared(value: float, best: float) -> str:
@@ -192,28 +192,32 @@ def _print_details(advice: Advice) -> None:
     display.print_rows(
         [
             *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
-            ("set-up", f"{sum(row[4] for row in applies):.1f} s for all that apply"),
+            ("set-up", f"{sum(row.seconds for row in applies):.1f} s for all that apply"),
         ]
     )
     print()
     display.print_table(
         ["mechanism", "rmse", "prediction", "set-up", "sampler"],
         [
-            (name, display.number(rmse), kind, f"{seconds:.1f} s", sampler.partition(" ")[0])
-            for name, rmse, kind, sampler, seconds, _ in applies
+            (
+                row.mechanism,
+                display.number(row.predicted_rmse),
+                row.kind,
+                f"{row.seconds:.1f} s",
+                row.sampler.partition(" ")[0],
+            )
+            for row in applies
         ],
     )
     _print_chains(applies)
     print()
-    refused = [(row[0], row[5]) for row in advice.rows if math.isnan(row[1])]
+    refused = [(row.mechanism, row.why) for row in advice.rows if not row.applies]
     display.print_table(["left out", "why"], refused)
 
 
 def _print_chains(rows: list[Row]) -> None:
     """Print the diagnostics of the candidates that sample by Markov chains, if there are any."""
-    chains = [
-        (name, sampler) for name, _, _, sampler, *_ in rows if sampler.startswith("heuristic")
-    ]
+    chains = [(row.mechanism, row.sampler) for row in rows if row.sampler.startswith("heuristic")]
     if chains:
         print()
         display.print_table(
