@@ -98,10 +98,7 @@ class Fitted(PostProcessedNoise):
     def set_up(self) -> None:
         """Set up `inner`, the projection and the norm of the fit."""
         self._projected.set_up()
-        norm = self._norm
-        projector = norm.projector if isinstance(norm, WhitenedNorm) else norm
-        if isinstance(projector, Projector):
-            projector.prepare()
+        self._norm.prepare()
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """The fit f or, if f is further than b from the projection g, the point at distance b."""

@@ -64,6 +64,10 @@ class WhitenedNorm:
     #: Least squares over K for observations of A y.
     projector: Projector
 
+    def prepare(self) -> None:
+        """See `Projector.prepare`."""
+        self.projector.prepare()
+
     def nearest(self, noisy: FloatArray) -> Projection:
         """Argmin over y in K of ||A (y - noisy)||_2."""
         return self.projector.nearest(self.whitening @ noisy, tol=TOLERANCE)
@@ -99,6 +103,9 @@ class SignNorm:
         rows, columns = np.triu_indices(signs.order, 1)
         stretch = sp.csr_array(sp.diags_array(np.sqrt(weights[rows] * weights[columns])))
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
+
+    def prepare(self) -> None:
+        """See `Projector.prepare`; all is computed when the norm is built."""
 
     def nearest(self, noisy: FloatArray) -> Projection:
         """The nearest point in the weighted norm. It takes about ten eigendecompositions."""
