@@ -40,9 +40,9 @@ from experiments.shared.composition_rules import (
     allowed,
     exact_epsilon,
     shortcut_limit,
-    shortcut_step,
     totals,
 )
+from geomdp.mechanisms.printed import printed_shortcut_step
 from geomdp.noise import LaplaceNoise
 
 #: delta at which losses are simulated.
@@ -91,7 +91,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         {"quantity": Quantity.LIMIT, "rule": Rule.SHORTCUT, "value": last},
     ]
     for delta in SLACKS:
-        needed = exact_epsilon(shortcut_step(T, delta), T, delta)
+        needed = exact_epsilon(printed_shortcut_step(1.0, delta, T), T, delta)
         rows.append(
             {"quantity": Quantity.NEEDED, "rule": Rule.EXACT, "value": needed, "delta": delta}
         )

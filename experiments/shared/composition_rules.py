@@ -11,6 +11,7 @@ import scipy.optimize
 import scipy.stats
 
 import geomdp as gd
+from geomdp.mechanisms.printed import printed_shortcut_step
 
 #: One step of panel (a), and the budget of panel (b).
 STEP = 0.1
@@ -76,11 +77,6 @@ def allowed(steps: int) -> dict[Rule, float]:
     }
 
 
-def shortcut_step(steps: int, delta: float) -> float:
-    """epsilon_0 of the shortcut for epsilon = 1, as printed: for every delta below 1."""
-    return 1 / math.sqrt(-8 * steps * math.log(delta))
-
-
 def _largest(total: Callable[[float], float]) -> float:
     """The epsilon_0 at which a rule's total is the budget."""
     return float(
@@ -92,7 +88,7 @@ def shortcut_limit(steps: int) -> float:
     """Largest delta at which the shortcut for epsilon = 1 follows from advanced composition."""
 
     def excess(delta: float) -> float:
-        step = shortcut_step(steps, delta)
+        step = printed_shortcut_step(1.0, delta, steps)
         return steps * step * math.expm1(step) - 0.5
 
     return float(scipy.optimize.brentq(excess, 0.1, 0.99, xtol=1e-12))

@@ -82,7 +82,7 @@ ITERATIVE = (
         (
             "geomdp.mechanisms.interactive.iterative.StoppingDesign",
             "geomdp.mechanisms.interactive.iterative.CORRECTED",
-            "geomdp.mechanisms.interactive.stopping.PRINTED",
+            "geomdp.mechanisms.printed.PRINTED_STOPPING",
             "geomdp.bounds.upper.iterative_accuracy",
         ),
         ("Theorem 5", "Theorem 7", "Theorem 8"),

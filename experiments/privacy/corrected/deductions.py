@@ -10,8 +10,9 @@ import math
 
 import geomdp as gd
 from experiments.privacy.corrected.statement import Measured, Version
-from experiments.shared.composition_rules import exact_epsilon, shortcut_step
+from experiments.shared.composition_rules import exact_epsilon
 from geomdp.bounds.upper import coefficient_bound
+from geomdp.mechanisms.printed import printed_shortcut_step
 
 #: Steps that are composed; with many the losses are nearly normal.
 STEPS = 1000
@@ -27,7 +28,7 @@ def composed(version: Version, odds: float, *_: object) -> Measured:
     """
     delta = odds / (1 + odds)
     if version is Version.PRINTED:
-        return Measured(exact_epsilon(shortcut_step(STEPS, delta), STEPS, delta), 1.0)
+        return Measured(exact_epsilon(printed_shortcut_step(1.0, delta, STEPS), STEPS, delta), 1.0)
     step = gd.privacy.shortcut_step_epsilon(gd.ApproxDP(1.0, delta), STEPS)
     return Measured(exact_epsilon(step, STEPS, delta), 1.0)
 

@@ -53,6 +53,3 @@ class StoppingDesign:
 #: With noise and loss alpha / 8, a stop guarantees an error of at most alpha (the corrected
 #: Theorem 5).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
-#: The shares that are printed in the paper: noise alpha / 4 and loss alpha / 2. A stop then
-#: guarantees only an error of at most 3 alpha / 2 (DISC-13).
-PRINTED = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)

@@ -9,13 +9,13 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._validation import positive, probability, universe_size, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse_printed as numeric_sparse_printed
 from geomdp.mechanisms.interactive.sparse_vector import PrintedNumericSparse as PrintedNumericSparse
-from geomdp.mechanisms.interactive.stopping import PRINTED, StoppingDesign
+from geomdp.mechanisms.interactive.stopping import StoppingDesign
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 
 #: The shares of the target accuracy alpha that the paper gives to noise and loss. A run with these
 #: shares is private, but its error can be 3 alpha / 2, and the paper states alpha (DISC-13).
-PRINTED_STOPPING: StoppingDesign = PRINTED
+PRINTED_STOPPING = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)
 
 
 def printed_iterative_accuracy(
