@@ -14,13 +14,14 @@ from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
 from geomdp.mechanisms.interactive.rounds import step_epsilon
-from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED, StoppingDesign
+from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer, replay
 from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,
     Perceptron,
     SparseMultiplicativeWeights,
 )
+from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
@@ -224,9 +225,9 @@ def test_step_epsilon() -> None:
 def test_stop_instance() -> None:
     """DISC-13: gap 0.99 alpha, noise -0.249 alpha stops; printed constants allow 1.49 alpha."""
     seen = abs(0.99 - 0.249)
-    assert seen < PRINTED.level
-    assert 0.99 + PRINTED.loss == pytest.approx(1.49)
-    assert PRINTED.guaranteed == pytest.approx(1.5)
+    assert seen < PRINTED_STOPPING.level
+    assert 0.99 + PRINTED_STOPPING.loss == pytest.approx(1.49)
+    assert PRINTED_STOPPING.guaranteed == pytest.approx(1.5)
     assert CORRECTED.guaranteed == pytest.approx(1.0)
     with pytest.raises(ValueError, match="at least 1/2"):
         StoppingDesign(noise=0.3, loss=0.1, level=0.75)
