@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.mechanisms.interactive.updates import Median, net
+from geomdp.mechanisms.interactive.updates import Median, net, net_fineness
 from geomdp.workloads import DenseQuery, SparseQuery
 
 SLIGHTLY = 1 + 1e-6
@@ -80,7 +80,8 @@ def perceptron(hypothesis: Any, alpha: float) -> int:
 
 def halving_net(alpha: float) -> Median:
     """All data sets of s = floor(1 / alpha) records on two elements: strictly finer than alpha."""
-    return Median(net(2, int(1 / alpha)))
+    records = int(1 / alpha)
+    return Median(net(2, records), net_fineness(2, records, n_queries=1))
 
 
 def median(hypothesis: Any, alpha: float) -> int:

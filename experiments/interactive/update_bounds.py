@@ -44,6 +44,7 @@ from geomdp.mechanisms.interactive.updates import (
     Perceptron,
     SparseMultiplicativeWeights,
     net,
+    net_fineness,
     net_size,
 )
 
@@ -90,7 +91,8 @@ def build(rule: Rule, alpha: float) -> Any:
         case Rule.PERCEPTRON:
             return Perceptron(SIZE)
         case Rule.MEDIAN:
-            return Median(net(SMALL, net_size(2**SMALL, alpha / 2)))
+            records = net_size(2**SMALL, alpha / 2)
+            return Median(net(SMALL, records), net_fineness(SMALL, records, 2**SMALL))
 
 
 EXTREMAL = {

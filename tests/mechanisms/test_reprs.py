@@ -64,8 +64,8 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "AllParities(": lambda: AllParities(2),
     "WeightedHypothesis(": lambda: MultiplicativeWeights(4).start(0.1),
     "LinearHypothesis(": lambda: Perceptron(4).start(0.1),
-    "Median(": lambda: Median(np.eye(3)),
-    "MedianHypothesis(": lambda: Median(np.eye(3)).start(0.1),
+    "Median(": lambda: Median(np.eye(3), fineness=1.0),
+    "MedianHypothesis(": lambda: Median(np.eye(3), fineness=1.0).start(0.1),
     "Covariance(": lambda: Covariance(gd.workloads.SecondMoment(3), n=100, privacy=PURE),
 }  # fmt: skip
 

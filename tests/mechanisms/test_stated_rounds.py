@@ -214,9 +214,9 @@ def test_slots_for_a_tiny_accuracy_are_refused() -> None:
 
 
 def test_a_paid_run_is_released_even_if_the_rule_cannot_follow() -> None:
-    """With few records, noise can delete all candidates of a net. The run then ends early."""
+    """If the declared fineness is false, or by noise, no candidate is left: the run ends early."""
     cells = [DenseQuery(row) for row in np.eye(3)]
-    rule = gd.mechanisms.Median(net(3, 4))
+    rule = gd.mechanisms.Median(net(3, 4), fineness=0.04)  # too small a number
     few = gd.IterativeConstruction(
         rule,
         gd.mechanisms.EnumeratedQueries(cells),
@@ -237,9 +237,27 @@ def test_a_paid_run_is_released_even_if_the_rule_cannot_follow() -> None:
     assert ended >= 1
 
 
+def test_no_accuracy_is_stated_at_or_below_the_fineness_of_a_net() -> None:
+    """With countless records only the fineness 1/8 limits the accuracy: 2/8 and 3/8 of the two."""
+    rule = gd.mechanisms.Median(net(2, 4), fineness=1 / 8)
+    queries = gd.mechanisms.EnumeratedQueries([DenseQuery(np.array([1.0, 0.0]))])
+    built = gd.IterativeConstruction(rule, queries, n=10**9, privacy=PURE)
+    assert built.accuracy == pytest.approx(1 / 4, rel=1e-9)
+    run = gd.OnlineConstruction(rule, n=10**9, queries=5, privacy=PURE, rng=0)
+    assert run.accuracy == pytest.approx(3 / 8, rel=1e-9)
+    ledger = Ledger(PURE, adjacency=Adjacency.REPLACE_ONE)
+    with pytest.raises(ValueError, match="alpha must be larger"):
+        gd.IterativeConstruction(rule, queries, n=10**9, privacy=PURE, alpha=1 / 4)
+    with pytest.raises(ValueError, match="alpha must be larger"):
+        gd.OnlineConstruction(
+            rule, n=10**9, queries=5, privacy=PURE, alpha=1 / 8, ledger=ledger, rng=0
+        )
+    assert not ledger.spends()
+
+
 def test_a_net_that_is_too_coarse_states_no_accuracy_after_it_failed() -> None:
-    """One candidate, far from the data: the theorem seems to hold, but the net is not fine."""
-    rule = gd.mechanisms.Median(np.array([[0.5, 0.5]]))
+    """One candidate, far from the data, and a false fineness: the theorem seems to hold."""
+    rule = gd.mechanisms.Median(np.array([[0.5, 0.5]]), fineness=0.001)
     query, n = DenseQuery(np.array([1.0, 0.0])), 10**6
     records = np.zeros(n, dtype=int)
     built = gd.IterativeConstruction(

@@ -18,6 +18,7 @@ from geomdp.mechanisms.interactive.updates import (
     Perceptron,
     SparseMultiplicativeWeights,
     net,
+    net_fineness,
     net_size,
 )
 from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
@@ -109,11 +110,42 @@ def test_net_size_is_the_least_for_which_random_records_serve(queries: int, alph
     assert failure(size - 2) >= 1
 
 
+@pytest.mark.parametrize(("size", "records"), [(2, 1), (2, 5), (3, 4), (4, 6), (5, 3)])
+def test_net_fineness_is_that_of_rounding(size: int, records: int) -> None:
+    """The distance from the net is largest where all shares have the same remainder."""
+    candidates = net(size, records)
+    fineness = net_fineness(size, records, n_queries=10**9)
+    rng = np.random.default_rng(size)
+    spread = np.full(size, 1 / size)
+    for data in (spread, *rng.dirichlet(np.full(size, 0.5), 200)):
+        assert 0.5 * np.abs(candidates - data).sum(axis=1).min() <= fineness + 1e-12
+    remainder = np.full(size, (size // 2) / size)
+    remainder[0] += records - size // 2
+    worst = remainder / records
+    assert 0.5 * np.abs(candidates - worst).sum(axis=1).min() == pytest.approx(fineness, rel=1e-12)
+
+
+def test_net_fineness_with_few_queries_is_that_of_random_records() -> None:
+    """Of many elements, l records of the data serve q queries up to sqrt(ln(2 q) / (2 l))."""
+    fineness = net_fineness(1000, 50, n_queries=3)
+    assert fineness == pytest.approx(math.sqrt(math.log(6) / 100), rel=1e-12)
+    assert 2 * 3 * math.exp(-2 * 50 * fineness**2) == pytest.approx(1, rel=1e-12)
+
+
+def test_median_has_no_bound_at_or_below_its_fineness() -> None:
+    rule = Median(net(2, 4), fineness=1 / 8)
+    assert rule.bound(1 / 8) == rule.bound(0.1) == math.inf
+    assert rule.bound(math.nextafter(1 / 8, 1)) == math.log2(5)
+    for bad in (-0.1, math.nan, math.inf):
+        with pytest.raises(ValueError, match="fineness must be"):
+            Median(net(2, 4), fineness=bad)
+
+
 def test_median_halves_and_stays_within_its_bound() -> None:
     size, alpha = 4, 0.4
     queries = [DenseQuery(np.array(bits, dtype=float)) for bits in np.ndindex(2, 2, 2, 2)][1:]
     records = net_size(len(queries), alpha / 2)
-    rule = Median(net(size, records))
+    rule = Median(net(size, records), net_fineness(size, records, len(queries)))
     assert len(rule.candidates) == math.comb(size + records - 1, records)
     rng = np.random.default_rng(2)
     for _ in range(5):
@@ -133,7 +165,7 @@ def test_median_halves_and_stays_within_its_bound() -> None:
 
 
 def test_median_says_when_its_net_is_too_coarse() -> None:
-    rule = Median(np.array([[0.5, 0.5]]))
+    rule = Median(np.array([[0.5, 0.5]]), fineness=0.01)
     with pytest.raises(ValueError, match="strictly finer"):
         rule.start(0.1).update(DenseQuery(np.array([1.0, 0.0])), 0.9)
 
@@ -265,7 +297,7 @@ def test_accuracy_must_be_positive(bad: float) -> None:
     rules = [
         MultiplicativeWeights(4),
         Perceptron(4),
-        Median(np.eye(2)),
+        Median(np.eye(2), fineness=0.1),
         SparseMultiplicativeWeights(3),
     ]
     for rule in rules:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.privacy.corrected.statement import Measured, Version
-from geomdp.mechanisms.interactive.updates import Median
+from geomdp.mechanisms.interactive.updates import Median, MedianHypothesis
 from geomdp.workloads import DenseQuery
 
 #: Both queries on two elements: the share of the one and of the other.
@@ -30,11 +30,14 @@ def forced(version: Version, finest: float, *_: object) -> Measured:
     Corrected: alpha / 2.
     """
     alpha = 1 / finest
-    rule = Median(candidates(alpha if version is Version.PRINTED else alpha / 2))
+    mesh = alpha if version is Version.PRINTED else alpha / 2
+    rule = Median(candidates(mesh), fineness=mesh)
     truths = np.arange(0, 1 + alpha / 4, alpha / 4)
     tried = truths[:: max(1, len(truths) // TRUTHS)]
     most = max(updates(rule, alpha, float(truth)) for truth in {*tried, 0.5})
-    return Measured(most, math.floor(rule.bound(alpha)))
+    # The printed statement includes the fineness alpha, at which the library states no bound.
+    above = math.nextafter(alpha, 1)
+    return Measured(most, math.floor(rule.bound(above)))
 
 
 def updates(rule: Median, alpha: float, truth: float) -> int:
@@ -48,7 +51,7 @@ def updates(rule: Median, alpha: float, truth: float) -> int:
     while True:
         kept = []
         for query in QUERIES:
-            hypothesis = Median(left).start(alpha)
+            hypothesis = MedianHypothesis(left)
             answer = float(query.values @ [truth, 1 - truth])
             median = hypothesis.evaluate(query)
             if abs(answer - median) >= alpha:

@@ -18,6 +18,7 @@ from geomdp.mechanisms.interactive.rounds import (
     checked_alpha,
     checked_step,
     composed_pairs,
+    is_bounded,
     rounds_within,
     step_epsilon,
 )
@@ -173,7 +174,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
         The theorem assumes n records, also under add/remove, and that the bound of the rule is
-        valid. For `Median`, the net must be strictly finer than `alpha` / 2.
+        valid. For `Median`, the declared fineness must be true.
         """
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 
@@ -196,6 +197,8 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     def _enough(self, alpha: float) -> bool:
         """Whether the theorem gives the accuracy `alpha`, up to the factor of the design."""
+        if not is_bounded(self.rule, alpha / 2):
+            return False
         rounds = self._rounds(alpha)
         updates, epsilon = rounds.updates, self._step(rounds)
         gamma = positive(self.beta / (2 * updates), "beta / (2 updates)")

@@ -7,7 +7,7 @@ from typing import Any
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
-from geomdp.mechanisms.interactive.rounds import Rounds, composed_sparse, rounds_within
+from geomdp.mechanisms.interactive.rounds import Rounds, composed_sparse, is_bounded, rounds_within
 from geomdp.mechanisms.interactive.updates.base import UpdateRule
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
@@ -37,6 +37,8 @@ def solve_accuracy(
     """
 
     def enough(alpha: float) -> bool:
+        if not is_bounded(rule, alpha):
+            return False
         rounds = allowed_rounds(rule, alpha, privacy, epsilon_0)
         noise = noise_limit(rounds, queries, beta)
         return rounds.complete and alpha >= noise / n

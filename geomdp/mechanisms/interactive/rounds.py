@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from geomdp._numerics.bisection import least_whole
 from geomdp._validation import real_number, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
+from geomdp.mechanisms.interactive.updates.base import UpdateRule
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 
@@ -75,6 +77,11 @@ def rounds_within(
         return Rounds(wanted, spending(wanted), complete=True)
     paid = least_whole(lambda count: spending(count).epsilon > budget.epsilon, 1, wanted) - 1
     return Rounds(paid, spending(paid), complete=False)
+
+
+def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
+    """Whether `rule` has a bound at the accuracy `alpha` for which a run can be planned."""
+    return rule.bound(alpha) <= MOST_UPDATES
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:

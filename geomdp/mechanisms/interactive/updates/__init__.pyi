@@ -3,6 +3,7 @@ from .base import UpdateRule as UpdateRule
 from .median import Median as Median
 from .median import MedianHypothesis as MedianHypothesis
 from .median import net as net
+from .median import net_fineness as net_fineness
 from .median import net_size as net_size
 from .multiplicative import MultiplicativeWeights as MultiplicativeWeights
 from .multiplicative import WeightedHypothesis as WeightedHypothesis

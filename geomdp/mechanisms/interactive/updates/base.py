@@ -39,7 +39,7 @@ class UpdateRule(Protocol[Query]):
     """Starts hypotheses for a target accuracy and bounds the number of updates they need."""
 
     def bound(self, alpha: float) -> float:
-        """The bound B(alpha) on the number of updates at accuracy `alpha`."""
+        """The bound B(alpha) on the number of updates at accuracy `alpha`; infinity without one."""
 
     def start(self, alpha: float) -> Hypothesis[Query]:
         """The initial hypothesis for accuracy `alpha`."""

@@ -9,12 +9,38 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import finite_array, positive, whole
+from geomdp._validation import finite_array, positive, real_number, whole
 from geomdp.mechanisms.interactive.updates.base import UnfollowedAnswerError
 from geomdp.workloads.single_queries.single_query import DenseQuery
 
 #: Largest number of entries of a net: 2^26 float64 are 512 MB.
 MAX_NET_ENTRIES = 1 << 26
+
+
+def net_fineness(size: int, records: int, n_queries: int) -> float:
+    """Fineness of `net` (`size`, `records`) for any q = `n_queries` queries with values in [0, 1].
+
+    Every data set has a candidate whose answers to all q queries differ by at most this number from
+    the answers of the data set. The number is the smaller of two bounds, with M = `size` and
+    l = `records`:
+
+    * sqrt(ln(2 q) / (2 l)). By Hoeffding's inequality and the union bound, l records drawn from the
+      data set fail any larger bound with probability below 1. The net is finite, so some candidate
+      meets the bound itself.
+    * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. This is the largest total
+      variation distance of a distribution from its rounding to multiples of 1 / l.
+
+    Examples
+    --------
+    >>> from geomdp.mechanisms.interactive.updates import net_fineness
+    >>> net_fineness(size=2, records=4, n_queries=10)
+    0.125
+    """
+    size, records = whole(size, "size"), whole(records, "records")
+    n_queries = whole(n_queries, "n_queries")
+    drawn = math.sqrt(math.log(2 * n_queries) / (2 * records))
+    rounded = (size // 2) * (size - size // 2) / (size * records)
+    return min(drawn, rounded)
 
 
 def net_size(n_queries: int, alpha: float) -> int:
@@ -67,29 +93,34 @@ class Median:
 
     The net is the set of candidates. The hypothesis answers with the median of the candidates'
     answers. Each update deletes the candidates whose answer is the median, or is on the other side
-    of the median than the noisy answer. At least half of the candidates are deleted. The net must
-    be strictly finer than alpha: for every data set, some candidate must answer all queries with
-    errors below alpha, as in an alpha/2-net. In a coarser net, the candidate nearest to the data
-    can have the median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9 and
-    Theorem 5.8; BR-MED.
+    of the median than the noisy answer. At least half of the candidates are deleted.
+
+    The bound holds if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the
+    data can have the median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9
+    and Theorem 5.8; BR-MED.
 
     Parameters
     ----------
     candidates : (K, M) array
         Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
+    fineness : float
+        A number f for which the caller vouches: for every data set, some candidate answers all
+        queries of the class with errors of at most f. `net_fineness` gives it for `net`. If f is
+        too small, the stated accuracy can be false; privacy does not depend on f.
 
     Raises
     ------
     ValueError
-        If a row has a negative entry, or a sum that differs from 1 by more than 1e-9.
+        If a row has a negative entry, or a sum that differs from 1 by more than 1e-9, or if
+        `fineness` is negative.
 
     Examples
     --------
     >>> import geomdp as gd
     >>> from geomdp.mechanisms.interactive.updates import net
-    >>> rule = gd.mechanisms.Median(net(size=2, records=4))
-    >>> round(rule.bound(0.5), 2)
-    2.32
+    >>> rule = gd.mechanisms.Median(net(size=2, records=4), fineness=1 / 8)
+    >>> round(rule.bound(0.5), 2), rule.bound(1 / 8)
+    (2.32, inf)
     >>> hypothesis = rule.start(0.5)
     >>> hypothesis.update(gd.workloads.DenseQuery([1.0, 0.0]), answer=0.9)
     >>> hypothesis
@@ -97,6 +128,7 @@ class Median:
     """
 
     candidates: FloatArray
+    fineness: float
 
     def __post_init__(self) -> None:
         candidates = finite_array(self.candidates, "candidates", ndim=2)
@@ -107,15 +139,19 @@ class Median:
             row = int(np.argmax(np.abs(sums - 1)))
             raise ValueError(f"candidates must sum to 1, row {row} sums to {sums[row]}")
         object.__setattr__(self, "candidates", candidates)
+        fineness = real_number(self.fineness)
+        if not 0 <= fineness < math.inf:
+            raise ValueError(f"fineness must be a finite number of at least 0, got {fineness}")
+        object.__setattr__(self, "fineness", fineness)
 
     def __repr__(self) -> str:
         count, size = self.candidates.shape
-        return f"Median({count} candidates on {size} elements)"
+        return f"Median({count} candidates on {size} elements, fineness {self.fineness:g})"
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = log2 |net|, valid if the net is strictly finer than alpha."""
+        """B(alpha) = log2 |net|; infinity if `fineness` is not below alpha."""
         positive(alpha, "alpha")
-        return math.log2(len(self.candidates))
+        return math.log2(len(self.candidates)) if self.fineness < alpha else math.inf
 
     def start(self, alpha: float) -> MedianHypothesis:
         """The hypothesis that still has all candidates."""
