@@ -108,7 +108,7 @@ class KNormNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the sampler of U, because the radius R is drawn exactly."""
+        """The status of the sampler of U. The radius R is drawn exactly."""
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:

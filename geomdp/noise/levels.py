@@ -83,7 +83,7 @@ class Level:
 
     @cached_property
     def energy(self) -> Estimate:
-        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14)."""
+        """E ||Z||_2^2 at epsilon = 1: A = (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
         D = self.source.body.dimension
         factor = (D + 1) * (D + 2)
         draws = self.source.draws

@@ -22,10 +22,12 @@ class RecursiveNoise:
     The columns of B_i are an orthonormal basis of the subspace V_i, and the V_i are orthogonal to
     each other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
     answers, and the sums of neighbours differ by vectors of a body K. K_i contains the projection
-    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP,
-    and the component of the result in V_i is post-processing of this projection. By composition,
-    the sums plus Z are (sum of epsilon_i)-DP. The epsilon_i are proportional to A_i^(1/3), where
-    A_i is E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. This choice minimises E ||Z||_2^2 (JL-SPLIT).
+    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP.
+    The component of the result in V_i is post-processing of this projection. By composition, the
+    sums plus Z are (sum of epsilon_i)-DP.
+
+    Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
+    This choice minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------

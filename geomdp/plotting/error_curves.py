@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: All pairs of a colour and a marker. With pairs, more than seven noises look different.
+#: All pairs of a colour and a marker. One pair for each noise makes more than seven noises differ.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
@@ -201,7 +201,7 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
-    """Draw predictions divided by the least prediction for the same n. Close curves then differ."""
+    """Draw predictions divided by the least prediction for the same n, to separate curves."""
     least = predicted.groupby("n").rmse.min()
     relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
     for _, points in relative.groupby("curve", sort=False):

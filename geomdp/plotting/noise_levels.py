@@ -1,4 +1,4 @@
-"""Level sets {z : density >= c} of noise: exact if the density is a function of a gauge."""
+"""Level sets {z : density >= c} of noise, exact or estimated from draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw points and lines with a body: projections, hyperplanes, random walks and packings."""
+"""Add points and lines to a picture: projections, hyperplanes, random walks and packings."""
 
 from __future__ import annotations
 

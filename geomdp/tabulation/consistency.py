@@ -49,7 +49,7 @@ LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """Properties that the answers of a release have; each value states them in words.
+    """Properties of the answers of a release. The value of a member states them in words.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do all work that needs public inputs only. It then cannot fail after the release."""
+        """Do all work on public inputs before the release. Later, this work cannot fail."""
         if self._projector is not None:
             self._projector.prepare()
         _ = self._local_polytope
@@ -197,8 +197,8 @@ class Consistency:
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
     """Upper bound on the error that the noise and an inexact projection cause together.
 
-    `gap` bounds what an inexact projection adds to the squared distance from the true answers. Even
-    for a smaller gap, the bound allows 2 `GAP_SHARE` times the mean squared noise for it.
+    `gap` bounds what an inexact projection adds to the squared distance from the true answers. The
+    result allows at least 2 `GAP_SHARE` times the mean squared noise for the gap.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))

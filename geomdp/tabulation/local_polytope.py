@@ -181,7 +181,7 @@ class LocalPolytope:
     def _inside(
         self, start: FloatArray, multipliers: FloatArray, cells: FloatArray
     ) -> NearestTables:
-        """The cells moved towards the centre until none is negative, with their gap."""
+        """The cells, moved towards the centre until none is negative, and the gap."""
         below = cells < 0
         shares = -cells[below] / (self.centre[below] - cells[below])
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)

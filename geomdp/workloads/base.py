@@ -157,7 +157,7 @@ class Workload(abc.ABC):
         return np.asarray(np.einsum("bm,bm->b", directions, apart))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sum of Q(x) over all records, read chunk by chunk, with the number of records."""
+        """Number of records and sum of Q(x) over all records. They are read chunk by chunk."""
         count, sums = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)

@@ -175,8 +175,8 @@ class _SubsetQueries(Workload):
     def _transform(self, scores: FloatArray) -> None:
         """Replace rows (b, 2^d) by <u, Q(x)> for all elements x, in place.
 
-        A row has the entry u_S of a direction u at the element that is 1 exactly on S, and 0 at all
-        other elements.
+        Before the call, a row has the entry u_S of a direction u at the element that is 1 exactly
+        on S. It is 0 at all other elements.
         """
 
     def affine_hull(self) -> AffineHull:

@@ -1,4 +1,4 @@
-"""Chosen marginal tables of any numbers of categorical columns, each with a weight."""
+"""Chosen marginal tables of categorical columns. Each table has its own columns and a weight."""
 
 from __future__ import annotations
 

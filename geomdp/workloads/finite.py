@@ -47,7 +47,7 @@ class FiniteWorkload(Workload):
 
 
 class _OnCodes(FiniteWorkload):
-    """A workload with N, the number of elements, as the only parameter. By default, N queries."""
+    """A workload with one parameter N, the number of elements. By default it has N queries."""
 
     whole_answers: ClassVar[bool] = True
     N: int

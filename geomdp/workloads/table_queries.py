@@ -159,7 +159,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) from directions to corner weights, and the p elements that can have one.
+        """Matrix (m, p) that maps directions to corner weights of p elements, and these elements.
 
         The corner weights of a direction u are numbers w(y), one for each element y. Let u_T be the
         entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a

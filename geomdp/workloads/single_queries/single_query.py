@@ -94,7 +94,7 @@ class DenseQuery:
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of the values over a histogram (N,); ``ValueError`` for a tally of another form."""
+        """Sum of the values over a histogram (N,); ``ValueError`` for another kind of tally."""
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
@@ -114,7 +114,7 @@ class DenseQuery:
 
 @dataclass(frozen=True, eq=False)
 class SparseQuery:
-    """A query on hashable elements that is 0 for all elements that it does not list.
+    """A query on hashable elements. It lists some elements with values, and is 0 for all others.
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
 Let Q_m(x) = prod_i T_{m_i}(x_i) for m in {0..t-1}^d, with T_r(cos a) = cos(r a). For weights
 w_m >= 0, the weighted l1 diameter of {Q(x)} over x in [-1, 1]^d is
 
-    max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
+    max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)).
 
-The corner x' = (1, .., 1) attains it, because all Q_m are 1 there. It remains to show that the
-left-hand side is at most the right-hand side. Let x = cos a, x' = cos b, p = (a + b) / 2 and
+The left-hand side is at least the right-hand side, because all Q_m are 1 at x' = (1, .., 1). Proof
+that it is at most the right-hand side: Let x = cos a, x' = cos b, p = (a + b) / 2 and
 q = (a - b) / 2. Q_m(x) is the mean of cos(k . a) over signs s, with k_i = s_i m_i. Also
 |cos(k . a) - cos(k . b)| = 2 |sin(k . p)| |sin(k . q)|. Let F(p) be the sum over m of w_m times the
 mean over s of 2 sin^2(k . p). By the Cauchy-Schwarz inequality over all (m, s), the left-hand side

@@ -352,7 +352,7 @@ def _sets_within(
 ) -> tuple[list[ColumnSets], dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray]]:
     """The groups of all sets of columns, and the places of sets in their groups.
 
-    For a shape and axes, the places (t,) belong to the columns at these axes of the t tables.
+    The second result maps a shape and axes to places (t,), one for each table of this shape.
     """
     asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for shape in columns:

@@ -268,7 +268,7 @@ class UnitBall(_Rows):
     def _sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         directions = rng.standard_normal((n, self.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        # P(radius <= r) = r^d, so the radius is U^(1/d).
+        # P(radius <= r) = r^d, so the radius is U^(1/d) for uniform U in [0, 1].
         return np.asarray(directions * rng.random((n, 1)) ** (1 / self.d))
 
 
