@@ -1,4 +1,4 @@
-"""Moments of linear images of uniform points of a body, in closed form or from public draws."""
+"""Moments of U and T U for a uniform point U of a body, in closed form or from public draws."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from geomdp.cache import recalled
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import mean_estimate
 
-#: Number of public draws from which a moment is estimated. For tables of 10 columns, ||T U||^2 (see
-#: `ImageMoments`) has a standard deviation of about 15% of its mean. So the root mean squared error
-#: of a mechanism is known to 0.25%.
+#: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
+#: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. So the root mean squared
+#: error of a mechanism is known to about 0.25%.
 DRAWS = 1024
 
 
@@ -81,7 +81,7 @@ class ImageMoments:
 
     @cached_property
     def energy(self) -> Estimate:
-        """E ||T (U - E U)||_2^2; if estimated, with a 95% interval for independent draws."""
+        """E ||T (U - E U)||_2^2. An estimate has a 95% interval for independent draws."""
         if not self.closed:
             return mean_estimate(self._squares)
         return Estimate.exact(float(self.variances().sum()))

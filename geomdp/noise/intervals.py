@@ -1,4 +1,4 @@
-"""How far noise moves each answer: half-widths of intervals, computed without records (X-INT)."""
+"""Half-widths of confidence intervals around noisy answers, computed without records (X-INT)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.residual import ResidualNoise
 
-#: Least number of public draws from which a quantile is computed. The coverage of the interval then
-#: varies by (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
+#: Least number of public draws from which a quantile is computed. Over the choice of the draws, the
+#: coverage of a 95% interval then has standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 LEAST_DRAWS = 1999
 #: Least number of draws above the quantile. With fewer, the quantile would vary a lot with the
 #: draws.
 EXCEEDANCES = 20
-#: Number of draws of noise on a body whose uniform points are slow to draw (see the notes of
-#: `half_widths`). They reuse the `DRAWS` points from which the variances of the noise were
-#: estimated, and each draw takes two of these points.
+#: Number of draws of noise on a body with slow uniform draws, see the notes of `half_widths`. The
+#: variances of this noise were estimated from `DRAWS` points. Each draw of noise reuses two points.
 REPLAYED = DRAWS // 2
-#: Largest number of entries of draws in memory at once: 64 MiB of float64.
+#: Largest number of entries of a block of draws, 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
 
 
@@ -60,22 +59,23 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
     Notes
     -----
-    If |Z_j| of the release and of B independent public draws are sorted, the release is equally
-    likely to have any rank. So the k-th smallest |Z_j| of B draws, with
-    k = ceil((B + 1) confidence), is at least |Z_j| of the release with probability at least
+    Sort |Z_j| of the release together with |Z_j| of B independent public draws. Then the release is
+    equally likely to have any rank. Let c_j be the k-th smallest |Z_j| of the B draws, with
+    k = ceil((B + 1) confidence). Then |Z_j| of the release is at most c_j with probability at least
     k / (B + 1) >= confidence. This probability is over the public draws and the release together.
-    If draws come from a Markov chain, the statement holds only as far as the chain has mixed. Cost:
+    If draws come from a Markov chain, the statement assumes that the chain has mixed. Cost:
     B = max(1999, 20 / beta) draws.
 
-    Uniform points of a `TableMoments` with a finite `violation` are found by rejection, which may
-    take a hundred tries for each point. Draws of noise on such a body are therefore made from the
-    1024 public points with which its variances were estimated: B = 512 draws of two points each.
-    This is done only if at least 20 of the 512 draws lie above the quantile, that is for a
-    confidence up to 0.96. For a higher confidence, new points are drawn. With 512 draws, the
-    coverage varies by 1.0% around 95% instead of 0.5%, over the choice of the public draws, and the
-    half-widths vary by 4% instead of 2%. The 1024 points can come from the user's cache. A checksum
-    protects them against damage, but nothing protects them against someone who can write to the
-    cache.
+    Uniform points of a `TableMoments` with a finite `violation` are found by rejection. One point
+    may take a hundred tries. The variances of noise on such a body were estimated from 1024 public
+    points. These points are used again, two for each of B = 512 draws of noise. At least 20 of the
+    512 draws must lie above the quantile, so this is done for a confidence up to 0.96 only. For a
+    higher confidence, new points are drawn.
+
+    Over the choice of 512 draws, the coverage of a 95% interval has standard deviation 1.0%, and a
+    half-width varies by 4%. For 1999 draws, these numbers are 0.5% and 2%. The 1024 points can come
+    from the user's cache. A checksum protects the points against damage. Nothing protects the
+    points against a person who can write to the cache.
 
     References
     ----------
@@ -110,10 +110,11 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
-    c_j = c s_j, where s_j is the standard deviation of Z_j and c is a quantile of max |Z_j| / s_j.
-    The quantile has a closed form for Laplace noise. For noise on residuals of tables, which can
-    have millions of cells, c is an upper bound on it in closed form (Sidak 1967). For other noise c
-    is an order statistic over public draws, see the notes of `half_widths` (X-INT).
+    c_j = c s_j. Here s_j is the standard deviation of Z_j, and c is a quantile of the maximum over
+    j of |Z_j| / s_j. The quantile has a closed form for Laplace noise. Tables with noise on their
+    residuals can have millions of cells. For `ResidualNoise`, c is therefore an upper bound on the
+    quantile in closed form (Sidak 1967). For other noise, c is an order statistic over public
+    draws, see the notes of `half_widths` (X-INT).
 
     Parameters
     ----------
@@ -142,20 +143,20 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     beta = 1 - probability(confidence, "confidence")
     checked_noise(noise)
     if isinstance(noise, LaplaceNoise):
-        # P(max |Z_j| <= c) = (1 - exp(-c / b))^m; log1p and expm1 keep small beta exact.
+        # P(max |Z_j| <= c) = (1 - exp(-c / b))^m. With log1p and expm1, a small beta is not lost
+        # in rounding.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())
     if isinstance(noise, ResidualNoise):
         from scipy import special  # slow import
 
-        # Sidak's inequality for Gaussian Z: the probability that |Z_j| <= c_j for all j is at least
-        # the product of the probabilities for each j.
+        # Sidak's inequality for Gaussian Z: P(|Z_j| <= c_j for all j) is at least the product over
+        # j of P(|Z_j| <= c_j).
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0
-    # Use fresh draws, not the points with which the s_j were estimated, because the draws must be
-    # independent of the s_j.
+    # The draws must be independent of the s_j, so the points that gave the s_j are not reused.
     draws, rank = _fresh_order_statistic(beta)
     maxima = np.concatenate(
         [
@@ -167,7 +168,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
 
 
 def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
-    """Number B of draws for `half_widths`, and the quantile's rank k, counted from the smallest."""
+    """The numbers B and k of `half_widths`: the quantile is the k-th smallest of B draws."""
     if _is_slow(noise) and beta * REPLAYED >= EXCEEDANCES:
         return REPLAYED, _rank(REPLAYED, beta)
     return _fresh_order_statistic(beta)
@@ -183,17 +184,17 @@ def _rank(draws: int, beta: float) -> int:
 
 
 def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
-    """Whether a draw takes many tries. The variances are then estimated from points of the body."""
+    """Whether a uniform point of the body of this noise takes many tries by rejection."""
     if not isinstance(noise, PairedNoise | ConeNoise):
         return False
     return isinstance(noise.body, TableMoments) and noise.body.cut
 
 
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
-    """Draws (512, m) of noise from the points with which its variances were estimated.
+    """Draws (512, m) of noise from the 1024 points that gave its estimated variances.
 
-    A draw is computed from two uniform points of the body and from random radii, which are drawn
-    here. `moments.draws` holds the points minus the centroid of the body, which is 0.
+    A draw is computed from two uniform points of the body and from random radii. The radii are
+    drawn here. `moments.draws` holds the uniform points, because the centroid of the body is 0.
     """
     # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)

@@ -19,8 +19,9 @@ from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.noise.estimates import mean_estimate, scaled
 from geomdp.privacy import SamplerStatus
 
-#: Number of draws from which E ||U||^2 is estimated. In dimensions 10 to 100, ||U||^2 varies by 10%
-#: to 30%, and the root mean squared error is then known to about 0.3%.
+#: Number of draws from which E ||U||^2 is estimated. In dimensions 10 to 100, the standard
+#: deviation of ||U||^2 is 10% to 30% of its mean. The root mean squared error is then known to
+#: about 0.3%.
 MOMENT_DRAWS = 2048
 
 
@@ -41,7 +42,7 @@ class KNormNoise:
         How U is drawn: `ExactSampler(body)` or a `ChainSampler`. The noise has the status of
         this sampler.
     squared_length : Estimate, optional
-        E ||U||_2^2, if it has been estimated before; otherwise computed at first use.
+        E ||U||_2^2, if it is known already. By default it is computed at first use.
 
     Raises
     ------
@@ -107,7 +108,7 @@ class KNormNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the sampler of U, because the radius R is drawn exactly."""
+        """The status of the sampler of U. The radius R is drawn exactly."""
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -133,7 +134,7 @@ class KNormNoise:
 
     @cached_property
     def _known_variances(self) -> FloatArray | None:
-        """E U_j^2 (m,) if the body computes it without the matrix E U U^T; else None."""
+        """E U_j^2 (m,) if the body has a formula that needs no matrix E U U^T; else None."""
         if not isinstance(self.body, SimplexDifference):
             return None
         return self.body.image_moments(sp.eye_array(self.dimension, format="csr"))
@@ -179,9 +180,9 @@ class KNormNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 
-        If `squared_length` was given, it is used for E ||U||_2^2. Otherwise the result is exact if
-        the body has a second moment in closed form, and estimated from 2048 public draws if not.
-        The estimate has the standard error of independent draws and a 95% interval.
+        If `squared_length` was given, it is used for E ||U||_2^2. If not, and the body has a second
+        moment in closed form, the result is exact. Else E ||U||_2^2 is estimated from 2048 public
+        draws. The estimate has the standard error of independent draws and a 95% interval.
         """
         return scaled(self._squared_length, self._radial_factor)
 

@@ -1,4 +1,4 @@
-"""The noise of the Hardt-Talwar decomposition: K-norm noise in one subspace, and its energy."""
+"""The noise of the Hardt-Talwar decomposition: K-norm noise in each of several subspaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.noise.estimates import mean_estimate
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U of it.
+    """A symmetric full-dimensional body in R^D, with a sampler of uniform points U in the body.
 
     Examples
     --------
@@ -44,6 +44,8 @@ class NoiseBody:
 class Level:
     """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
 
+    The energy of a level is the expected squared length of its noise Z.
+
     Examples
     --------
     >>> import geomdp as gd
@@ -61,9 +63,9 @@ class Level:
     source: NoiseBody
     #: Orthonormal columns (m, r) that span the decomposed body.
     frame: FloatArray
-    #: Orthonormal rows (d, r) that span V, in coordinates of `frame`.
+    #: Orthonormal rows (d, r) that span V, written in the basis `frame`.
     rows: FloatArray
-    #: Orthonormal rows (d, D) that map coordinates of the body to coordinates of V.
+    #: Orthonormal rows (d, D): the matrix that maps points of R^D to coordinates of V.
     keep: FloatArray
 
     def __repr__(self) -> str:
@@ -81,7 +83,7 @@ class Level:
 
     @cached_property
     def energy(self) -> Estimate:
-        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14)."""
+        """E ||Z||_2^2 at epsilon = 1: A = (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
         D = self.source.body.dimension
         factor = (D + 1) * (D + 2)
         draws = self.source.draws
@@ -100,7 +102,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion: the two ways to go on with the remaining subspace W.
+    """One step of the recursion, and two choices of noise for the remaining subspace W.
 
     Examples
     --------
@@ -113,5 +115,6 @@ class Stage:
 
     #: K-norm noise on all of W, which ends the recursion.
     stop: Level
-    #: Noise on V, after which the recursion goes on with the rest of W; None at the last stage.
+    #: Noise on a subspace V of W; None at the last stage. The next stage has the orthogonal
+    #: complement of V in W.
     split: Level | None

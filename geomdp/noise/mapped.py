@@ -22,8 +22,7 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
 
-#: Number of public draws from which a second moment is estimated. Its relative error is then a few
-#: percent.
+#: Number of public draws from which a second moment is estimated, to a few percent.
 DRAWS = 1024
 
 
@@ -44,10 +43,10 @@ class ImplicitMap(Protocol):
 
     @property
     def expansion(self) -> Expansion:
-        """The last step, which several maps may share."""
+        """The last step. Several maps may share one last step."""
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """The result of all steps but the last for columns (p, b)."""
+        """Coordinates (r, b) of columns (p, b): the result of all steps before the last."""
 
     def __matmul__(self, columns: Columns) -> FloatArray:
         """The product with columns (p, b) or one column (p,)."""
@@ -68,8 +67,8 @@ Map = FloatArray | sp.csr_array | ImplicitMap
 def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray:
     """The sum over i of T_i x_i, (m, b), for maps T_i (m, p_i) and columns x_i (p_i, b).
 
-    There must be at least one map. If several implicit maps share their last step, this step is
-    applied only once, to the sum of their coordinates.
+    There must be at least one map. If several implicit maps share one last step, their coordinates
+    are added up first. The last step is then applied once.
     """
     images: list[FloatArray] = []
     shared: dict[int, tuple[Expansion, FloatArray]] = {}
@@ -96,8 +95,8 @@ class Part:
     matrix : (m, p) array, sparse array or `ImplicitMap`
         The map T to the answers.
     energy : float, optional
-        E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance, or estimated
-        if the covariance is not exact.
+        E ||T Z||_2^2, if it is known. By default it is computed from an exact covariance of Z, or
+        estimated from draws if the covariance is not exact.
 
     Examples
     --------

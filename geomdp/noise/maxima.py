@@ -1,4 +1,4 @@
-"""Upper bounds on E ||Z||_inf, the expected largest coordinate of a noise vector."""
+"""Upper bounds on E ||Z||_inf, the expected largest |Z_i| of a noise vector Z."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ LOG_CONCAVE = (
     PairedNoise,
     RecursiveNoise,
 )
-#: Number of steps of the upper sum that bounds the integral of `log_concave_maximum`. The sum
-#: exceeds the integral by some tenths of a percent.
+#: Number of steps of the upper sum in `log_concave_maximum`. The sum exceeds the integral by some
+#: tenths of a percent.
 STEPS = 1 << 12
-#: The integral is cut off where the exponent c of `log_concave_maximum` is ln m plus this number.
-#: The rest has a weight of e^-40 and is bounded separately.
+#: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number. There
+#: the union bound is e^-40. The integral beyond this point is bounded separately.
 REACH = 40.0
-#: Standard deviations are rounded up to this many digits, so that they take few different values.
+#: Standard deviations are rounded up to this number of significant digits. Few distinct values
+#: remain, and each is treated once.
 DIGITS = 4
 
 
@@ -43,19 +44,18 @@ def expected_maximum(noise: Noise) -> float:
     `noise` is symmetric on R^m. The result is the least of these bounds, or infinity if none
     applies:
 
-    * b (1 + 1/2 + ... + 1/m) for Laplace noise of scale b. This is the exact value, because the
+    * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
       |Z_i| / b are independent exponential variables.
-    * (r / epsilon) max over i of h_K(e_i) for K-norm noise, where h_K is the support function of K
-      and r is the dimension of K, because E ||Z||_K = r / epsilon (JL-KN).
-    * A union bound over the coordinates, see `log_concave_maximum`, for Laplace, Gaussian, K-norm,
-      cone, paired and recursive noise and their linear images. All have symmetric log-concave
-      densities, because linear images and sums of independent log-concave vectors are log-concave
-      (Prekopa).
-    * (E ||Z||_2^2)^(1/2).
+    * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon
+      (JL-KN). h_K is the support function of K, and r is the dimension of K.
+    * For the classes in `LOG_CONCAVE` and their linear images: `log_concave_maximum`, a union bound
+      over the coordinates. Linear images and sums of independent log-concave vectors are
+      log-concave (Prekopa).
+    * For all noise: (E ||Z||_2^2)^(1/2).
 
-    The last two need second moments in closed form, and are skipped if these are estimated. Cost:
-    the variances (m,), and for K-norm noise m support values. Prekopa 1973; formula sheet GEN-3,
-    JL-KN.
+    The last two bounds need second moments in closed form. They are skipped if the second moments
+    are estimated. Cost: the variances (m,), and for K-norm noise m support values. Prekopa 1973;
+    formula sheet GEN-3, JL-KN.
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
@@ -88,12 +88,14 @@ def log_concave_maximum(deviations: FloatArray) -> float:
 
         P(|X| > s(c) sigma) <= e^-c,    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2),
 
-    and E max over i of |X_i| is at most the integral over t of min{1, sum over i of these bounds on
-    P(|X_i| > t)}. The X_i need not be independent.
+    Each P(|X_i| > t) has such a bound. Let S(t) be the sum of these bounds over i. Then
+    E max over i of |X_i| is at most the integral of min{1, S(t)} over t. The X_i need not be
+    independent.
 
     `deviations` are the standard deviations sigma_i >= 0, (m,). The result is an upper bound on
-    this integral: an upper sum over steps and, beyond the last step c, the integral of
-    e^(-c t / (s(c) sigma)). This integral bounds the tail because c / s(c) increases.
+    this integral: an upper sum over steps up to the last exponent c, plus a bound on the tail. For
+    each X_i, the tail is at most the integral of e^(-c t / (s(c) sigma_i)) over t >= s(c) sigma_i,
+    because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:
@@ -109,7 +111,8 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     heights = np.linspace(0.0, limits[-1], STEPS + 1)
     tails = np.zeros(STEPS + 1)
     for share, count in zip(shares, counts, strict=True):
-        # Use the exponent of the last limit at or below t / sigma, which rounds the exponent down.
+        # Take the last limit at or below t / sigma. Its exponent c is too small, if anything, so
+        # e^-c remains an upper bound.
         place = np.searchsorted(limits, heights / share, side="right") - 1
         tails += count * np.exp(-exponents[np.maximum(place, 0)])
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]

@@ -75,7 +75,7 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        #: Moments of U and T U. If they are estimated, also the public points used for this.
+        #: Moments of U and T U, with the public points from which unknown moments are estimated.
         self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:

@@ -22,15 +22,18 @@ class RecursiveNoise:
     The columns of B_i are an orthonormal basis of the subspace V_i, and the V_i are orthogonal to
     each other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
     answers, and the sums of neighbours differ by vectors of a body K. K_i contains the projection
-    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP,
-    and the component of the result in V_i is post-processing of this projection. By composition,
-    the sums plus Z are (sum of epsilon_i)-DP. The epsilon_i are proportional to A_i^(1/3), where
-    A_i is E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. This choice minimises E ||Z||_2^2 (JL-SPLIT).
+    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP.
+    The component of the result in V_i is post-processing of this projection. By composition, the
+    sums plus Z are (sum of epsilon_i)-DP.
+
+    Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
+    This choice minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------
     levels : sequence of Level
-        At least one level; their subspaces V_i are orthogonal to each other.
+        At least one `Level`: K-norm noise in one subspace. The subspaces V_i of the levels are
+        orthogonal to each other.
     epsilon : float
         Total privacy loss, finite and above 0.
 
@@ -121,7 +124,7 @@ class RecursiveNoise:
         return np.asarray(np.hstack(coordinates) @ self.basis.T)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m): the sum over the levels, whose noises are independent."""
+        """Covariance matrix (m, m): the sum over the levels, because their noise is independent."""
         total = np.zeros((self.dimension, self.dimension))
         for level, share in zip(self.levels, self.split, strict=True):
             D = level.source.body.dimension
@@ -136,9 +139,9 @@ class RecursiveNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        It is exact if the A_i are exact. Estimated A_i come from one public random stream, so they
-        can be correlated. Their standard errors and the ends of their intervals are therefore
-        added. The sum of standard errors is an upper bound on the standard error of the sum.
+        The value is exact if the A_i are exact. Estimated A_i can be correlated, because all come
+        from one public random stream. So the standard errors are added, which gives an upper bound
+        on the standard error of the sum. The ends of the intervals are added, too.
         """
         energies = [level.energy for level in self.levels]
         squares = self.split**2
@@ -162,7 +165,7 @@ class RecursiveNoise:
         Raises
         ------
         ValueError
-            If a level is a projection of K-norm noise, whose density has no closed form.
+            If a level is a projection of K-norm noise: its density has no closed form.
         """
         points = batch(points, self.dimension, "points")
         parts = [part.log_density(points @ onto) for part, onto in self._intrinsic()]
@@ -186,7 +189,10 @@ class RecursiveNoise:
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
-        """Each level's noise and the columns of its coordinates; errors as in `log_density`."""
+        """K-norm noise of each level, and columns (m, D) that span its subspace.
+
+        Raises ``ValueError`` as `log_density` does.
+        """
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(
                 "levels must be intrinsic: the density of a projection of K-norm noise has no "
@@ -201,8 +207,9 @@ class RecursiveNoise:
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
     """Status of several independent draws together.
 
-    The result is `Heuristic` if one status is `Heuristic`, and `Exact` if all are `Exact`.
-    Otherwise it is `Approximate`, and the proved distances in total variation are added up (SAM-1).
+    The result is `Heuristic` if one status is `Heuristic`, and `Exact` if all are `Exact`. In all
+    other cases it is `Approximate`, with the sum of the proved distances in total variation
+    (SAM-1).
     """
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:
@@ -217,9 +224,9 @@ def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
-    To stop at stage l means to use the splits of the earlier stages, and K-norm noise on the
-    subspace that remains. Stopping at l = 1 gives plain K-norm noise, so the result is never worse
-    than plain K-norm noise.
+    If the recursion stops at stage l, the levels are the splits of the earlier stages and K-norm
+    noise on the subspace that remains. For l = 1 this is plain K-norm noise, so the result is never
+    worse than plain K-norm noise.
 
     Examples
     --------

@@ -21,15 +21,16 @@ from geomdp.workloads.structure.residuals import Residuals, differences
 class ResidualNoise:
     """Independent Gaussian noise on the residuals of tables, as noise on the cells of all tables.
 
-    The residual of a set A of columns is given by differences of counts along each column of A (see
-    `Residuals`). The noise on it is the same differences of Gaussian variables of variance s_A.
-    Cells are computed from the noisy residuals, so that tables agree on the columns they share. The
-    residual with its noise is (tensor over i in A of I - 11^T / l_i)(table of A + g), with
-    g ~ N(0, s_A I).
+    The residual of a set A of columns consists of differences of counts along each column of A (see
+    `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
+    So the residual with its noise is (tensor over i in A of I - 11^T / l_i)(table of A + g), with
+    g ~ N(0, s_A I). Here l_i is the number of levels (values) of column i. Cells are computed from
+    the noisy residuals, so tables agree on the columns they share.
 
-    A difference of two variables is one variable of twice the variance. So for each column of two
-    levels the number of variables that are drawn is half as large. s_A = t_A^2 / 2^b for the scale
-    t_A of the variables that are drawn, where b is the number of columns of A with two levels.
+    A difference of two independent variables is one variable of twice the variance. So a column of
+    two levels needs one variable instead of two. Let b be the number of columns of A with two
+    levels, and let t_A be the standard deviation of the variables that are drawn. Then
+    s_A = t_A^2 / 2^b.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class ResidualNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        The density is that on the span of the noise; rows must lie in it.
+        f is the density of Z on the span of the noise. Points and shifts must lie in this span.
         """
         z = self._squares(batch(points, self.dimension, "points"))
         return np.asarray((self._squares(points - shifts) - z) / 2)
@@ -143,7 +144,7 @@ class ResidualNoise:
 
 
 def doublings(residuals: Residuals) -> FloatArray:
-    """2^b (sets,), where b is the number of columns of each set that have two levels."""
+    """2^b for each set of columns, (sets,); b is the number of its columns with two levels."""
     found = np.empty(residuals.count)
     for group in residuals.groups:
         found[group.numbers] = 2.0 ** group.shape.count(2)
@@ -156,7 +157,7 @@ def drawn_size(shape: tuple[int, ...]) -> int:
 
 
 def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Noise (c, coordinates) on the coordinates of residuals, from variables (c, drawn_size)."""
+    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size)."""
     wide = [levels for levels in shape if levels > 2]
     cells = drawn.reshape(len(drawn), *wide)
     for axis in range(1, cells.ndim):

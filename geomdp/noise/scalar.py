@@ -19,8 +19,8 @@ from geomdp.noise.exact.laplace_numbers import (
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 
-#: Length of the first window of values in which `first_reaching` looks for a value that reaches the
-#: threshold. Every later window is twice as long as the one before.
+#: Length of the first window of values that `first_reaching` compares with the threshold. Lengths
+#: double from window to window.
 FIRST_WINDOW = 64
 
 
@@ -32,11 +32,11 @@ class Values(Protocol):
 
 
 class ScalarNoise(Protocol):
-    """The methods that add noise to numbers. Noisy thresholds and `Values` must not be released."""
+    """Methods that add noise to numbers. Noisy thresholds and `Values` must not be released."""
 
     @property
     def arithmetic(self) -> str:
-        """What the guarantees of mechanisms with this noise say about arithmetic (SAM-6)."""
+        """The sentence about arithmetic in guarantees of mechanisms with this noise (SAM-6)."""
 
     def threshold(self, value: float, scale: float) -> Any:
         """`value` + Lap(scale), for use in `reaches` and `Values.first_reaching` only."""
@@ -103,7 +103,7 @@ class _FloatValues:
     def first_reaching(self, begin: int, threshold: float) -> int:
         """See `Values`.
 
-        Windows of values are searched, each twice as long as the one before. So the cost is
+        Windows of values are searched one after another, with doubling lengths. So the cost is
         proportional to the number of values up to the first that reaches the threshold.
         """
         window = FIRST_WINDOW
@@ -131,7 +131,7 @@ class ExactNoise(NotCopied):
         self._numbers = LaplaceNumbers()
 
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
-        """`value` + Lap(scale), whose bits are drawn as they are needed."""
+        """`value` + Lap(scale). Bits of the noise are drawn only when they are needed."""
         return NoisyThreshold(value, scale, self._numbers.one())
 
     def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
@@ -139,7 +139,7 @@ class ExactNoise(NotCopied):
         return threshold.reached_by(value, scale, self._numbers.one())
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws, whose bits are drawn as they are needed."""
+        """`values` (k,) + independent Lap(scale) draws. Bits are drawn only when needed."""
         exact = values.tolist() if isinstance(values, np.ndarray) else values
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 

@@ -1,7 +1,7 @@
 """Pictures: bodies in two and three dimensions, noise, walks and projections, and error curves.
 
-No other package of the library draws. matplotlib is imported when something is drawn. Functions
-follow its conventions: they take the axes to draw on, and return the artists that they added.
+No other package of the library draws. matplotlib is imported when something is drawn. Most
+functions take the axes to draw on, and return the matplotlib artists that were added.
 """
 
 import lazy_loader

@@ -154,7 +154,7 @@ def animate_projection(
     nearest = np.array([project(body, answer).point for answer in answers])
     ax = axes_of(2, None)
     draw(body, ax)
-    # Draw the whole path of the answers, so that it is in view from the first frame on.
+    # Draw the whole path of the answers. The limits of the axes then fit all frames.
     ax.plot(*answers.T, color=COLOURS[3], lw=0.5, ls=":")
     ax.plot(*start, marker="*", ms=10, color=COLOURS[6], ls="")
     (trail,) = ax.plot([], [], color=COLOURS[2], lw=1.6)

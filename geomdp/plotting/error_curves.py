@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: All pairs of a colour and a marker, so that even more than seven noises look different.
+#: All pairs of a colour and a marker. One pair for each noise makes more than seven noises differ.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
@@ -102,10 +102,10 @@ def error_curve(
 ) -> ErrorCurve:
     """Draw the error against the number n of records for every mechanism that applies.
 
-    Curves are predictions, which are made without records. Dashed curves belong to mechanisms with
-    a heuristic sampler, which have no guarantee. It is proved that no mechanism with the guarantee
-    `privacy` has an error in the shaded region. Markers with bars are errors measured on `records`,
-    if these are given.
+    Curves are predictions, made without records. Dashed curves belong to mechanisms with a
+    heuristic sampler. These mechanisms have no guarantee. It is proved that no mechanism with the
+    guarantee `privacy` has an error in the shaded region. If `records` are given, markers with bars
+    show the errors measured on them.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def error_curve(
     adjacency : Adjacency
         Neighbour relation.
     records : array or DataFrame, optional
-        Public or synthetic records in the encoding of ``workload.universe``. Errors are measured on
-        them, see Notes.
+        Public or synthetic records in the encoding of ``workload.universe``. If given, errors are
+        also measured on these records, see Notes.
     rng : Generator, int or None
         Randomness of the measurements.
     title : str
@@ -145,7 +145,7 @@ def error_curve(
     Notes
     -----
     Privacy: without `records`, the result depends on public arguments only. With `records`, the
-    measured errors are not private, although the mechanisms are private: no noise is added to the
+    measured errors are not private, although the mechanisms are private. No noise is added to the
     errors, and no ledger is charged for them. Publish them only if the records are public.
 
     Examples
@@ -201,12 +201,12 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
-    """Predictions divided by the least one at each n, so that close curves lie apart."""
+    """Draw predictions divided by the least prediction for the same n, to separate curves."""
     least = predicted.groupby("n").rmse.min()
     relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
     for _, points in relative.groupby("curve", sort=False):
         _draw_predicted(axes, points, looks[points.noise.iloc[0]])
-    # The upper panel shows curves with large errors. This panel is for the best curves only.
+    # Curves with large errors are cut off here. The upper panel shows all of them.
     top = min(MOST_RATIO, 1.1 * float(relative.rmse.max()))
     axes.set_ylim(0.97, max(top, 1.1))
     ticks = [tick for tick in RATIO_TICKS if tick <= max(top, 1.1)]
@@ -273,7 +273,7 @@ def _draw_least(axes: Axes, table: pd.DataFrame) -> None:
 def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
     """Shade the errors that are proved to be out of reach.
 
-    An error that is out of reach with n records is out of reach with fewer records. Each shaded
+    If an error is out of reach with n records, it is out of reach with fewer records. Each shaded
     step therefore extends from its n to the left.
     """
     if excluded.empty:

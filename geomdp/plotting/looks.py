@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito (2008), readable with every common form of colour blindness, in an order in which
-#: neighbours also differ in grey.
+#: The colours of Okabe and Ito (2008). Readers with any common form of colour blindness can tell
+#: them apart. Colours that follow each other here also differ when printed in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
-#: Fonts and lines of all pictures. In SVG files text stays text, and the same picture gives the
-#: same file.
+#: Fonts and lines of all pictures. SVG files keep text as text. Drawing the same picture twice
+#: gives the same SVG file.
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -57,7 +57,7 @@ def axes_of(dimension: int, ax: Axes | None) -> Axes:
 
 
 def equal_units(ax: Axes) -> None:
-    """Make one unit equally long on all axes, and bring everything drawn so far into view."""
+    """Give one unit the same length on all axes, with limits that fit everything drawn so far."""
     ax.autoscale_view()
     if ax.name == "3d":
         ax.set_aspect("equal")
@@ -66,7 +66,7 @@ def equal_units(ax: Axes) -> None:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The whole figure that contains `ax`, also if `ax` lies in a subfigure."""
+    """The whole figure that contains `ax`, even if `ax` lies in a subfigure."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure

@@ -1,4 +1,4 @@
-"""Level sets of noise: exact if the density is a function of a gauge, and otherwise estimated."""
+"""Level sets {z : density >= c} of noise, exact or estimated from draws."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-#: Number of draws from which a density in the plane is estimated, and number of cells on each side
-#: of the grid on which they are counted. A cell holds 16 draws on average.
+#: To estimate a density in the plane, `DRAWS` draws are counted on a grid of `CELLS` x `CELLS`
+#: cells. A cell holds 16 draws on average.
 DRAWS, CELLS = 1 << 18, 128
-#: Standard deviation of the Gaussian kernel that smooths counts, in cells.
+#: Standard deviation of the Gaussian kernel that smooths the counts, in cells.
 KERNEL = 2.0
-#: Least share of the draws that the grid covers on each axis.
+#: Least share of the draws that lies within the range of the grid, for each axis.
 COVERED = 0.999
 
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The set {z : density >= c} that has probability `share`, as a body if its form is known.
+    """The level set {z : density >= c} of noise that has probability `share`.
 
     Parameters
     ----------
@@ -48,8 +48,7 @@ def level_body(noise: Noise, share: float) -> Body | None:
     -------
     Body or None
         A scaled copy of K for K-norm noise, a cross-polytope for Laplace noise, a ball in the span
-        of the noise for Gaussian noise. None for noise whose density is not a function of a gauge,
-        such as cone noise.
+        of the noise for Gaussian noise. None for other noise, such as cone noise.
 
     Raises
     ------
@@ -111,12 +110,12 @@ def draw_noise(
     colour: str = COLOURS[3],
     label: str = "",
 ) -> list[Artist]:
-    """Draw curves of equal density of noise in a plane, which enclose given probabilities.
+    """Draw curves of equal density of noise in a plane. Each curve encloses a given probability.
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
-    (`level_body`). Otherwise the density in the plane is estimated from 2^18 draws. The draws are
-    counted on a grid of 128 x 128 cells, and a Gaussian kernel with a standard deviation of 2 cells
-    smooths the counts.
+    (`level_body`). For other noise, or with `rows`, the density in the plane is estimated from 2^18
+    draws. The draws are counted on a grid of 128 x 128 cells. A Gaussian kernel with a standard
+    deviation of 2 cells smooths the counts.
 
     Parameters
     ----------
@@ -127,9 +126,9 @@ def draw_noise(
     shares : sequence of float
         The probabilities, above 0 and below 1. One curve is drawn for each.
     rows : (2, m) array_like, optional
-        The linear map to the plane. It can be left out only if m = 2.
+        The linear map to the plane. Needed if m is not 2.
     centre : (2,) array_like
-        The true answers, around which the noise is drawn.
+        The true answers. The curves are drawn around this point.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -143,8 +142,8 @@ def draw_noise(
     Raises
     ------
     ValueError
-        For no shares or shares out of range, for rows that are missing or have another shape, for a
-        `centre` of another shape, or for axes that do not fit.
+        For no shares or shares out of range; for missing `rows`; for `rows` or `centre` of another
+        shape; for axes in space.
 
     Examples
     --------
@@ -200,7 +199,7 @@ def _drawn(
 
 
 def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
-    """Closed curves around the densest region that holds each share, from counts of draws."""
+    """Closed curves around the densest region with each probability, from counts of draws."""
     from contourpy import contour_generator
     from scipy.ndimage import gaussian_filter
 

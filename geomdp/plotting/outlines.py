@@ -13,13 +13,14 @@ from geomdp.bodies.operand import checked_body
 
 #: How many directions are used in the plane (half a degree apart) and in space (about 4 degrees).
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: If a body lists at most this many vertices, all of them are used. Otherwise only extreme points
-#: in `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
+#: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points in
+#: `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
 MAX_VERTICES = 1 << 16
-#: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
-#: a smooth body differ by less: about 8 degrees, twice the angle between directions.
+#: An edge between two faces is drawn if the normals of the faces differ by more than 15 degrees. On
+#: a smooth body, normals of neighbouring faces differ by about 8 degrees only. This is twice the
+#: angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
-#: Points count as equal if their distance is below about this share of the size of the body.
+#: Points at a distance below about `MERGED` times the size of the body count as equal.
 MERGED = 1e-9
 
 
@@ -30,12 +31,12 @@ class Outline:
     Parameters
     ----------
     points : (V, k) array
-        The vertices of the hull. The vertices of a polygon are in their order around it.
+        The vertices of the hull. If the hull is a polygon, they are in order around the polygon.
     triangles : (T, 3) array of int
-        Faces of a solid, as numbers of their vertices, counter-clockwise seen from outside. T = 0
-        if the hull is flat.
+        Faces of a solid. A row holds the indices of three vertices, counter-clockwise seen from
+        outside. T = 0 if the hull is flat.
     edges : (E, 2) array of int
-        Edges of a solid at which its surface bends by more than 15 degrees.
+        Edges of a solid at which the surface bends by more than 15 degrees.
 
     Examples
     --------
@@ -57,7 +58,8 @@ def unit_directions(k: int) -> FloatArray:
     if k == 2:
         angles = 2 * np.pi * np.arange(PLANE_DIRECTIONS) / PLANE_DIRECTIONS
         return np.column_stack([np.cos(angles), np.sin(angles)])
-    # Fibonacci lattice on the upper half: equal steps in height, the golden angle around the axis.
+    # Fibonacci lattice on the upper half of the sphere: a step goes up by a constant height, and
+    # turns by the golden angle around the axis.
     half = SPACE_DIRECTIONS // 2
     heights = (np.arange(half) + 0.5) / half
     angles = np.pi * (3 - np.sqrt(5)) * np.arange(half)
@@ -70,8 +72,9 @@ def unit_directions(k: int) -> FloatArray:
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
-    It is computed from the listed vertices, if there are not too many. Otherwise it is computed
-    from extreme points in many directions or, if the body has none, from tangent planes.
+    If the body lists at most 2^16 vertices, the outline is computed from them. If not, it is
+    computed from extreme points in many directions. For a body without extreme points, it is
+    computed from tangent planes.
 
     Parameters
     ----------
@@ -163,8 +166,8 @@ def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
     """
     from scipy.spatial import HalfspaceIntersection
 
-    # `HalfspaceIntersection` needs a point inside. k times the mean of h(u) u over the unit circle
-    # or sphere is the Steiner point of the body with support function h, and lies inside the body.
+    # `HalfspaceIntersection` needs a point inside. The Steiner point of the body lies inside. For
+    # the support function h, it is k times the mean of h(u) u over the unit circle or sphere.
     inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
     corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
     return np.asarray(corners[np.isfinite(corners).all(axis=1)])
@@ -203,7 +206,7 @@ def _distinct(points: FloatArray, distance: float) -> FloatArray:
 def _solid(
     points: FloatArray, faces: IntArray, normals: FloatArray, flat: FloatArray, hull: AffineHull
 ) -> Outline:
-    """A solid: orient its triangles outwards, and find the edges where the surface bends."""
+    """The outline of a solid, with triangles oriented outwards and the edges where it bends."""
     first, second, third = (flat[faces[:, i]] for i in range(3))
     inward = np.einsum("tk,tk->t", np.cross(second - first, third - first), normals) < 0
     faces = np.where(inward[:, None], faces[:, ::-1], faces)

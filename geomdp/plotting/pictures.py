@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-#: Default opacity of the inside of a body in a picture of the plane, and of space.
+#: Default opacity of the inside of a body, for pictures in the plane and in space.
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
 #: Direction from which light comes.
 LIGHT = np.array([-0.35, -0.6, 0.72])
-#: The brightness of a face is `DIFFUSE` times the cosine of its angle to the light, plus the rest
-#: up to 1, but at least `LEAST_BRIGHTNESS`. Faces turned away from the light have the least.
+#: Let c be the cosine of the angle between the normal of a face and the light, at least 0. Then the
+#: brightness of the face is 1 - `DIFFUSE` (1 - c), but at least `LEAST_BRIGHTNESS`.
 DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
 
 
@@ -37,9 +37,9 @@ def draw(
 ) -> list[Artist]:
     """Draw a body of two or three dimensions.
 
-    A body in R^2 or R^3 is drawn in its own coordinates. A body in R^m whose affine hull has two or
-    three dimensions is drawn in orthonormal coordinates of its affine hull. For any other body,
-    draw a linear image (`draw_shadow`) or a slice (`draw_slice`).
+    A body in R^2 or R^3 is drawn in its own coordinates. A body in R^m of dimension two or three is
+    drawn in orthonormal coordinates of its affine hull. For any other body, draw a linear image
+    (`draw_shadow`) or a slice (`draw_slice`).
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def draw(
     Returns
     -------
     list of Artist
-        In the plane, a polygon; for a single point, a marker. In space, the surface and, if the
-        body has edges, the edges; for a point or a segment, a line with markers. The attribute
+        In the plane, a polygon, or a marker for a single point. In space, the surface and, if there
+        are any, the edges. For a point or a segment in space, a line with markers. The attribute
         ``axes`` of every artist is set.
 
     Raises
@@ -112,7 +112,7 @@ def draw_shadow(
     rows : (2, m) or (3, m) array_like
         Matrix of the map to the picture. Orthonormal rows give an orthogonal projection.
     ax : Axes, optional
-        Axes to draw in; by default those of a new figure.
+        Axes to draw in; by default a new figure.
     colour, alpha, label : str, float, str
         The same as in `draw`.
 
@@ -166,7 +166,7 @@ def draw_slice(
     rows : (2, m) or (3, m) array_like
         Directions of the slice, one for each axis of the picture. Orthonormal rows keep lengths.
     ax : Axes, optional
-        Axes to draw in; by default those of a new figure.
+        Axes to draw in; by default a new figure.
     colour, alpha, label : str, float, str
         The same as in `draw`.
 
@@ -248,8 +248,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         return [ring]
     faces = outline.points[outline.triangles]
     shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
-    # Rendering leaves thin gaps between faces. Drawing the edges of a face in its colour closes the
-    # gaps. On transparent faces, such edges would be visible.
+    # Rendering leaves thin gaps between faces. If the edges of a face are drawn in its colour, the
+    # gaps close. On transparent faces, such edges would be visible, so they are left out.
     surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
     if alpha == 1:
         surface.set_edgecolor([*shades])
@@ -259,14 +259,14 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # Adding a collection to axes in space does not change their limits. With `had_data`, the new
-    # limits also include everything drawn before.
+    # A collection that is added to axes in space does not change the limits of the axes, so set
+    # them. With `had_data`, the new limits also include everything drawn before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 
 
 def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
-    """Colours (T, 4) of triangles (T, 3, 3), lighter for those turned towards the light."""
+    """Colours (T, 4) of triangles (T, 3, 3). Triangles that face the light are lighter."""
     normals = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)

@@ -1,4 +1,4 @@
-"""Draw points and lines beside a body: projections, hyperplanes, random walks and packings."""
+"""Add points and lines to a picture: projections, hyperplanes, random walks and packings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: Length of the supporting line drawn through a projected point, divided by the body's diameter.
 TANGENT = 0.3
-#: A point counts as a point of the body if its distance to the body is at most this multiple of the
-#: body's radius.
+#: A point at a distance of at most `MOVED` times the body's radius from the body counts as a point
+#: of the body.
 MOVED = 1e-7
 
 
@@ -45,7 +45,7 @@ def draw_projection(
     answers : (b, m) array_like
         b noisy answers; m is the dimension of K.
     ax : Axes, optional
-        Axes to draw in; by default those of a new figure. To draw the body itself, call `draw`.
+        Axes to draw in; by default a new figure. To draw the body itself, call `draw`.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -54,7 +54,8 @@ def draw_projection(
     Returns
     -------
     list of Artist
-        The answers as rings, the nearest points as dots, then the segments and supporting lines.
+        The answers as rings and the nearest points as dots. Then, for each answer outside the body,
+        the segment and, in the plane, the supporting line.
 
     Raises
     ------
@@ -157,14 +158,14 @@ def draw_hyperplane(
 def draw_path(
     points: npt.ArrayLike, ax: Axes | None = None, *, colour: str = COLOURS[2], label: str = ""
 ) -> list[Artist]:
-    """Draw the positions of a random walk, joined in their order, with a ring at the first one.
+    """Draw the positions of a random walk, joined in order, with a ring at the start.
 
     Parameters
     ----------
     points : (T, 2) or (T, 3) array_like
-        T positions, for instance those of one chain of `geomdp.geometry.sampling.run_chains`.
+        T positions, for instance of one chain of `geomdp.geometry.sampling.run_chains`.
     ax : Axes, optional
-        Axes to draw in; by default those of a new figure.
+        Axes to draw in; by default a new figure.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -212,10 +213,10 @@ def draw_packing(
     colour: str = COLOURS[4],
     label: str = "",
 ) -> list[Artist]:
-    """Draw a packing: points of the plane, each with a disc of the same radius around it.
+    """Draw a packing: points of the plane, and a disc of the same radius around each point.
 
-    Discs of a packing do not overlap, so an answer within `radius` of a centre tells from which
-    centre the answer came. The function also draws discs that overlap.
+    Discs of a packing do not overlap. So an answer with an error below `radius` tells which centre
+    was the truth. The function also draws discs that overlap.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def draw_packing(
     radius : float
         Radius of every disc, above 0.
     ax : Axes, optional
-        Axes to draw in; by default those of a new figure.
+        Axes to draw in; by default a new figure.
     colour : str
         Any colour of matplotlib.
     label : str

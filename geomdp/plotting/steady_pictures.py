@@ -1,4 +1,4 @@
-"""Pictures that are drawn again and again, such as those under the slider of a notebook."""
+"""Pictures that are drawn again and again, such as a picture under a slider in a notebook."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DPI = 150
 class SteadyPictures:
     """PNG images of figures that keep the layout of the first drawing.
 
-    To compute a constrained layout, Matplotlib goes through the whole figure, which takes time. The
-    axes then move whenever a tick label gets longer. So this class computes the layout only for the
-    first figure of each name, and places the axes of later figures of that name in the same way.
+    A constrained layout takes Matplotlib time to compute, and moves the axes if a tick label gets
+    longer. So this class computes the layout only for the first figure of each name. In later
+    figures of that name, the axes have the same places.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def power_of_ten(value: float, position: int | None = None) -> str:
     value : float
         A power of ten.
     position : int, optional
-        Number of the tick. Matplotlib passes this number to formatters; the label ignores it.
+        Number of the tick, which Matplotlib passes to every formatter. It is not used.
 
     Examples
     --------

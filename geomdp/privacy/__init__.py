@@ -1,4 +1,4 @@
-"""Privacy parameters, the records that carry them, composition, conversion and calibration."""
+"""Privacy parameters, privacy records, composition, conversion and calibration."""
 
 import lazy_loader
 

@@ -3,7 +3,7 @@
 Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
 neighbours X, X'. A scale describes the noise of one coordinate, in the units of f. Phi and phi are
 the distribution function and the density of N(0, 1). All functions raise ``ValueError`` for a
-sensitivity that is not finite and above 0, and for a guarantee of a type they do not take.
+sensitivity that is not finite and above 0, and for a guarantee of a wrong type.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     Notes
     -----
     The equation is solved by bisection in a = theta/2 - epsilon/theta, where
-    theta = Delta_2 / sigma, with about 60 evaluations. At the lower end Phi(a) = delta: by the
-    formula of `gaussian_delta`, the noise there has a delta of at most Phi(a). At the upper end
-    Phi(a) = 3/4: the noise there has a delta of at least Phi(a) - Phi(-a) = 1/2, which is above the
-    delta of `privacy`, since `ApproxDP` requires delta < 1/2.
+    theta = Delta_2 / sigma, with about 60 evaluations. The lower end has Phi(a) = delta. By the
+    formula of `gaussian_delta`, the noise there has a delta of at most Phi(a). The upper end has
+    Phi(a) = 3/4. The noise there has a delta of at least Phi(a) - Phi(-a) = 1/2. This is above the
+    delta of `privacy`, because `ApproxDP` requires delta < 1/2.
 
     References
     ----------
@@ -126,8 +126,8 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
         float(scipy.special.ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(scipy.special.ndtri(0.75)),
     )
-    # The factor 1 + 2^-50 rounds up. Each of the few operations before this factor has a rounding
-    # error of at most half a unit in the last place.
+    # The factor 1 + 2^-50 rounds up: the few operations before it have rounding errors of at most
+    # half a unit in the last place each.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 
 
@@ -135,8 +135,8 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
     """The least delta in [0, 1] for which Gaussian noise is (epsilon, delta)-DP.
 
     delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta), where
-    theta = Delta_2 / sigma, `sensitivity` is Delta_2, and `scale` is the standard deviation sigma
-    of every coordinate. ``ValueError`` for an argument that is not finite and above 0. Balle-Wang
+    theta = Delta_2 / sigma. `sensitivity` is Delta_2. `scale` is the standard deviation sigma of
+    every coordinate. ``ValueError`` for an argument that is not finite and above 0. Balle-Wang
     2018, Theorem 8; formula sheet JL-GAUSS.
 
     Examples
@@ -168,12 +168,12 @@ def _theta(a: float, epsilon: float) -> float:
 
 
 def _log_delta(a: float, epsilon: float) -> float:
-    """ln delta of Gaussian noise, with full relative precision in delta.
+    """ln delta of Gaussian noise with a = theta/2 - epsilon/theta, precise even for tiny delta.
 
     Let b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta. Then b + a = theta and
     e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
     R(x) = Phi(-x) / phi(x). For theta >= 1 and -a <= 39, the difference Phi(a) - e^epsilon Phi(-b)
-    loses at most two digits to cancellation; for larger -a, delta underflows in float64. For
+    loses at most two digits to cancellation. For -a > 39, delta underflows in float64. For
     theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
@@ -189,8 +189,8 @@ def _log_mills_difference(x: float, theta: float) -> float:
     """ln(R(x) - R(x + theta)) for -1/2 < x and theta < 1, without cancellation.
 
     R(x) = int_0^inf e^(-t^2/2 - x t) dt, so the difference is
-    int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, with a positive integrand. As a function of
-    v = c t, c = max(1, x), the integrand varies on a scale of 1 and is negligible beyond v = 40.
+    int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, with a positive integrand. Substitute v = c t
+    with c = max(1, x). The integrand then varies on a scale of 1 and is negligible beyond v = 40.
     """
     c = max(1.0, x)
     v, weights = _quadrature()

@@ -22,12 +22,13 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    `parts` are the costs of the steps, all for the same adjacency. The result is `PureDP` if all
-    parts are `PureDP`, `ZCDP` if all are `ZCDP`, and else `ApproxDP`, where a pure step has
-    delta = 0. Later steps may be chosen after seeing the answers of earlier ones, but the number of
-    steps and all privacy parameters are fixed beforehand. ``ValueError`` for an empty sequence, for
-    a mix of zCDP with other definitions (convert the parts first), and for a total delta of 1/2 or
-    more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are the costs of the steps, all for the same adjacency. If all parts are `PureDP`, or
+    all are `ZCDP`, the result has the same type. For a mix of `PureDP` and `ApproxDP` the result is
+    `ApproxDP`, and a pure step counts with delta = 0. A step may be chosen after seeing the answers
+    of earlier steps, but the number of steps and all privacy parameters are fixed beforehand.
+    ``ValueError`` for an empty sequence, for a mix of zCDP with other definitions (convert the
+    parts first), and for a total delta of 1/2 or more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke
+    2016, Lemma 1.7; formula sheet GEN-2.
 
     Examples
     --------
@@ -59,11 +60,10 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """Guarantee for two data sets that are joined by a chain of `size` neighbouring pairs.
 
-    Let k >= 1 be `size`. Then epsilon becomes k epsilon; delta becomes
-    delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by k applications of the definition; rho
-    becomes k^2 rho. ``ValueError`` if the new delta is 1/2 or more, which `ApproxDP` does not
-    accept. Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9;
-    formula sheet GEN-2.
+    Let k >= 1 be `size`. Then epsilon becomes k epsilon, rho becomes k^2 rho, and delta becomes
+    delta (1 + e^epsilon + ... + e^((k-1) epsilon)). ``ValueError`` if the new delta is 1/2 or more.
+    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; formula
+    sheet GEN-2.
 
     Examples
     --------
@@ -94,9 +94,9 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T, at least 1, and `slack_delta` is delta', 0 < delta' < 1/2. The larger
-    delta', the smaller epsilon. The second summand is small only for a small epsilon_0: for few
-    steps or a large epsilon_0, `basic_composition` gives a smaller epsilon. ``ValueError`` for a
+    where `steps` is T >= 1, and `slack_delta` is delta', 0 < delta' < 1/2. A larger delta' gives a
+    smaller epsilon. For few steps or a large epsilon_0, `basic_composition` gives a smaller
+    epsilon, because the second summand is small only for a small epsilon_0. ``ValueError`` for a
     parameter out of range, a total delta of 1/2 or more, or an epsilon that overflows float64.
     Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
 
@@ -153,11 +153,11 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
 def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta)), proved for epsilon <= 1.
 
-    Use it only to compare with published constants: `largest_step_epsilon` takes the same
-    parameters, gives a larger step and has no limit on epsilon. The formula follows from advanced
-    composition if T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
-    delta <= 1/2 but not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth
-    2014, Corollary 3.21; formula sheet GEN-2b.
+    Use this function only to compare with published constants. For the same parameters,
+    `largest_step_epsilon` gives a larger step, and it has no limit on epsilon. The formula follows
+    from advanced composition if T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2. This holds for
+    epsilon <= 1 and delta <= 1/2, but not in general (DISC-5). ``ValueError`` for an epsilon above
+    1. Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b.
 
     Examples
     --------
@@ -172,7 +172,8 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # With the constant 8, the first summand of GEN-2a equals epsilon / 2. The second is not larger.
+    # The constant 8 makes the first summand in `advanced_composition` equal to epsilon / 2. The
+    # second summand is at most epsilon / 2.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 

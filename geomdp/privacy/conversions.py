@@ -57,8 +57,8 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
         epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
 
     This epsilon is never larger than the epsilon of `zcdp_to_approx`; the adjacency stays the same.
-    If the minimum is below rho, the function returns rho instead: for a delta of about sqrt(rho) or
-    more the minimum can be 0 or negative, and an epsilon must be positive. ``ValueError`` for a
+    For a delta of about sqrt(rho) or more, the minimum can be 0 or negative, but an epsilon must be
+    positive. So if the minimum is below rho, the result has epsilon = rho. ``ValueError`` for a
     `delta` outside 0 < delta < 1/2.
 
     Notes
@@ -105,12 +105,12 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
     """Return the guarantee under `target` that `privacy` under `source` implies.
 
-    The result has the type of `privacy`. To replace a record is to remove one record and add one.
-    So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one; for
-    instance, epsilon becomes 2 epsilon. Nothing follows in the other direction, because publishing
-    the number of records costs nothing under replace-one and is not private under add/remove.
-    ``ValueError`` for a conversion from replace-one to add/remove, and if the new delta is 1/2 or
-    more. Formula sheet GEN-1, GEN-2.
+    The result has the type of `privacy`. A record is replaced by removing one record and adding
+    another. So a guarantee under add/remove implies `group_privacy` of size 2 under replace-one.
+    For instance, epsilon becomes 2 epsilon. There is no conversion in the other direction. The
+    number of records shows this: publishing it is private under replace-one, but not under
+    add/remove. ``ValueError`` for a conversion from replace-one to add/remove, and if the new delta
+    is 1/2 or more. Formula sheet GEN-1, GEN-2.
 
     Examples
     --------

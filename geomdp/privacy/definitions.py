@@ -43,7 +43,7 @@ def checked_adjacency(adjacency: object) -> Adjacency:
 
 
 def below_half(value: float, name: str) -> float:
-    """Return `value` as a float; ``ValueError`` unless it is above 0 and below 1/2."""
+    """Return `value` as a float; ``ValueError`` if not above 0 and below 1/2."""
     number = real_number(value)
     if not 0 < number < 0.5:
         raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
@@ -156,10 +156,9 @@ Privacy = PureDP | ApproxDP | ZCDP
 
 
 def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privacy") -> None:
-    """Raise ``ValueError`` unless `privacy` is an instance of one of `kinds`.
+    """Raise ``ValueError`` if `privacy` is not an instance of one of `kinds`.
 
-    Without `kinds`, every definition of privacy is allowed. `name` is the name of the argument, for
-    the message.
+    Without `kinds`, every definition of privacy is allowed. The message calls the argument `name`.
     """
     kinds = kinds or (PureDP, ApproxDP, ZCDP)
     if not isinstance(privacy, kinds):

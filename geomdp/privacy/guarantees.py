@@ -30,9 +30,9 @@ DECIDED_ARITHMETIC = (
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
     """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
 
-    The grid consists of the multiples of 2^-grid. The noise was enlarged by the factor 1 + `slack`.
-    The body of the noise was computed in float64. Enlarged by this factor, the body is proved to
-    contain all differences of answers of neighbours.
+    The grid consists of the multiples of 2^-grid. The body of the noise was computed in float64. It
+    is proved that the body times 1 + `slack` contains all differences of answers of neighbours. So
+    the noise was enlarged by the factor 1 + `slack`.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
@@ -94,12 +94,12 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """The noise comes from a Markov chain whose distance to its limit is not proved (SAM-3).
+    """The noise comes from a Markov chain. Its distance to the limit is not proved (SAM-3).
 
     Parameters
     ----------
     reason : str
-        What is not proved, for instance that the kernel mixes within its number of steps.
+        What is not proved, for instance that the chain mixes within its number of steps.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Guarantee:
     `str(guarantee)` is the claim in words. With an exact sampler the claim is `privacy` itself.
     With an approximate sampler the claim is `effective` (SAM-1). With a heuristic sampler there is
     no claim: `privacy` is then a target, and the text starts with the word "heuristic" (SAM-3). A
-    seeded release has no claim either, because whoever knows the seed can remove the noise.
+    seeded release has no claim either, because a person who knows the seed can remove the noise.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Guarantee:
                 return ApproxDP(epsilon, delta + (1 + growth) * tv)
 
     def as_seeded(self) -> Guarantee:
-        """The record of a release whose generator the caller supplied; its noise is in float64."""
+        """The record of a release with the caller's seed or generator. Its noise is in float64."""
         return replace(self, arithmetic=FLOAT64_CAVEAT, seeded=True)
 
     def __repr__(self) -> str:
@@ -240,7 +240,7 @@ class Guarantee:
         Raises
         ------
         ValueError
-            If the record is incomplete, or if its statement does not agree with its other fields.
+            If the record is incomplete, or the statement does not agree with the other fields.
         """
         samplers = {kind.__name__.lower(): kind for kind in (Exact, Approximate, Heuristic)}
         try:

@@ -1,8 +1,8 @@
 """One privacy budget for one data set, shared by all the mechanisms that read the data set.
 
-A spend is written to disk and committed before it is granted. If a process is killed after the
-spend and before the answer, the spend stays recorded. So the recorded total can be too high, but
-never too low.
+A spend is the recorded cost of one mechanism. It is written to disk and committed before it is
+granted. If a process is killed after the spend and before the answer, the spend stays recorded. So
+the recorded total can be too high, but never too low.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ledger:
 
     Spends compose adaptively. Under a `PureDP` budget, epsilons add up. Under an `ApproxDP` budget,
     epsilons and deltas add up (basic composition), and zCDP spends are refused. Under a `ZCDP`
-    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2; the total rho implies
+    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
     The whole file is verified before every spend (see `ledger_file`). If recorded spends were lost
@@ -95,7 +95,8 @@ class Ledger:
     ['histogram of regions', 'histogram of ages']
     0.2
 
-    To let a mechanism spend by itself, pass the ledger to ``release(records, ledger=ledger)``.
+    If the ledger is an argument of ``release(records, ledger=ledger)``, the mechanism spends its
+    own cost.
     """
 
     def __init__(
@@ -174,13 +175,13 @@ class Ledger:
     def require(self, guarantee: Guarantee, label: str) -> None:
         """Check that a spend would be granted now, without recording it. Errors are as in `spend`.
 
-        A mechanism that must read its records to validate them calls `require` first, then reads
-        the records, and then spends.
+        Some mechanisms must read the records to validate them. Such a mechanism calls `require`
+        first, then reads the records, and then calls `spend`.
         """
         self._check_affordable(self._entry(guarantee, label), self.spends())
 
     def spend(self, guarantee: Guarantee, label: str) -> Spend:
-        """Grant one spend, or refuse it.
+        """Record one spend. A refused spend raises an error.
 
         Parameters
         ----------
@@ -195,13 +196,13 @@ class Ledger:
         BudgetExhausted
             If the total would exceed the budget. Nothing is recorded.
         ValueError
-            For a guarantee that is stated for another adjacency, has no proved cost, or is of a
-            definition of privacy that the budget cannot pay for, and for a damaged file. Nothing is
+            For a guarantee stated for another adjacency, a guarantee without a proved cost, a
+            definition of privacy that the budget cannot pay for, or a damaged file. Nothing is
             recorded.
         OSError
             If the spend cannot be written. It is then not granted.
         RuntimeError
-            In a process forked from the one that opened the ledger.
+            In a forked process, if the parent process opened the ledger.
         """
         entry = self._entry(guarantee, label)
 
@@ -241,6 +242,6 @@ def _privacy(record: Mapping[str, Any]) -> PureDP | ApproxDP | ZCDP:
 
 
 def _spends(entries: Sequence[str]) -> list[Spend]:
-    """The spends among the entries of the file: all but the first, which is the budget."""
+    """The spends in the entries of the file. The first entry is the budget and is left out."""
     records = map(json.loads, entries[1:])
     return [Spend(record["label"], _privacy(record), record["time"]) for record in records]

@@ -1,10 +1,10 @@
 """The SQLite file of a ledger: entries are only added, and readers notice damage.
 
-Each entry has a SHA-256 digest of its content and of the digest of the entry before it. A second
-table holds the number of entries and the last digest. So every reader notices a damaged, altered,
-missing or reordered entry. If an older copy replaces the file, only a process that has read the
-newer file notices the change. If an attacker changes entries and computes all digests anew, no
-reader notices.
+The digest of an entry is the SHA-256 hash of two texts: the digest of the entry before, and the
+content of the entry. A second table holds the number of entries and the last digest. So every
+reader notices a damaged, altered, missing or reordered entry. If an older copy replaces the file,
+only a process that has read the newer file notices the change. If an attacker changes entries and
+computes all digests anew, no reader notices.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
 APPLICATION_ID = 0x67647032
-#: Mode of a new file: only its owner can read it, because labels and times tell what was asked of
-#: the data.
+#: Mode of a new file. Only the owner can read it, because labels and times tell which questions
+#: were asked about the data.
 PRIVATE = 0o600
 #: Seconds to wait for another process that is writing.
 WAIT = 60.0
@@ -34,7 +34,7 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in the SQLite file `path`, or in memory, for use by the process that opened them.
+    """Entries in the SQLite file `path`, or in memory, for use by one process.
 
     If `create` is true, a file that does not exist is created with `first` as its first entry. An
     existing file keeps its entries. ``ValueError`` if the file is empty, damaged or not a ledger;
@@ -75,10 +75,10 @@ class LedgerFile:
         _close(self._connection, self._process)
 
     def entries(self) -> list[str]:
-        """Verify all entries, which any process may have added, and return them, oldest first.
+        """Verify and return all entries, oldest first. Other processes may have added entries.
 
-        ``ValueError`` if an entry is not as it was added, ``OSError`` if the file cannot be read,
-        and ``RuntimeError`` in a process forked from the one that opened the file.
+        ``ValueError`` if an entry has changed since it was added. ``OSError`` if the file cannot be
+        read. ``RuntimeError`` in a forked process, if the parent process opened the file.
         """
         with self._transaction("DEFERRED"):
             return self._verified()
@@ -87,7 +87,7 @@ class LedgerFile:
         """Call `decide` with all entries so far and add the entry that it returns.
 
         The call and the addition are one transaction. If `decide` raises an error, nothing is added
-        and the error is passed on; other errors are those of `entries`.
+        and the error is passed on. Other errors are as in `entries`.
         """
         with self._transaction("IMMEDIATE"):
             head = _add(self._connection, decide(self._verified()))
@@ -150,21 +150,21 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     """Connect to an existing file, or to memory if `path` is None."""
     name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(name, timeout=WAIT, isolation_level=None, uri=True)
-    # EXTRA also syncs the folder after a commit, so that a committed spend survives a power cut.
+    # EXTRA also syncs the folder after a commit. A committed spend then survives a power cut.
     connection.execute("PRAGMA synchronous = EXTRA")
     return connection
 
 
 def _close(connection: sqlite3.Connection, process: int) -> None:
-    # A forked child must leave the connection alone: closing it could undo its parent's spend.
+    # A forked child must not close the connection, because that could undo a spend of the parent.
     if os.getpid() == process:
         connection.close()
 
 
 def _create(path: Path, first: str) -> None:
-    """Create a ledger under a temporary name, then link it to `path` unless a file is there.
+    """Create a ledger under a temporary name, then link it to `path` if there is no file yet.
 
-    So no process ever sees an unfinished file at `path`, and an empty file there means that its
+    So no process ever sees an unfinished file at `path`. If the file at `path` is empty, its
     content was lost.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:

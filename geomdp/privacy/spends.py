@@ -1,4 +1,4 @@
-"""Spends of one privacy budget, and their sum."""
+"""Spends of a privacy budget, and the sum of spends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
-#: Relative rounding error allowed in a sum of spends, so that spends that add up to exactly the
-#: budget are granted.
+#: Relative rounding error allowed in a sum of spends. Without it, spends that add up to exactly the
+#: budget could be refused.
 ROUNDING = 1e-12
 
 
@@ -24,8 +24,8 @@ class Spend:
     privacy : PureDP, ApproxDP or ZCDP
         Cost of the spend.
     time : str
-        When the spend was granted, in UTC (ISO 8601), for spends read from a ledger; empty for all
-        other spends. Spends that differ in their time alone are equal.
+        For a spend read from a ledger, the time when it was granted, in UTC (ISO 8601). Empty for
+        all other spends. Spends that differ only in `time` are equal.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
 
     Under a pure budget, epsilons add up. Under a zCDP budget, rhos add up, and a pure spend counts
     as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
-    the privacy loss even if a spend is chosen after seeing the answers to earlier ones
-    (Feldman-Zrnic 2021). An approximate budget takes no zCDP spend: the delta at which to convert
-    the spend could be chosen after seeing answers, and no theorem covers this choice.
+    the privacy loss even if a spend is chosen after seeing the answers to earlier spends
+    (Feldman-Zrnic 2021). An approximate budget takes no zCDP spend. Such a spend would be converted
+    at some delta, which could be chosen after seeing answers. No theorem covers this choice.
 
     Raises
     ------

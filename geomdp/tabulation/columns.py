@@ -30,7 +30,7 @@ def chosen_columns(
     Raises
     ------
     ValueError
-        If a column is unknown, given twice or of the other kind (the message names the column), or
+        If a column is unknown, given twice or of the other kind. The message names the column. Also
         if the schema has no column of the selected kind.
 
     Examples

@@ -1,8 +1,8 @@
 """Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
-Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Each projection
-here is on a convex set that contains the true answers. So a projection never moves noisy answers
-farther from the true answers.
+Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Every
+projection is on a convex set that contains the true answers. So it never moves noisy answers away
+from the true answers.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from geomdp.privacy import Adjacency
 from geomdp.tabulation.local_polytope import LocalPolytope, fits
 from geomdp.tabulation.specs import Task
 
-#: Answers other than cells are projected on the sensitivity polytope if the universe has at most
-#: this many elements. A projection takes about a hundred steps. Each step computes one score for
-#: every element, in about 20 ms at this size.
+#: Largest size of a universe for which answers other than cells of tables are projected on the
+#: sensitivity polytope. A projection takes about a hundred steps. A step computes a score for every
+#: element, in about 20 ms for the largest size.
 MAX_ELEMENTS = 1 << 20
-#: Duality gap that the projection must reach, as a share of the mean squared noise. The gap adds at
-#: most twice this share to the squared error.
+#: Duality gap that the projection must reach, divided by the mean squared noise. The gap adds at
+#: most 2 `GAP_SHARE` times the mean squared noise to the squared error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection, for noise that is larger than the answers.
 LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """Properties that the answers of a release have; each value states them in words.
+    """Properties of the answers of a release. The value of a member states them in words.
 
     Examples
     --------
@@ -67,32 +67,32 @@ class Form(enum.StrEnum):
 
 
 class Consistency:
-    """The last step of a release, which moves the answers of a mechanism to consistent answers.
+    """The last step of a release: move the answers of a mechanism to consistent answers.
 
     For means of n records (replace-one), the answers are moved to the nearest point of a polytope
     that contains the true answers:
 
     * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
       each table adds up, and tables agree on shared columns. Some points of this polytope are not
-      the tables of any records, but the projection takes only milliseconds for any number of
+      the tables of any records. But the projection takes only milliseconds, for any number of
       columns. On all 2-way tables of the sample data ``rand``, a projection on the sensitivity
-      polytope K takes 2 seconds. The error with the local polytope is the same as with K at
-      epsilon 1, and 6% larger at epsilon 0.1.
-    * For tables that share no column, or that have too many cells for the local polytope, the
-      polytope is the product of their simplices.
+      polytope K takes 2 seconds. At epsilon 1 it gives the same error as the local polytope. At
+      epsilon 0.1 the error with the local polytope is 6% larger.
+    * For tables without shared columns, the polytope is the product of the simplices of the tables.
+      The same holds for tables with too many cells for the local polytope.
     * For other answers, the polytope is K. If the universe has more than 2^20 elements, these
       answers are not moved.
 
-    Under add/remove, the declared n need not be the number of records. In this case, negative cells
-    are replaced by 0 and nothing else is changed.
+    Under add/remove, the declared n need not be the number of records. So negative cells of tables
+    are replaced by 0, and nothing else is changed.
 
     Parameters
     ----------
     task : Task
         The queries.
     mechanism : Mechanism
-        The mechanism that releases the answers. If it is `Projected`, `Fitted` or `Shrunk` and
-        projects on K itself, its answers are not changed.
+        The mechanism that releases the answers. Answers of a `Projected`, `Fitted` or `Shrunk`
+        mechanism that projects on K are not changed.
     adjacency : Adjacency
         Neighbour relation.
     """
@@ -132,7 +132,7 @@ class Consistency:
 
     @property
     def _is_projected_together(self) -> bool:
-        """Whether all tables are moved at once, so that they agree on shared columns."""
+        """Whether all tables are moved in one projection. The tables then agree."""
         if self._projects_itself or self.adjacency is not Adjacency.REPLACE_ONE:
             return False
         return self.task.tables_share_columns and fits(self.task.tables)
@@ -153,7 +153,7 @@ class Consistency:
 
     @property
     def _places(self) -> list[tuple[slice, float]]:
-        """For each table, the slice of the answers that are its cells, and its weight."""
+        """For each table, the slice of the answers that holds the cells, and the weight."""
         found, start = [], 0
         for table in self.task.tables:
             weight = 1.0 if self.task.weights is None else float(self.task.weights[start])
@@ -162,7 +162,7 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do all work that needs public inputs only, so that it cannot fail after the release."""
+        """Do all work on public inputs before the release. Later, this work cannot fail."""
         if self._projector is not None:
             self._projector.prepare()
         _ = self._local_polytope
@@ -188,7 +188,7 @@ class Consistency:
         return replace(released, answers=moved, predicted_rmse=_at_most(released, gap))
 
     def _moved_tables(self, answers: FloatArray) -> list[FloatArray]:
-        """For each table, the nearest point of its simplex. Under add/remove, max(answers, 0)."""
+        """The nearest point of each table's simplex; max(answers, 0) under add/remove."""
         if self.adjacency is not Adjacency.REPLACE_ONE:
             return [np.maximum(answers, 0.0)]
         return [nearest_in_simplex(answers[place][None], w)[0] for place, w in self._places]
@@ -197,8 +197,8 @@ class Consistency:
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
     """Upper bound on the error that the noise and an inexact projection cause together.
 
-    `gap` is the most that an inexact projection adds to the squared distance from the true answers.
-    For the gap, the bound allows at least twice `GAP_SHARE` times the mean squared noise.
+    `gap` bounds what an inexact projection adds to the squared distance from the true answers. The
+    result allows at least 2 `GAP_SHARE` times the mean squared noise for the gap.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))
@@ -212,9 +212,10 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
     """The answers times n, rounded to whole numbers (m,).
 
-    If `form` says that each table adds up, the whole counts of each table add up to n: all counts
-    are rounded down, and then the counts with the largest remainders are rounded up. Each count
-    changes by less than 1. For any other `form`, each count is rounded to the nearest whole number.
+    If `form` says that each table adds up, the whole counts of each table add up to n. For this,
+    all counts are rounded down. Then the counts with the largest remainders are rounded up. Each
+    count changes by less than 1. For any other `form`, each count is rounded to the nearest whole
+    number.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):

@@ -79,9 +79,9 @@ def covariance(
 ) -> CovarianceTable:
     """Private covariance matrix of real columns with public bounds.
 
-    A column with bounds [low, high] is mapped to [-1, 1] and divided by sqrt(d), so that records
-    lie in the unit ball of R^d. A covariance matrix of these columns is released, and then scaled
-    back to the units of the columns.
+    Let d be the number of columns. A column with bounds [low, high] is mapped to [-1, 1] and
+    divided by sqrt(d). Records then lie in the unit ball of R^d. A covariance matrix of these
+    columns is released, and then scaled back to the units of the columns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def covariance(
         The guarantee to give.
     n : int, optional
         Under add/remove, the declared public number by which sums are divided; it is required.
-        Under replace-one, the number of records; it is public, and is counted if `n` is left out.
+        Under replace-one, the number of records, which is public. By default, records are counted.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
@@ -113,8 +113,9 @@ def covariance(
     Raises
     ------
     ValueError
-        If a column is unknown or not real, a value is outside the bounds of its column (the message
-        names row and column), or a parameter is wrong. The error is raised before the ledger pays.
+        If a column is unknown or not real, a value is outside the bounds of its column, or a
+        parameter is wrong. For a value, the message names row and column. The error is raised
+        before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read in this case.
 
@@ -165,8 +166,8 @@ def covariance(
     )
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
-    # A value of a column is half * sqrt(d) * coordinate + middle of the bounds. The covariance does
-    # not depend on the middle.
+    # In the units of the column, a value is half * sqrt(d) * coordinate + middle of the bounds. The
+    # covariance does not depend on the middle.
     scales = half * np.sqrt(len(names))
     matrix = workload.matrix(released.answers) * np.outer(scales, scales)
     frame = pd.DataFrame(matrix, index=list(names), columns=list(names))

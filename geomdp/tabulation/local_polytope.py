@@ -1,12 +1,14 @@
 """The local polytope of tables: no cell is negative, each table adds up to 1, and tables agree.
 
-Two tables agree if their marginals on the columns that they share are equal. If tables have
-weights, the sum and the cells of a table are multiplied by its weight. The true shares of any
-records lie in the polytope. The polytope is larger than the sensitivity polytope, which is the
-convex hull of the answers of single records. An example is three binary columns with one table for
-each pair. Each table can say that its two columns always differ. These tables agree on shared
-columns, but three binary values cannot all differ from each other. A projection on the local
-polytope needs no search over combinations of levels, so it works for any number of columns.
+Two tables agree if their marginals on the shared columns are equal. If a table has a weight, its
+cells are multiplied by the weight, and the table adds up to the weight. The true shares of any
+records lie in the local polytope.
+
+The sensitivity polytope is the convex hull of the answers of single records. The local polytope is
+larger. Take three binary columns, with one table for each pair of columns. Each table can say that
+its two columns always differ. These tables agree on shared columns, but three binary values cannot
+all differ from each other. A projection on the local polytope needs no search over combinations of
+levels, so it works for any number of columns.
 """
 
 from __future__ import annotations
@@ -24,19 +26,18 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.tabulation.specs import Table
 
 #: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
-#: its transpose then take 25 MB each. Measured times: 4 s for all 3-way tables of 5 columns of 10
-#: levels (1.25 million entries by the bound), 0.25 s for all 2-way tables of 100 binary columns
-#: (79,200 entries).
+#: its transpose then take 25 MB each. Measured: all 3-way tables of 5 columns of 10 levels take 4 s
+#: (1.25 million entries by the bound). All 2-way tables of 100 binary columns take 0.25 s (79,200
+#: entries).
 MAX_BASIS_ENTRIES = 1 << 21
-#: The penalty of the first round of `LocalPolytope.nearest`, the factor by which it grows from
-#: round to round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding errors
-#: keep a round from converging; with 100, the method needs too many rounds.
+#: The penalty s of the first round of `LocalPolytope.nearest`, its factor of growth from round to
+#: round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding errors prevent
+#: a round from converging. With 100, the method needs too many rounds.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
 #: Largest number of rounds. Measured: 10 to 30 rounds suffice.
 MAX_ROUNDS = 100
-#: Largest number of steps of Newton's method in a round, and of steps of conjugate gradients for
-#: one step of Newton's method. Measured: 1 to 10 steps of Newton's method, and 20 to 40 of
-#: conjugate gradients.
+#: Largest number of Newton steps in a round, and of conjugate gradient steps for one Newton step.
+#: Measured: 1 to 10 Newton steps, and 20 to 40 conjugate gradient steps.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
 #: Let e be the largest entry of the centre and of the coordinates t_0 in `LocalPolytope.nearest`.
 #: Violations and gradients below `PRECISION` times e count as 0. A gradient also counts as 0 below
@@ -54,8 +55,8 @@ class NearestTables:
     answers : (m,) array
         Cells of tables. No cell is negative. Up to rounding, tables have the right sums and agree.
     gap : float
-        Error of an inexact projection: for every x of the polytope,
-        ||answers - x||^2 <= ||target - x||^2 + gap, where target is the point that was projected.
+        Error of an inexact projection of a point y: for every x of the polytope,
+        ||answers - x||^2 <= ||y - x||^2 + gap.
     """
 
     answers: FloatArray
@@ -70,7 +71,7 @@ class LocalPolytope:
     tables : sequence of Table
         At least one. A column must have the same levels in all tables.
     weights : sequence of float
-        For each table the number, above 0, by which its cells are multiplied.
+        For each table, the factor of its cells, above 0.
     """
 
     def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
@@ -89,19 +90,20 @@ class LocalPolytope:
     def nearest(self, answers: FloatArray) -> NearestTables:
         """The nearest point to `answers` (m,) in Euclidean distance.
 
-        Let B be an orthonormal basis of the directions of the affine hull, c the centre, and t_0
-        the coordinates of the point of the hull nearest to `answers`. The nearest point of the
-        polytope is c + B t for the t that minimises ||t - t_0||^2 / 2 subject to c + B t >= 0. Each
-        round of the method of multipliers solves
+        Let c be the centre, and let the columns of B be an orthonormal basis of the directions of
+        the affine hull. A point of the hull is c + B t. Let t_0 be the coordinates of the point of
+        the hull nearest to `answers`. The nearest point of the polytope minimises ||t - t_0||^2 / 2
+        subject to c + B t >= 0. Each round of the method of multipliers solves
 
             minimise over t  ||t - t_0||^2 / 2 + ||(l - s (c + B t))_+||^2 / (2 s)
 
-        for multipliers l >= 0 and a penalty s, where (v)_+ is max(v, 0) in each entry. The round
+        for multipliers l >= 0 and a penalty s. Here (v)_+ is max(v, 0) in each entry. The round
         then replaces l by (l - s (c + B t))_+. The rounds end when, up to rounding, no cell is
-        negative and cells with a positive multiplier are 0. Newton's method solves the problem of a
-        round, and conjugate gradients solve its linear equations. Their matrix is
-        I + s B_A^T B_A, where B_A are the rows of B for the cells with l - s (c + B t) > 0. The
-        condition number of this matrix is at most 1 + s.
+        negative and cells with a positive multiplier are 0.
+
+        Newton's method solves the problem of a round, and conjugate gradients solve its linear
+        equations. The matrix of the equations is I + s B_A^T B_A. Here B_A holds the rows of B for
+        the cells with l - s (c + B t) > 0. The condition number of the matrix is at most 1 + s.
         """
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
@@ -161,8 +163,8 @@ class LocalPolytope:
         """Newton's step -(I + s B_A^T B_A)^-1 g for the gradient g, by conjugate gradients."""
         step, residual = np.zeros_like(gradient), -gradient
         direction, square = residual, float(residual @ residual)
-        # Far from the minimiser, 8 digits of the step suffice. Near the minimiser, a residual below
-        # `least` suffices, because gradients of that size count as 0.
+        # Far from the minimiser, 8 digits of the step suffice. Near the minimiser, a residual of
+        # `least` suffices.
         goal = max(1e-8 * math.sqrt(square), least)
         for _ in range(MAX_PRODUCTS):
             if math.sqrt(square) <= goal:
@@ -179,13 +181,13 @@ class LocalPolytope:
     def _inside(
         self, start: FloatArray, multipliers: FloatArray, cells: FloatArray
     ) -> NearestTables:
-        """The cells moved towards the centre until none is negative, with their gap."""
+        """The cells, moved towards the centre until none is negative, and the gap."""
         below = cells < 0
         shares = -cells[below] / (self.centre[below] - cells[below])
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)
         answers = np.maximum(moved, 0.0)
-        # Let y be the target and p the result, with coordinates t. For each x of the polytope,
-        # <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. Twice this bound is the gap.
+        # Let y be the projected point and p the result, with coordinates t. For each x of the
+        # polytope, <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. Twice this is the gap.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         diameter = math.sqrt(2 * sum(weight**2 for weight in self.weights))
@@ -206,12 +208,12 @@ def _entries(table: Table) -> int:
 def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
-    There is a group of basis vectors for each nonempty set S of columns that some table contains.
-    In each table T that contains S, a vector of the group is a product of contrasts (vectors of
-    sum 0, see `_contrasts`), one for each column of S. The product is spread evenly over the other
-    columns of T and multiplied by the weight w_T. In other tables the vector is 0. Before scaling,
-    its squared length is the sum over T of w_T^2 / (number of combinations of levels of the columns
-    of T outside S).
+    A contrast is a vector of sum 0, see `_contrasts`. There is a group of basis vectors, the
+    interactions, for each nonempty set S of columns that some table contains. In each table T that
+    contains S, a vector of the group is a product of contrasts, one for each column of S. The
+    product is spread evenly over the other columns of T and multiplied by the weight w_T. In other
+    tables the vector is 0. Let k_T be the number of combinations of levels of the columns of T
+    outside S. Before scaling, the squared length of the vector is the sum over T of w_T^2 / k_T.
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}
@@ -239,7 +241,7 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
 
 @functools.lru_cache(maxsize=64)
 def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_array]]:
-    """For each nonempty set of columns of a table: a mask of the set, and its interactions."""
+    """For each nonempty set of columns of a table: a mask of the set, and the interactions."""
     found = []
     for chosen in itertools.product((False, True), repeat=len(counts)):
         if not any(chosen):

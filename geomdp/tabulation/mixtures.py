@@ -43,8 +43,8 @@ def task_of(
     columns : sequence of str, optional
         Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One positive weight for each entry of `asked`. The errors of the entry are multiplied by its
-        weight in the total error.
+        One positive weight for each entry of `asked`. In the total error, the errors of an entry
+        are multiplied by the weight.
 
     Returns
     -------

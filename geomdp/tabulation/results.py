@@ -23,8 +23,8 @@ from geomdp.tabulation.specs import Table, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns that `Tabulation.to_frame` adds to the columns of the attributes. No attribute may have
-#: one of these names.
+#: Columns that `Tabulation.to_frame` adds to the columns of the attributes. Attributes must have
+#: other names.
 RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
 #: Number of cells that `repr` shows, and number of rows that a notebook shows.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
@@ -32,7 +32,7 @@ SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tabulation:
-    """Private tables: a release with the names of its queries and the size of its noise.
+    """Private tables: a release with the names of the queries and the size of the noise.
 
     Parameters
     ----------
@@ -119,8 +119,7 @@ class Tabulation:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
         The values do not depend on the data. Post-processing moves the noisy answers to consistent
-        answers. This step lowers the mean error over the queries, but not always the error of each
-        query.
+        answers. It lowers the mean error over the queries, but can raise the error of a query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -132,9 +131,9 @@ class Tabulation:
 
         Each interval contains its true mean with probability at least `confidence`. With
         `simultaneous`, the probability that all intervals contain their true means is at least
-        `confidence`. If the noise comes from a Markov chain, these probabilities hold only as far
-        as the chain has mixed. Under add/remove a true mean is the sum of the answers divided by
-        the declared n.
+        `confidence`. If the noise comes from a Markov chain, these statements assume that the chain
+        has mixed. Under add/remove, a true mean is the sum of the answers divided by the declared
+        n.
 
         The distribution of the noise before post-processing is public. So the intervals are centred
         at the noisy answers (X-INT), not at the reported answers. Intervals for cells of tables are
@@ -145,7 +144,7 @@ class Tabulation:
         confidence : float
             Above 0 and below 1.
         simultaneous : bool
-            Whether `confidence` holds for all intervals together and not only for each interval.
+            Whether `confidence` is for all intervals together, or for each interval alone.
 
         Raises
         ------
@@ -167,12 +166,12 @@ class Tabulation:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the answers have additive noise, whose distribution is public."""
+        """Whether the answers have additive noise. Its distribution is public."""
         return additive_within(self.mechanism) is not None
 
     @property
     def _additive(self) -> AdditiveMechanism:
-        """The additive mechanism whose noise the answers have; ``ValueError`` if there is none."""
+        """The additive mechanism that made the noise; ``ValueError`` if there is none."""
         additive = additive_within(self.mechanism)
         if additive is None:
             raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
@@ -191,8 +190,8 @@ class Tabulation:
         Returns
         -------
         DataFrame
-            For tables, the first column is ``table``, followed by one column for each attribute,
-            with the label of its level (missing if the attribute is not in the table). For other
+            For tables, the first column is ``table``. Then each attribute has a column with the
+            label of its level; the label is missing if the attribute is not in the table. For other
             queries, the first column is ``query``. The next columns are ``answer`` (a mean) and
             ``count`` (the answer times n; whole with `integers`). If `has_intervals`, the last
             columns are ``standard_error``, ``low`` and ``high`` of the mean.
@@ -232,7 +231,7 @@ class Tabulation:
     def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
-        A table of one attribute is a Series. A table of several attributes is a DataFrame whose
+        A table of one attribute is a Series. A table of several attributes is a DataFrame. Its
         columns are the levels of the last attribute, as in `pandas.crosstab`. The key has the names
         of the attributes in the order of the schema. For an unknown key, the message of the
         `KeyError` lists some tables.

@@ -31,17 +31,17 @@ ColumnLabels = Mapping[str, Sequence[str]]
 #: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
 #: basis of the answers accept fewer queries.
 MAX_QUERIES = 32768
-#: Largest number of cells of tables: all 3-way tables of 100 binary columns have 1.3 million, and a
-#: release of them takes half a minute and a gigabyte.
+#: Largest number of cells of tables. All 3-way tables of 100 binary columns have 1.3 million cells.
+#: Their release takes half a minute and a gigabyte.
 MAX_CELLS = 1 << 21
-#: Largest number of signs that random sign queries may need (2^24 float64 are 128 MB), and the
-#: public seed from which the signs are drawn.
+#: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
+#: from which the signs are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose cells are queries, in row-major order.
+    """A table. Each cell is a query, and the cells are in row-major order.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Task:
     labels : list of str
         One label for each query, with the names of levels.
     tables : tuple of Table
-        The tables whose cells are the queries, in order; empty if the queries are not cells.
+        If the queries are the cells of tables, the tables in order. Empty for other queries.
     weights : (m,) array, optional
         The factor of each query in the workload; by default 1.
 
@@ -215,7 +215,7 @@ def _parts(spec: str) -> tuple[str, str, str]:
 
 
 def _order(argument: str, name: str, columns: ColumnLabels) -> int:
-    """The number K of columns in one query; ``ValueError`` if it is no number in range."""
+    """The number K of columns in one query; ``ValueError`` if not a number in range."""
     if not (argument.isascii() and argument.isdigit()):
         raise ValueError(
             f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "
@@ -249,7 +249,7 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
-    # Each table has a cell or more. Do not list the tables if they are too many.
+    # Each table has at least one cell. If there are too many tables, refuse before listing them.
     _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
     cells = sum(math.prod(sizes[name] for name in table) for table in tables)

@@ -71,15 +71,15 @@ def release(
         The guarantee, instead of `epsilon`.
     n : int, optional
         Under add/remove, the declared public number by which sums are divided; it is required.
-        Under replace-one, the number of records is public and counted. If `n` is given, it must
-        equal the counted number.
+        Under replace-one, the number of records is public, and is counted. If `n` is given, the two
+        numbers must be equal.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
         Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One positive weight for each entry of `workload`. The errors of the entry are multiplied by
-        its weight in the total error.
+        One positive weight for each entry of `workload`. In the total error, the errors of an entry
+        are multiplied by the weight.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
@@ -93,7 +93,7 @@ def release(
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
     client : distributed.Client, optional
-        A Dask cluster that counts files or partitions. The counts are the same as without it.
+        A Dask cluster that counts files or partitions. It does not change the counts.
     rng : Generator, int or None
         None uses the entropy of the operating system. A seed makes the release reproducible, and
         the release then has no guarantee.
@@ -106,9 +106,9 @@ def release(
     Raises
     ------
     ValueError
-        If the workload or the records do not fit the schema (for records, the error names rows and
-        columns), a parameter is wrong, or a column has the name of a column of the result. The
-        error is raised before the ledger pays.
+        If the workload or the records do not fit the schema, or a parameter is wrong. If a column
+        has the name of a column of the result, such as ``count``. For records, the message names
+        rows and columns. The error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read.
 
@@ -190,7 +190,7 @@ def _additive(mechanism: Mechanism) -> AdditiveMechanism:
 
 
 def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee from `epsilon` or `privacy`; ``ValueError`` unless exactly one is given."""
+    """The guarantee from `epsilon` or `privacy`; ``ValueError`` if both or none are given."""
     if (epsilon is None) == (privacy is None):
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
     if privacy is not None:
@@ -200,7 +200,7 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
 
 
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
-    """The declared n under add/remove; otherwise the number of records, which is public."""
+    """The declared n under add/remove; the public number of records under replace-one."""
     if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")
     if counted == 0:

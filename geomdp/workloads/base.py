@@ -1,4 +1,4 @@
-"""The workload: a finite list of statistical queries on one universe, answered as means."""
+"""The workload: a finite list of statistical queries on one universe. Answers are means."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.workloads.universe.universes import Records, Universe
 
-#: Number of records evaluated at a time. `totals` never has more rows of answers in memory.
+#: Number of records evaluated at a time, and largest number of rows of answers in memory.
 CHUNK_ROWS = 8192
 #: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
-#: 128 MB. A fast transform scores all elements at once, so larger universes cannot use a transform.
+#: 128 MB. A fast transform computes the scores of all elements of the universe together. So larger
+#: universes have no fast transform.
 MAX_SCORES = 1 << 24
 #: Largest number of entries of a dense table of all answers: 2^26 float64 are 512 MB.
 MAX_ENTRIES = 1 << 26
@@ -39,13 +40,13 @@ class WorkloadSizeError(ValueError):
 
 @dataclass(frozen=True)
 class Block:
-    """A subspace of the answer space, with the diameter and radius of the answers projected on it.
+    """A subspace of the answer space, with diameter and radius of the answers projected on it.
 
     Parameters
     ----------
     basis : (m, r) array
-        Orthonormal columns that span the subspace. The subspaces of a workload's blocks are
-        orthogonal to each other and together span the directions of the affine hull of {Q(x)}.
+        Orthonormal columns that span the subspace. The subspaces of all blocks of a workload are
+        orthogonal to each other. Together they span the directions of the affine hull of {Q(x)}.
     diameter : float
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
     radius : float
@@ -86,7 +87,7 @@ class Totals:
 
 
 class Workload(abc.ABC):
-    """A list of m queries q_1, ..., q_m, each a real function of one record; answers are means.
+    """A list of m queries q_1, ..., q_m: real functions of one record. Answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
     Implementations are immutable. Only `evaluate`, `totals` and `answers` read records. Everything
@@ -94,7 +95,7 @@ class Workload(abc.ABC):
 
     Examples
     --------
-    All workloads have the same methods. The queries of this one are 1[x <= 0], ..., 1[x <= 3]:
+    All workloads have the same methods. The queries of `Prefixes` are 1[x <= 0], ..., 1[x <= 3]:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -132,7 +133,7 @@ class Workload(abc.ABC):
     def whole_answers(self) -> bool:
         """Whether Q(x) has only whole entries for every x, and `totals` adds only whole numbers.
 
-        Sums below 2^53 are then exact in float64. A workload that does not know returns False.
+        Sums below 2^53 are then exact in float64. The result is False if this is not known.
         """
         return False
 
@@ -156,7 +157,7 @@ class Workload(abc.ABC):
         return np.asarray(np.einsum("bm,bm->b", directions, apart))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sum of Q(x) over all records, read chunk by chunk, with the number of records."""
+        """Number of records and sum of Q(x) over all records. They are read chunk by chunk."""
         count, sums = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)

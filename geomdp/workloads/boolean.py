@@ -29,7 +29,8 @@ class _SubsetQueries(Workload):
     """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
     The factor of attribute i is `_values[x_i]`. A product of such factors is again one of the two
-    values. So a query is `_values[bit]`; `_word_operation` computes the bit from x_i for i in S.
+    values. So a query is `_values[bit]` for some bit. `_word_operation` computes this bit from the
+    x_i with i in S.
     """
 
     whole_answers: ClassVar[bool] = True
@@ -117,7 +118,7 @@ class _SubsetQueries(Workload):
     def breadth(self, directions: FloatArray) -> FloatArray:
         """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
 
-        The cost and the error raised are those of `extreme_answers`.
+        Cost and errors are as in `extreme_answers`.
         """
         from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
@@ -135,7 +136,7 @@ class _SubsetQueries(Workload):
         return ranges
 
     def _parts(self, count: int) -> Iterator[slice]:
-        """Slices of the directions, each with at most `MAX_SCORES` scores."""
+        """Slices of the directions. The directions of a slice have at most `MAX_SCORES` scores."""
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
@@ -174,8 +175,8 @@ class _SubsetQueries(Workload):
     def _transform(self, scores: FloatArray) -> None:
         """Replace rows (b, 2^d) by <u, Q(x)> for all elements x, in place.
 
-        A row has the entry u_S of a direction u at the element that is 1 exactly on S, and 0 at all
-        other elements.
+        Before the call, a row has the entry u_S of a direction u at the element that is 1 exactly
+        on S. It is 0 at all other elements.
         """
 
     def affine_hull(self) -> AffineHull:
@@ -191,7 +192,7 @@ class _SubsetQueries(Workload):
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
-        """The m axes. The diameter of each is the distance between the two values of a query."""
+        """One block for each axis. Its diameter is the distance of the two values of a query."""
         low, high = self._values
         diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)
@@ -237,11 +238,11 @@ class Marginals(_SubsetQueries):
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
     def l1_diameter(self) -> float:
-        """C(d, k), attained by all zeros and all ones."""
+        """C(d, k), attained by the elements (0, ..., 0) and (1, ..., 1)."""
         return float(self.n_queries)
 
     def l2_diameter(self) -> float:
-        """sqrt(C(d, k)), attained by all zeros and all ones."""
+        """sqrt(C(d, k)), attained by the elements (0, ..., 0) and (1, ..., 1)."""
         return math.sqrt(self.n_queries)
 
     def labels(self) -> list[str]:
@@ -287,8 +288,9 @@ class Parities(_SubsetQueries):
     def _most_changes(self) -> int:
         """Largest number of parities that differ between two records.
 
-        The parity of S differs between x and y if and only if |S & (x xor y)| is odd. So the number
-        of these sets S depends only on the number w of ones in x xor y.
+        Let D be the set of attributes in which x and y differ, and w its size. The parity of S
+        differs between x and y if and only if |S & D| is odd. The number of these sets S depends on
+        w only.
         """
         d, k = self.d, self.k
         return max(

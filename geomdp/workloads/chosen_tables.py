@@ -1,4 +1,4 @@
-"""Chosen marginal tables of any numbers of categorical columns, each with a weight."""
+"""Chosen marginal tables of categorical columns. Each table has its own columns and a weight."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
-    T is a table and w_T its weight. Mechanisms keep the error of the weighted cells small, so
-    tables of larger weight become more accurate at the cost of the others. To get shares of
-    records, divide the answers of a table by its weight. Tables are in the order given. The columns
-    of a table are in the order of `columns`, and its cells in row-major order (the last column
-    changes fastest). For all tables of k columns with equal weights, use `MarginalTables`, which
-    more mechanisms accept.
+    T is a table, x_T are the codes of x in the columns of T, and w_T is the weight of T. Mechanisms
+    keep the error of the weighted cells small. So tables of larger weight become more accurate, at
+    the cost of the other tables. To get shares of records, divide the answers of a table by its
+    weight.
+
+    Tables are in the order given. The columns of a table are in the order of `columns`. Cells are
+    in row-major order (the last column changes fastest). For all tables of k columns with equal
+    weights, use `MarginalTables`, because more mechanisms accept it.
 
     Parameters
     ----------
@@ -35,8 +37,8 @@ class ChosenTables(TableQueries):
     Raises
     ------
     ValueError
-        If there is no table, a table occurs twice, a table has an unknown column or one column
-        twice, or weights are not one positive number per table.
+        If there is no table, if a table occurs twice, or if a table has an unknown or repeated
+        column. Also if `weights` is not one positive number per table.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class ChosenTables(TableQueries):
 
     @property
     def whole_answers(self) -> bool:
-        """Whether all weights are whole: an answer is 0 or the weight of its table."""
+        """Whether all weights are whole, because each answer of a record is 0 or a weight."""
         return bool((self.table_weights == np.rint(self.table_weights)).all())
 
 

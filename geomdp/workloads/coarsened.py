@@ -36,14 +36,14 @@ class Coarsened(ListedAnswers):
     centres : (s, m) array
         The centres that are nearest to some Q(x).
     distance : float
-        The largest Euclidean distance from Q(x) to its centre, over all x. It also bounds the
-        error that the centres cause in mean answers.
+        The largest Euclidean distance from Q(x) to its centre, over all x. Mean answers differ from
+        the mean answers of Q by at most this distance.
 
     Notes
     -----
-    The centre of every element is computed once, and records are looked up by their element number.
-    If the centre of each record were computed again, rounding could make the centre depend on the
-    other records of the chunk.
+    The centre of every element is computed once. Later, a record is looked up by its element
+    number. If centres were computed again for a chunk of records, rounding could make the centre of
+    a record depend on the other records of the chunk.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Coarsened(ListedAnswers):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # Order the centres by the lowest element number that is mapped to them. In a tie,
+        # Order the centres by the lowest element number that is mapped to each centre. In a tie,
         # `extreme_answers` takes the first centre, so the lowest element number wins.
         order = np.argsort(first)
         self.centres = places[used[order]]
@@ -85,7 +85,7 @@ class Coarsened(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The workload whose answer vectors are the centres."""
+        """The workload with the centres as answer vectors."""
         return Explicit(self.centres.T)
 
     def evaluate(self, records: Records) -> FloatArray:

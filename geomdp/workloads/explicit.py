@@ -60,9 +60,8 @@ class Explicit(FiniteWorkload):
     """
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
-        # The transpose (N, m) is stored, so that the answer vector of an element is contiguous.
-        # A matrix with an attribute `columns` is taken for a DataFrame, so that pandas is not
-        # imported here.
+        # The transpose (N, m) is stored. The answer vector of an element is then contiguous. Any
+        # matrix with an attribute `columns` is taken for a DataFrame. This avoids importing pandas.
         index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
         self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
@@ -75,7 +74,7 @@ class Explicit(FiniteWorkload):
         return self._rows.T
 
     def labels(self) -> list[str]:
-        """The index of the DataFrame that the workload was made from, or else q0, q1, ..."""
+        """The index of the DataFrame if the workload was made from one; else q0, q1, ..."""
         return list(self._labels) or super().labels()
 
     @property
@@ -109,8 +108,8 @@ class Explicit(FiniteWorkload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """The columns with the largest <u, column> for each row u of `directions` (b, m): (b, m).
 
-        The first column wins a tie. The cost is one matrix product: O(b m N), or for a sparse
-        matrix b times the number of its nonzero entries. The product is computed in blocks of at
+        The first column wins a tie. The cost is one matrix product: O(b m N) for a dense matrix, or
+        O(b z) for a sparse matrix with z nonzero entries. The product is computed in blocks of at
         most 2^22 entries.
         """
         directions = batch(directions, self.n_queries, "directions")
@@ -174,15 +173,15 @@ class Explicit(FiniteWorkload):
 
 
 class ListedAnswers(Workload):
-    """A workload whose different answer vectors are the columns of an explicit workload.
+    """A workload with a list of its different answer vectors: the columns of `explicit`.
 
-    So the affine hull, diameters and radii of the two workloads are equal.
+    This workload and `explicit` have the same affine hull, diameters and radii.
     """
 
     @property
     @abc.abstractmethod
     def explicit(self) -> Explicit:
-        """The workload whose columns are the different answer vectors."""
+        """The explicit workload with the different answer vectors as columns."""
 
     @property
     def n_queries(self) -> int:

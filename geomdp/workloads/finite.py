@@ -1,7 +1,7 @@
 """Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges.
 
-The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent, so its
-sensitivity polytope is a simplex. Diameters and radii have closed forms.
+The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent. So their convex
+hull, the sensitivity polytope, is a simplex. Diameters and radii have closed forms.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Number of records counted at a time: 8 MB of integers. Chunks are large, because a chunk of c
-#: records costs O(N + c).
+#: Number of records counted at a time: 8 MB of integers. A chunk of c records costs O(N + c), so
+#: large chunks are better.
 COUNT_ROWS = 1 << 20
 
 
 class FiniteWorkload(Workload):
-    """A workload on {0, ..., N - 1}, whose totals are computed from the count of each element."""
+    """A workload on {0, ..., N - 1}. Totals are computed from the count of each element."""
 
     @property
     @abc.abstractmethod
@@ -47,7 +47,7 @@ class FiniteWorkload(Workload):
 
 
 class _OnCodes(FiniteWorkload):
-    """A workload whose only parameter is the number of elements N. By default it has N queries."""
+    """A workload with one parameter N, the number of elements. By default it has N queries."""
 
     whole_answers: ClassVar[bool] = True
     N: int
@@ -150,7 +150,7 @@ class Prefixes(_OnCodes):
     N: int
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Rows (n, N) with x zeros followed by ones."""
+        """Rows (n, N): x entries 0, then N - x entries 1."""
         codes = self.universe.validate(records)
         return (codes[:, None] <= np.arange(self.N)).astype(np.float64)
 
@@ -177,11 +177,11 @@ class Prefixes(_OnCodes):
         return math.sqrt(self.N - 1)
 
     def l1_radius(self) -> float:
-        """N, at element 0, which every query counts."""
+        """N, at element 0, because every query is 1 there."""
         return float(self.N)
 
     def l2_radius(self) -> float:
-        """sqrt(N), at element 0, which every query counts."""
+        """sqrt(N), at element 0, because every query is 1 there."""
         return math.sqrt(self.N)
 
     def labels(self) -> list[str]:
@@ -193,8 +193,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    The queries are ordered by a, then by b. Answers and extreme points are computed by cumulative
-    sums, in O(m) for each vector.
+    The queries are ordered by a, then by b. Cumulative sums give answers and extreme points, in
+    O(m) for each vector.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Ranges(_OnCodes):
         return AffineHull(offset, np.ascontiguousarray(basis))
 
     def l1_diameter(self) -> float:
-        """The maximum of s (N + 1 - s) over 2 <= s <= N, which is the exact diameter; 0 if N = 1.
+        """The exact diameter: the maximum of s (N + 1 - s) over 2 <= s <= N; 0 if N = 1.
 
         The answers of elements x < y differ on the intervals that contain exactly one of x and y.
         Let a = x + 1, b = N - y and s = a + b. The number of these intervals is
@@ -298,8 +298,8 @@ class Ranges(_OnCodes):
 def zero_sum_basis(size: int) -> FloatArray:
     """Orthonormal basis (size, size - 1) of {v : sum of v = 0}: the Helmert contrasts.
 
-    With entries and columns counted from 0, column j compares the first j + 1 entries with entry
-    j + 1. For size 2 the only column is (1, -1) / sqrt(2).
+    Entries and columns are counted from 0. Column j compares the first j + 1 entries with entry
+    j + 1. For size 2, the only column is (1, -1) / sqrt(2).
     """
     basis = np.zeros((size, size - 1))
     for j in range(1, size):

@@ -30,8 +30,9 @@ class LinearMap(Workload):
     Notes
     -----
     Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
-    diameters are exact within the limits of `Explicit`. Otherwise radii and diameters are upper
-    bounds, computed from operator norms of A and from the radii, diameters and blocks of Q.
+    diameters are exact within the limits of `Explicit`. For larger workloads, radii and diameters
+    are upper bounds, computed from operator norms of A and from the radii, diameters and blocks of
+    Q.
 
     Examples
     --------
@@ -91,8 +92,8 @@ class LinearMap(Workload):
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # A maps the directions of the inner hull, the columns of B, to the columns of A B. The span
-        # of A B is the affine hull of its columns, the negative columns and 0.
+        # Let the columns of B span the directions of the inner hull. The image has the directions
+        # A B. The span of A B is the affine hull of 0, the columns of A B and their negatives.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)

@@ -33,7 +33,7 @@ class TableQueries(Workload):
     """Weighted cells of tables: q_(T,a)(x) = w_T 1[x_T = a] for all cells a of each table T.
 
     A table T is a set of columns, and x_T are the level codes of the record x in these columns. The
-    cells of a table are in row-major order (its last column changes fastest).
+    cells of a table are in row-major order (the last column changes fastest).
     """
 
     levels: tuple[int, ...]
@@ -54,7 +54,7 @@ class TableQueries(Workload):
         """The weight w_T of each table."""
 
     def shape(self, table: Sequence[int]) -> tuple[int, ...]:
-        """Number of levels of each column of a table, which is given by its column numbers."""
+        """Number of levels of each column of `table`, a sequence of column numbers."""
         return tuple(self.levels[i] for i in table)
 
     @cached_property
@@ -75,7 +75,7 @@ class TableQueries(Workload):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of each query (m,), which is the weight of its table."""
+        """The weight of each query (m,): the weight of its table."""
         return np.repeat(self.table_weights, self._sizes)
 
     @cached_property
@@ -88,7 +88,7 @@ class TableQueries(Workload):
         return strides
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Answers (n, m): for each table its weight at the cell of the record, and 0 elsewhere."""
+        """Answers (n, m): in each table, the weight at the cell of the record, and 0 elsewhere."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.n_queries))
         # A float64 product is exact for cell numbers (below 2^53) and far faster than int64.
@@ -102,7 +102,7 @@ class TableQueries(Workload):
         return Totals(counted.count, counted.sums * self.weights)
 
     def cell_counts(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records, and how many of them are in each cell (m,), without weights."""
+        """Number of records in all, and in each cell (m,), without weights."""
         count, counts = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
@@ -127,8 +127,8 @@ class TableQueries(Workload):
         """Answers Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m).
 
         <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. A corner sum
-        (see `_corner_map`) computes it for all N elements x together, in O(c N) per direction for c
-        columns. Up to rounding, the element of lowest number wins a tie.
+        (see `_corner_map`) computes <u, Q(x)> for all N elements x together. It costs O(c N) per
+        direction for c columns. Up to rounding, the element of lowest number wins a tie.
 
         Raises
         ------
@@ -159,13 +159,13 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) from directions to corner weights, and the p elements that can have one.
+        """Matrix (m, p) that maps directions to corner weights of p elements, and these elements.
 
-        The corner weights of a direction u are numbers w(y), one for each element y. For every
-        element x, the sum of w(y) over all y with y_i in {0, x_i} for each column i is the sum of
-        u_T(x_T) over tables T, where u_T are the entries of u for T. One table contributes its
-        differences against level 0, taken along each of its columns in turn. These differences are
-        weights of the elements with level 0 in all other columns.
+        The corner weights of a direction u are numbers w(y), one for each element y. Let u_T be the
+        entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a
+        corner sum: the sum of w(y) over all y with y_i in {0, x_i} for each column i. To get the
+        weights of one table T, take differences of u_T against level 0 along each column of T, one
+        after the other. They are weights of the elements with level 0 in all other columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -248,7 +248,7 @@ class TableQueries(Workload):
     def l1_diameter(self) -> float:
         """Twice the sum of weights: records that differ in all columns change two cells per table.
 
-        Tables whose columns all have a single level never change and do not count.
+        A table of columns with a single level never changes and does not count.
         """
         return 2.0 * float(self._changing.sum())
 

@@ -24,10 +24,9 @@ class PairCells:
     Parameters
     ----------
     first, second : (c,) arrays
-        Both levels of each cell, as positions in a list of the levels of all columns.
+        The two levels of each cell, as positions in a list of the levels of all columns.
     starts, sizes : (c,) arrays
-        For each cell, the place of the first cell of its table, and the number of cells of its
-        table.
+        For each cell, where its table starts and the number of cells of its table.
     """
 
     first: IntArray
@@ -40,8 +39,9 @@ class PairCells:
 class MarginalTables(TableQueries):
     """Cells of all k-way tables: q_(T,a)(x) = 1[x_T = a] for |T| = k and all level codes a.
 
-    Tables are in lexicographic order of their columns. The cells of a table are in row-major order
-    (its last column changes fastest).
+    A table T is a set of k columns, and x_T are the codes of x in these columns. Tables are in
+    lexicographic order of their columns. The cells of a table are in row-major order (the last
+    column changes fastest).
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class MarginalTables(TableQueries):
     def _counts(self, codes: IntArray) -> FloatArray:
         """The number of records (n, c) in each cell: (m,).
 
-        For k = 2, one matrix product of indicators counts all tables at once. For k = 3, there is
-        one product for each level of each column i. It counts the cells with this level in all
-        tables whose first column is i.
+        For k = 2, one matrix product of indicators counts all tables. For k = 3, there is one
+        product for each level of each column i. It counts the cells with this level of column i, in
+        all tables with first column i.
         """
         if self.k == 2:
             return self._pair_counts(codes)
@@ -128,7 +128,7 @@ class MarginalTables(TableQueries):
         )
 
     def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
-        """Which levels each record has: (n, levels of all columns)."""
+        """1 for each level that a record has, else 0: (n, levels of all columns)."""
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
@@ -142,13 +142,13 @@ class MarginalTables(TableQueries):
     def _triple_counts(self, codes: IntArray) -> FloatArray:
         """For k = 3, the number of records (n, c) in each cell: (m,).
 
-        Tables (i, j, k) with the same i follow each other. The cells of table (i, j, k) with the
-        same level of column i are in the order of the cells of table (j, k).
+        Tables (i, j, k) with the same i follow each other. In table (i, j, k), the cells with a
+        fixed level of column i are in the order of the cells of table (j, k).
         """
         indicators, pairs = self._indicators(codes), self._pairs
         counts, start, known = np.empty(self.n_queries), 0, 0
         for i, levels in enumerate(self.levels[:-2]):
-            # Skip the pairs (i, j). The pairs of later columns are the rest.
+            # Skip the pairs (i, j). The pairs of two later columns remain.
             known += levels * sum(self.levels[i + 1 :])
             offset = int(self._first_levels[i + 1])
             first, second = pairs.first[known:] - offset, pairs.second[known:] - offset
@@ -161,6 +161,6 @@ class MarginalTables(TableQueries):
         return counts
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All sets of 1 to k columns, which are the nonempty subsets of the tables."""
+        """All nonempty subsets of the tables: all sets of 1 to k columns."""
         columns = range(len(self.levels))
         return [S for order in range(1, self.k + 1) for S in itertools.combinations(columns, order)]

@@ -1,4 +1,4 @@
-"""Combine several workloads on one universe into one, each with a weight."""
+"""A workload made of several weighted workloads on the same universe."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Union(Workload):
     """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
 
     Mechanisms keep the error of the weighted answers small. So queries of larger weight become more
-    accurate at the cost of the others. Divide the answers by `weights` to get the answers of the
-    workloads themselves.
+    accurate, at the cost of the other queries. Divide the answers by `weights` to get the answers
+    of the workloads themselves.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Union(Workload):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of each query (m,), which is the weight of its workload."""
+        """The weight of each query (m,): the weight of its workload."""
         return np.repeat(self._part_weights, [workload.n_queries for workload in self.workloads])
 
     def evaluate(self, records: Records) -> FloatArray:

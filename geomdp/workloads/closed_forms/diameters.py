@@ -1,4 +1,4 @@
-"""Diameters of finite sets of points: exact for small sets, upper bounds for large ones."""
+"""Diameters of finite sets of points: exact for small sets, upper bounds for large sets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ BLOCK_ROWS = 512
 def l1_diameter(points: FloatArray) -> float:
     """Upper bound on the largest l1 distance between rows of `points` (N, m).
 
-    For N^2 m <= 2^32 the result is the maximum itself. Otherwise it is the smaller of two bounds:
-    the sum of the ranges of all coordinates, and twice the largest distance from the middle of the
-    bounding box.
+    For N^2 m <= 2^32 the result is the maximum itself. For larger sets it is the smaller of two
+    bounds. The first bound is the sum of the ranges of all coordinates. The second bound is twice
+    the largest distance from the middle of the bounding box.
     """
     from scipy.spatial.distance import cdist
 
@@ -39,8 +39,9 @@ def l1_diameter(points: FloatArray) -> float:
 def l2_diameter(points: FloatArray) -> float:
     """Upper bound on the largest Euclidean distance between rows of `points` (N, m).
 
-    For N <= 2^14 the result is the maximum itself. Otherwise it is the smaller of two bounds: the
-    diagonal of the bounding box, and twice the largest distance from the middle of the box.
+    For N <= 2^14 the result is the maximum itself. For larger sets it is the smaller of two bounds.
+    The first bound is the diagonal of the bounding box. The second bound is twice the largest
+    distance from the middle of the box.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
@@ -53,8 +54,8 @@ def l2_diameter(points: FloatArray) -> float:
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
-        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits, so it only serves to find the
-        # farthest pair. The distance of this pair is then computed directly.
+        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits. So only the farthest pair is found
+        # with it. The distance of this pair is then computed directly.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
         best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
     return best

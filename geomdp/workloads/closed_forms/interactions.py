@@ -12,8 +12,8 @@ c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i.
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
-Products without a range are over i in S. The first expression depends only on the columns of S in
-which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
+Products without a range are over i in S. The first expression depends only on the set of columns in
+S in which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The part of the set S of columns: an orthonormal basis, and its exact diameter and radius.
+    """The part of the set S of columns: an orthonormal basis, with exact diameter and radius.
 
-    `levels` are the numbers of levels l_i of all columns; columns in S have at least 2 levels.
-    `places` maps the column numbers of each table to the slice of its cells among the cells of all
-    tables; the cells are in row-major order. `weights` holds w_T for these tables, in the same
-    order.
+    `levels` are the numbers of levels l_i of all columns. Columns in S have at least 2 levels. The
+    cells of all tables form one vector. The keys of `places` are the tables, given by their column
+    numbers. The values are the slices of the vector with the cells of each table, in row-major
+    order. `weights` holds w_T for these tables, in the same order.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:
@@ -52,8 +52,8 @@ def interaction_block(
         if not set(S) <= set(table):
             continue
         constant = 1 / math.prod(levels[i] for i in table if i not in S)
-        # Columns of the table that are not in S become axes of length 1, along which the values
-        # are repeated.
+        # Columns of the table that are not in S become axes of length 1. Values are repeated along
+        # these axes.
         axes = [levels[i] if i in S else 1 for i in table]
         spread = np.broadcast_to(
             contrasts.reshape(*axes, rank), (*(levels[i] for i in table), rank)

@@ -7,14 +7,14 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: The last 12 coordinates, or all if d is smaller, form the inner cube. A table of its 2^12 points,
-#: 32 KB, fits in the fastest cache.
+#: The last 12 coordinates form the inner cube; for d < 12, all coordinates. A table of 2^12 numbers
+#: takes 32 KB and fits in the fastest cache.
 INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
 #: largest value so far are kept.
 LINE = 6
-#: Number of rows of the grid that are compared at a time. With more than one row at a time, the
-#: extremes are loaded and stored less often.
+#: Number of rows of the grid that are compared at a time. With several rows at a time, the extremes
+#: of a column are loaded and stored less often.
 ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -80,12 +80,12 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """The `quadratic_ranges` of b forms, and for each the outer point with the largest value.
+    """The `quadratic_ranges` of b forms. For each form, also the outer point of the largest value.
 
     The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
     form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form
-    is this table plus an affine function of the inner coordinates. So each point of the whole cube
-    takes one addition and two comparisons.
+    is this table plus an affine function of the inner coordinates. So the cost for each point of
+    the whole cube is one addition and two comparisons.
     """
     forms, size = linear.shape
     inner = min(size, INNER)

@@ -53,10 +53,10 @@ class BoxSecondMoment(OuterProducts):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """svec(x x^T) for an x of the cube with largest <x, G x>, for the direction svec(G).
 
-        All faces of the cube are tried, in O(3^d d^2). Some maximiser is a corner, or lies in the
-        interior of a face on which the form is strictly concave. The reason: if the form is not
-        strictly concave on the face of a maximiser, some point of the boundary of the face is a
-        maximiser, too.
+        All faces of the cube are tried, in O(3^d d^2). Suppose that a maximiser lies in the
+        interior of a face, and the form is not strictly concave on this face. Then some point of
+        the boundary of the face is a maximiser, too. So it suffices to try the corners, and the
+        faces on which the form is strictly concave.
 
         Raises
         ------
@@ -75,18 +75,18 @@ class BoxSecondMoment(OuterProducts):
     def l1_diameter(self) -> float:
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
 
-        For x, y in the cube, let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. The l1
-        norm of Q(x) - Q(y) is at most p^T B q, where B has entries 1 on the diagonal and
-        1 / sqrt(2) elsewhere. So the norm is at most p^T B (2 - p). This bound is concave in p,
-        because B is positive definite. By symmetry, p = (1, ..., 1) is a maximiser of the bound.
+        For x, y in the cube, let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. Let B
+        have entries 1 on the diagonal and 1 / sqrt(2) elsewhere. The l1 norm of Q(x) - Q(y) is at
+        most p^T B q, so at most p^T B (2 - p). This bound is concave in p, because B is positive
+        definite. By symmetry, p = (1, ..., 1) is a maximiser of the bound.
         """
         return self.l1_radius()
 
     def l2_diameter(self) -> float:
-        """sqrt(2) d for d > 1: attained by orthogonal corners for even d, a bound for odd d.
+        """sqrt(2) d for d > 1, and 1 for d = 1.
 
-        The diameter is 1 for d = 1. For d > 1, the value follows from
-        ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
+        The value follows from ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2. For even d it is
+        attained by orthogonal corners. For odd d > 1 it is an upper bound.
         """
         return math.sqrt(2) * self.d if self.d > 1 else 1.0
 

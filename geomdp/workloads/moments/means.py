@@ -62,7 +62,8 @@ class Means(Workload):
         For u = 0, every record is extreme.
         """
         directions = batch(directions, self.d, "directions")
-        # Divide by the largest entry first: the squares of tiny or huge entries are beyond float64.
+        # Divide by the largest entry first, because squares of tiny or huge entries are outside the
+        # range of float64.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
         unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
         unit[largest[:, 0] == 0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""The base class of second-moment workloads, whose answers are the entries of x x^T."""
+"""The base class of second-moment workloads: the answers of a record x are entries of x x^T."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OuterProducts(Workload):
         return Totals(count, svec(total))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for a maximiser x of <x, G x>, where G is the matrix of the direction."""
+        """svec(x x^T) for a maximiser x of <x, G x>, for each direction svec(G)."""
         directions = batch(directions, self.n_queries, "directions")
         return _outer_products(self._maximisers(unsvec(directions)))
 

@@ -55,10 +55,10 @@ class SecondMoment(OuterProducts):
         return np.asarray(vectors[:, :, -1] * (values[:, -1:] > 0))
 
     def l1_diameter(self) -> float:
-        """sqrt(d (d + 1)) for d > 1, and 1 for d = 1; for d >= 3 only an upper bound.
+        """sqrt(d (d + 1)) for d > 1, and 1 for d = 1. For d >= 3, this is only an upper bound.
 
         The bound follows from ||v||_1 <= sqrt(m) ||v||_2 in R^m, because the l2 diameter is
-        sqrt(2). By enumeration of sign patterns, the diameter for d = 3, 4 and 5 is 0.972, 0.991
+        sqrt(2). For d = 3, 4 and 5, enumeration of sign patterns gives a diameter of 0.972, 0.991
         and 0.983 times the bound.
         """
         return math.sqrt(self.d * (self.d + 1)) if self.d > 1 else 1.0
@@ -73,8 +73,8 @@ class SecondMoment(OuterProducts):
     def l1_radius(self) -> float:
         """1 + (d - 1) / sqrt(2), attained at x = (1, ..., 1) / sqrt(d).
 
-        ||svec(x x^T)||_1 = |x|^T A |x|, where |x| has the moduli of the entries of x, and A has
-        entries 1 on the diagonal and 1 / sqrt(2) elsewhere.
+        ||svec(x x^T)||_1 = |x|^T A |x|. Here |x| has the moduli of the entries of x. A has entries
+        1 on the diagonal and 1 / sqrt(2) elsewhere.
         """
         return 1 + (self.d - 1) / math.sqrt(2)
 

@@ -1,7 +1,7 @@
-"""Single linear queries with values in [0, 1], which users ask interactive mechanisms one by one.
+"""Single linear queries with values in [0, 1], for interactive mechanisms.
 
-A dense query lists its values on a finite universe. A sparse query lists the elements of any
-universe on which it is not 0.
+A dense query lists its values on a finite universe. A sparse query lists only elements with values
+other than 0, from any universe.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_FREE_BITS = 20
 #: A float64 is a whole number of FLOAT_BITS bits times a power of two. Exact sums split the whole
 #: number into a lower part of LOW_BITS bits and an upper part.
 FLOAT_BITS, LOW_BITS = 53, 27
-#: Exact sums are possible for fewer records than this.
+#: Exact sums need fewer records than this number.
 MAX_RECORDS = 1 << 36
 #: Number of records counted at a time.
 COUNT_ROWS = 1 << 16
@@ -37,18 +37,18 @@ COUNT_ROWS = 1 << 16
 class LinearQuery(Protocol):
     """A function on elements with values in [0, 1] that can be summed over records.
 
-    `tally` counts the records and `total` sums over the counts, so that a mechanism that is asked
-    many queries reads its records only once.
+    `tally` counts the records, and `total` sums over the counts. So a mechanism reads its records
+    once for many queries.
     """
 
     def tally(self, records: Any) -> Any:
-        """Counts of the records, in a form that `total` of every query of this kind accepts."""
+        """Counts of the records. `total` of every query of the same class accepts these counts."""
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the counted records."""
 
     def exact_total(self, tally: Any) -> Fraction:
-        """The same sum as an exact rational number; each value counts as its exact float64."""
+        """The same sum as an exact rational number, for the float64 values of the query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class DenseQuery:
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of the values over a histogram (N,); ``ValueError`` for a tally of another form."""
+        """Sum of the values over a histogram (N,); ``ValueError`` for another kind of tally."""
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
@@ -103,8 +103,8 @@ class DenseQuery:
 
     def _checked(self, tally: IntArray) -> IntArray:
         if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
-            # The length of another tally can be the number of distinct records, which is private,
-            # so the message does not state it.
+            # The message does not state the length of the tally. It can be the number of distinct
+            # records, which is private.
             raise ValueError(
                 f"a query with {len(self.values)} values must be summed over a histogram with "
                 "one count for each value, from `tally`"
@@ -114,7 +114,7 @@ class DenseQuery:
 
 @dataclass(frozen=True, eq=False)
 class SparseQuery:
-    """A query on hashable elements that is 0 for all elements that it does not list.
+    """A query on hashable elements. It lists some elements with values, and is 0 for all others.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class SparseQuery:
         return dict(zip(self.support, self.values.tolist(), strict=True))
 
     def tally(self, records: Elements) -> Counter[Hashable]:
-        """How often each element occurs in `records`, which are read once; see `OpenUniverse`."""
+        """Number of times that each element occurs in `records`; see `OpenUniverse`."""
         counts: Counter[Hashable] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
             counts.update(chunk.tolist())
@@ -205,11 +205,11 @@ class SparseQuery:
 
 
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
-    """The conjunction of the bits `literals` on {0, 1}^d, as a 2^k-sparse query (BR-CONJ).
+    """The conjunction of the bits `literals` on {0, 1}^d, as a sparse query (BR-CONJ).
 
-    Q_S(x) is the product of x_i over i in S, with |S| = d - k. Elements are Python integers whose
-    bit i is x_i, so d can be any number. In the elements of the support, the bits of S are 1, and
-    the k other bits take all values.
+    Q_S(x) is the product of x_i over i in S, with |S| = d - k. An element x is a Python integer
+    with x_i as bit i, so d can be any number. The support consists of the 2^k elements with all
+    bits of S equal to 1. The k other bits are free.
 
     Parameters
     ----------
@@ -266,8 +266,8 @@ def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
     """Sum of values[i] counts[i] as an exact rational number.
 
     A float64 is a whole number of 53 bits times a power of two. Values with the same power are
-    summed as whole numbers. The 53 bits are split into 27 lower and 26 upper bits, so that a sum
-    over 2^36 records is below 2^63.
+    summed as whole numbers. To keep sums over 2^36 records below 2^63, the 53 bits are split into
+    27 lower and 26 upper bits.
 
     Raises
     ------

@@ -23,9 +23,9 @@ COUNT_ROWS = 1 << 16
 class SparseQueries(ListedAnswers):
     """A list of m sparse queries on the open universe of all hashable elements.
 
-    Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements.
-    So a single element can stand for all others: m queries on u + 1 elements have the same set of
-    all Q(x) (see `explicit`). Memory and time are O(u + sum of sparsities).
+    Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements,
+    so one more element represents all of them. The workload `explicit` has these u + 1 elements and
+    the same set of all Q(x). Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class SparseQueries(ListedAnswers):
     Raises
     ------
     ValueError
-        If there are no queries, or one of them is not a `SparseQuery`.
+        If there are no queries, or a query is not a `SparseQuery`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class SparseQueries(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The same queries on {0, ..., u}: the elements of `support`, then one where Q = 0."""
+        """The same queries on {0, ..., u}. Element u has Q = 0; the others are `support`."""
         columns = [self._number_of[x] for query in self.queries for x in query.support]
         rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
         values = np.concatenate([query.values for query in self.queries])
@@ -92,7 +92,7 @@ class SparseQueries(ListedAnswers):
         return np.array([find(element, other) for element in elements], dtype=np.int64)
 
     def evaluate(self, records: Elements) -> FloatArray:
-        """Answer vectors (n, m), which are 0 for elements that no query lists."""
+        """Answer vectors (n, m). A row is 0 if no query lists the element."""
         return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
 
     def totals(self, records: Elements) -> Totals:

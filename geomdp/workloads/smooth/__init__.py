@@ -1,4 +1,4 @@
-"""Smooth queries on the cube: Chebyshev moments, and how queries are answered from them."""
+"""Smooth queries on the cube: Chebyshev moments, and answers to queries from these moments."""
 
 import lazy_loader
 

@@ -12,9 +12,10 @@ from geomdp._typing import FloatArray
 def angular_bounds(bounds: FloatArray) -> FloatArray:
     """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from bounds for f.
 
-    By Faa di Bruno's formula, |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers S of the
-    second kind, because all derivatives of cos have modulus at most 1. The argument and the result
-    are bounds (J + 1,) on the derivatives of order 0..J of f and of g. Bounds can be infinite.
+    The argument `bounds` (J + 1,) bounds the derivatives of f of order 0..J. The result bounds the
+    derivatives of g. Bounds can be infinite. All derivatives of cos have modulus at most 1. So
+    |g^(K)| <= sum_j S(K, j) |f^(j)| by Faa di Bruno's formula. S are the Stirling numbers of the
+    second kind.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -62,8 +63,8 @@ def truncation_norm(size: int, nodes: int) -> float:
 
     t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is a
     product. One factor is the Lebesgue constant of Fourier partial sums of degree t - 1, by Fejer's
-    exact formula. The other factor, 1 + pi (t - 1) / (2 N), accounts for the sum over nodes in
-    place of the integral (Bernstein's inequality in the mean).
+    exact formula. The other factor is 1 + pi (t - 1) / (2 N). It is needed because the coefficients
+    are sums over nodes and not integrals (Bernstein's inequality in the mean).
     """
     degree = size - 1
     odd = 2 * degree + 1
@@ -85,7 +86,7 @@ def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) 
     """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
 
     t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. `bounds`
-    (J + 1,) hold for all derivatives of order 0..J. The error of a projection P onto the
+    (J + 1,) are bounds on all derivatives of order 0..J. The error of a projection P onto the
     polynomials is at most (1 + ||P||) times the error of the best polynomial.
     """
     norm = truncation_norm(size, nodes)

@@ -23,7 +23,7 @@ from geomdp.workloads.smooth.queries import SmoothQuery
 
 
 class ClosedForm(SmoothQuery):
-    """A smooth query that is given by numbers and arrays, and can be written to a file.
+    """A smooth query given by numbers and arrays. It can be written to a file.
 
     Subclasses are frozen dataclasses. The last axis of the first parameter has length d, the
     number of variables.
@@ -128,8 +128,8 @@ class GaussianMixture(ClosedForm):
 class Polynomial(ClosedForm):
     """A polynomial f(x) = sum_j a_j prod_i x_i^{e_ji}.
 
-    For all k with |k| = K, |D^k f| <= sum_j |a_j| b_j, where b_j is the maximum over these k of
-    prod_i e_ji (e_ji - 1) ... (e_ji - k_i + 1).
+    Let b_j be the maximum of prod_i e_ji (e_ji - 1) ... (e_ji - k_i + 1) over all k with |k| = K.
+    Then |D^k f| <= sum_j |a_j| b_j for all these k.
 
     Parameters
     ----------

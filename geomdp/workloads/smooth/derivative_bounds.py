@@ -1,4 +1,4 @@
-"""Bounds on the derivatives of the univariate functions that smooth queries consist of."""
+"""Bounds on the derivatives of the univariate functions in smooth queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 
 #: Highest order of derivatives for which queries have bounds. Higher orders do not improve noisy
-#: answers, and the square of 60! is still within float64.
+#: answers. The square of 60! is still within float64.
 MAX_ORDER = 60
 
 
@@ -24,7 +24,7 @@ def gaussian_derivative(order: int) -> float:
     Gauss-Hermite quadrature. Rounding errors of a node change the value there only to second order.
     """
     nodes, _ = scipy.special.roots_hermitenorm(order + 1)
-    # The recurrence computes He_k(u) exp(-u^2 / 2) / sqrt(k!), which float64 holds for all orders.
+    # The recurrence computes He_k(u) exp(-u^2 / 2) / sqrt(k!), because this does not overflow.
     before, now = np.zeros_like(nodes), np.exp(-(nodes**2) / 2)
     for k in range(order):
         before, now = now, (nodes * now - math.sqrt(k) * before) / math.sqrt(k + 1)

@@ -23,8 +23,9 @@ PROBE_POINTS = 1024
 MAX_CORNER_DIMENSION = 8
 #: Number of products of polynomials in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Two values of a query at one point, computed in different batches, differ by rounding only. If
-#: the difference divided by the largest value exceeds this limit, the query is refused.
+#: A query is evaluated twice at some points, in different batches. The two values at a point should
+#: differ by rounding only. If their difference divided by the largest value exceeds this limit, the
+#: query is refused.
 ROW_TOLERANCE = 1e-6
 
 
@@ -137,7 +138,7 @@ def approximate_many(
     ----------
     queries : sequence of callable
         Functions f that take points (n, d) in [-1, 1]^d and return values (n,). For a
-        `SmoothQuery`, which has bounds on its derivatives, the error gets a proved bound, too.
+        `SmoothQuery`, known bounds on derivatives give a proved bound on the error, too.
     degree : int
         t, the number of degrees 0..t-1 of the moments in each variable.
     dimension : int
@@ -154,14 +155,14 @@ def approximate_many(
     ------
     ValueError
         If t or d is out of range, or there are more than 2^24 coefficients. If a query does not
-        take arrays of points, returns another shape than (n,) or values that are not finite real
-        numbers, or returns values that depend on the other points of the array. If a `SmoothQuery`
-        does not have d variables.
+        take arrays of points, or does not return finite real numbers of shape (n,). If the value at
+        a point depends on the other points of the array. If a `SmoothQuery` does not have d
+        variables.
 
     Notes
     -----
-    Cost: (2 t)^d evaluations of each query, or t^d if (2 t)^d exceeds 2^24; one cosine transform;
-    and 1024 t^d operations to measure the error.
+    Cost for each query: (2 t)^d evaluations, or t^d if (2 t)^d exceeds 2^24. In addition, a cosine
+    transform, and 1024 t^d operations to measure the error.
 
     References
     ----------
@@ -240,8 +241,8 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
 def _probe_angles(dimension: int) -> FloatArray:
     """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread points, and corners.
 
-    The evenly spread points are a Kronecker sequence. Its steps are the powers of 1 / phi, where
-    phi^(d+1) = phi + 1. The corners are included for d <= 8.
+    The evenly spread points are a Kronecker sequence. Its steps are the powers 1..d of 1 / phi, for
+    the phi > 1 with phi^(d+1) = phi + 1. The corners are included for d <= 8.
     """
     root = 2.0
     for _ in range(64):  # each step reduces the error by a factor above 2

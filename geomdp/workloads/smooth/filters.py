@@ -22,7 +22,7 @@ from geomdp.workloads.smooth.jackson import MAX_SMOOTHNESS, jackson_multiplier, 
 class Filter(ABC):
     """A factor for each Chebyshev coefficient of degree < t in each of d variables.
 
-    In the methods `size` is t, `nodes` is N, and `dimension` is d.
+    In the methods, `size` is t and `dimension` is d.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Filter(ABC):
         """Bound on the largest error of the filtered polynomial; infinite if no bound is known.
 
         Entry j of `bounds` (J + 1,) is a bound on all derivatives of order j of the query. The
-        coefficients are computed from N Chebyshev nodes in each variable.
+        coefficients are computed from N = `nodes` Chebyshev nodes in each variable.
         """
         del bounds, size, nodes, dimension
         return math.inf
@@ -51,7 +51,7 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """Factors that are all 1, which give the truncated Chebyshev series.
+    """Factors that are all 1. They give the truncated Chebyshev series.
 
     For very smooth queries, truncation is the most accurate filter.
 
@@ -65,7 +65,7 @@ class Truncation(Filter):
     """
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """An array of ones, of shape (t,) * d."""
+        """The factors 1, an array of shape (t,) * d."""
         return np.ones((size,) * dimension)
 
 
@@ -76,9 +76,9 @@ class Jackson(Filter):
     The factor for degrees m_1, ..., m_d is prod_i lambda_{m_i}, where `jackson_multiplier` gives
     lambda_0, ..., lambda_{t-1}.
 
-    For all queries in C^K_B (derivatives up to order K at most B), the error is O(t^-K) without the
-    logarithmic factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the
-    degrees t that noise allows, truncation is usually far more accurate.
+    A query is in C^K_B if its derivatives up to order K are at most B. For such queries the error
+    is O(t^-K), without the logarithmic factors of truncation. The coefficients are at most
+    2^((K + 1) d) B. For the degrees t that noise allows, truncation is usually far more accurate.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class Jackson(Filter):
         Let g be the query as a function of angles, and mu_K the `kernel_moment`. In one variable,
         the error of the operator is at most 2 mu_K sup|g^(K)|, and the norm of the operator is at
         most 2^(K + 1) - 1. `tensor_bound` combines the variables. The operator is applied to the
-        interpolant of the query at N nodes. So the error of the interpolant (aliasing from degrees
-        >= N), multiplied by the norm of the operator in d variables, is added.
+        interpolant of the query at N = `nodes` nodes. The interpolant has an error, too: aliasing
+        from degrees >= N. This error times the norm of the operator in d variables is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -128,14 +128,13 @@ class Jackson(Filter):
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage(Filter):
-    """Factors v_m / (v_m + s_m^2), which shrink noisy moments towards 0.
+    """Factors v_m / (v_m + s_m^2) that shrink noisy moments towards 0.
 
     M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d). If E M_m^2 = v_m,
     this factor w minimises the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m
-    come from a model: n records are drawn from a random density whose m-th Chebyshev moment has
-    root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
-    c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev
-    measure. Then
+    come from a model: n records are drawn from a random density. Its m-th Chebyshev moment has root
+    mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and c_m^2 = 2^-(number of nonzero m_i)
+    is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev measure. Then
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 
@@ -176,7 +175,7 @@ class Shrinkage(Filter):
             raise ValueError(f"decay must be a finite number, at least 0, got {self.decay!r}")
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """The factors; ``ValueError`` unless the noise has the shape (t,) * d."""
+        """The factors; ``ValueError`` if `noise_std` has another shape than (t,) * d."""
         if self.noise_std.shape != (size,) * dimension:
             raise ValueError(
                 f"noise_std must have shape {(size,) * dimension}, got {self.noise_std.shape}"

@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of functions, from their values on a full grid by a cosine transform."""
+"""Chebyshev coefficients of functions, by a cosine transform of values on a full grid."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from geomdp.workloads.smooth.queries import Function, values_of
 MAX_NODES = 1 << 24
 #: Number of points at which a function is evaluated in one call.
 BLOCK_POINTS = 1 << 16
-#: Largest number of values in one batch of functions that are transformed together: 2^22 float64
-#: are 32 MB. A function with more values is a batch of its own.
+#: Functions are transformed in batches with at most this number of values: 2^22 float64 are 32 MB.
+#: A function with more values is a batch of its own.
 BLOCK_VALUES = 1 << 22
 
 
 def nodes_per_axis(size: int, dimension: int) -> int:
-    """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, and t otherwise.
+    """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, else t.
 
-    d is `dimension`. With t nodes, the coefficients are those of the interpolant. They have an
-    aliasing error: terms of degree t and above are added to terms of lower degree. More nodes make
-    this error smaller.
+    d is `dimension`. With t nodes, the polynomial with these coefficients interpolates the
+    function. The coefficients have an aliasing error: terms of degree t and above are added to
+    terms of lower degree. More nodes make this error smaller.
     """
     return 2 * size if (2 * size) ** dimension <= MAX_NODES else size
 
@@ -64,8 +64,8 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
 def _interpolants(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
     """Coefficients (q, N_1, ..., N_d) of the interpolants at the nodes, by one DCT-II.
 
-    The coefficient at m is prod_i c_i / N_i, with c_i = 1 if m_i = 0 and 2 otherwise, times the sum
-    over the nodes x = (cos a_1, ..., cos a_d) of f(x) prod_i cos(m_i a_i).
+    Let c_i = 1 if m_i = 0, else c_i = 2. The coefficient at m is prod_i c_i / N_i times the sum of
+    f(x) prod_i cos(m_i a_i) over the nodes x = (cos a_1, ..., cos a_d).
     """
     axes = tuple(range(1, len(shape) + 1))
     coefficients = scipy.fft.dctn(_grid_values(functions, shape), type=2, axes=axes)

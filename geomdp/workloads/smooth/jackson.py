@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 
-#: Largest K. Cancellation in the alternating sums of binomials below loses K + 1 binary digits.
+#: Largest order K. In `jackson_multiplier`, cancellation loses K + 1 binary digits.
 MAX_SMOOTHNESS = 30
 
 
@@ -18,10 +18,10 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
 
     In each variable, the operator replaces a function g of the angle a by
-    I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds, where H is the kernel of
-    `kernel_coefficients`. So it multiplies cos(n a) by
-    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}, where rho_l are the cosine moments of H.
-    These factors have lambda_0 = 1 and |lambda_n| <= 2^K.
+    I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. Here H is the kernel of
+    `kernel_coefficients`, and rho_l are its cosine moments. So the operator multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. These factors have lambda_0 = 1 and
+    |lambda_n| <= 2^K.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
     """
     half_power, terms = kernel_orders(smoothness, size)
     # These coefficients are proportional to the probabilities of a sum of 2 r independent
-    # variables that are uniform on 0..t'-1. Convolving probabilities causes neither overflow nor
+    # variables, each uniform on 0..t'-1. A convolution of probabilities has no overflow and no
     # cancellation.
     uniform = np.full(terms, 1.0 / terms)
     law = np.ones(1)

@@ -1,17 +1,17 @@
-"""Chebyshev moments in up to three variables, by expansions about the cells of a fine grid.
+"""Chebyshev moments in up to three variables, by expansions in the cells of a fine grid.
 
 The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
-holds sums of monomials over the records in the cell. The monomials have total degree < P in the
-offsets u in [-1/2, 1/2]^d from the centre of the cell, in units of h. So a record costs a few
-additions. All Chebyshev moments are then computed from the table. For degrees r_i < t and
-z = sum_i s_i r_i h u_i,
+holds sums of monomials over the records in the cell. A monomial is a product of powers of the
+offsets u_i in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below P.
+So a record costs a few additions. All Chebyshev moments are then computed from the table. For
+degrees r_i < t and z = sum_i s_i r_i h u_i,
 
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
 
-On |z| <= S = (sum_i r_i) h / 2, exp(i z) is approximated by the polynomial of degree < P that
-interpolates it at the P Chebyshev nodes of [-S, S]. The error is at most 2 (S / 2)^P / P!. This
-bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise,
-which grows more slowly. Therefore the highest degrees determine how many cells are needed.
+|z| is at most S = (sum_i r_i) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
+degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
+bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise. It
+grows more slowly, so the highest degrees determine the number of cells.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 
-#: P for each number of variables. With more terms fewer cells are needed, but with fewer terms the
-#: table fits in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
+#: P for each number of variables. A larger P needs fewer cells, but with a smaller P the table fits
+#: in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
 ORDERS = {1: 5, 2: 8, 3: 8}
 _ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
 #: Largest S. The absolute values of the terms of an expansion then sum to at most e^2.
@@ -63,14 +63,14 @@ def table_entries(d: int, cells: int) -> int:
 
 
 def amplification(d: int, size: int, cells: int) -> float:
-    """e^S for the largest S, rounded up: a bound on the sum of moduli of an expansion's terms."""
+    """Bound on the sum of moduli of an expansion's terms: e^S for the largest S, rounded up."""
     return 1.01 * math.exp(d * (size - 1) * math.pi / (2 * cells))
 
 
 def empty_table(d: int, cells: int) -> FloatArray:
     """A table of zeros: (M + 1,) * d + (number of monomials,). Cell M is for the angle pi.
 
-    Monomials of several variables are ordered by their first exponent, then by the second, ...
+    Monomials of several variables are ordered by the first exponent, then by the second, ...
     """
     return np.zeros((cells + 1,) * d + (math.comb(ORDERS[d] + d - 1, d),))
 
@@ -82,8 +82,8 @@ def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
     entries of the table. Measured at M = 41: 98 nanoseconds per record, and 260 without sorting.
     """
     first, second = (angles[:2] * (cells / math.pi)).astype(np.int64)
-    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 255 they overflow.
-    # Sorting then helps less, but the sums are still right.
+    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 255, keys overflow.
+    # The order is then less useful, but the sums are still right.
     keys = (first * (cells + 1) + second).astype(np.uint16)
     return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
 
@@ -104,8 +104,8 @@ def add_records(table: FloatArray, angles: FloatArray) -> None:
 def moments_of(table: FloatArray, size: int) -> FloatArray:
     """Sums of products of cosines (t,) * d over the records in a table.
 
-    For d > 1, products of matrices compute the sums. For d = 1, where t and M reach thousands, a
-    fast Fourier transform over the cells computes them.
+    For d > 1, products of matrices compute the sums. For d = 1, t and M reach thousands, so a fast
+    Fourier transform over the cells computes the sums.
     """
     d, cells = table.ndim - 1, table.shape[0] - 1
     order = ORDERS[d]
@@ -143,10 +143,9 @@ def _by_transform(table: FloatArray, size: int) -> FloatArray:
     """The result (P, t) of `_by_degree` for one variable, by a fast Fourier transform.
 
     The term of degree p is (r h)^p / p! times the real part of
-    i^p sum_c table[c, p] exp(i r centre_c). The centres are the multiples of h = 2 pi / (2 M) plus
-    h / 2, and the frequencies r are below 2 M because S is at most 2. So the sum over c is a
-    transform of length 2 M. At t = 2760 and M = 33073 the matrices of `_by_degree` would take 30
-    seconds and 4 GB.
+    i^p sum_c table[c, p] exp(i r centre_c). Centre c is (c + 1/2) h with h = 2 pi / (2 M). The
+    frequencies r are below 2 M because S is at most 2. So the sum over c is a transform of length
+    2 M. At t = 2760 and M = 33073 the matrices of `_by_degree` would take 30 seconds and 4 GB.
     """
     cells, order = table.shape[0] - 1, table.shape[1]
     h, frequencies = math.pi / cells, np.arange(size)
@@ -177,17 +176,18 @@ def _weights(d: int, size: int, cells: int) -> FloatArray:
 
 
 def _economised(order: int, reach: FloatArray) -> FloatArray:
-    """Numbers q! e_q (P, b), where sum_q e_q (i z)^q interpolates exp(i z) on [-S, S].
+    """Numbers q! e_q (P, b) of the polynomial sum_q e_q (i z)^q that interpolates exp(i z).
 
-    Each S of `reach` (b,) has a column. The numbers are near 1, and equal to 1 if S is 0.
+    Each S of `reach` (b,) has a column, for interpolation on [-S, S]. The numbers are near 1, and
+    equal to 1 if S is 0.
     """
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
     series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
-    # The nodes are symmetric, so e_q is real: the even powers interpolate the cosine, and the odd
-    # powers the sine.
+    # The nodes are symmetric, so the even powers interpolate the cosine, and the odd powers
+    # interpolate the sine. So the e_q are real.
     scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
     economised = (_to_powers(order) @ series / scales).real * factorials[:, None]
     return np.where(reach > 0, economised, 1.0)
@@ -205,7 +205,7 @@ def _to_powers(order: int) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True)
 def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
-    """Add powers 0..P-1 of the offsets. With unsigned indices, Numba skips a check of the sign."""
+    """Add powers 0..P-1 of the offsets. Indices are unsigned to avoid checks of the sign."""
     for i in range(len(angles)):
         position = angles[i] * scale
         cell = np.int64(position)

@@ -3,18 +3,19 @@
 Let Q_m(x) = prod_i T_{m_i}(x_i) for m in {0..t-1}^d, with T_r(cos a) = cos(r a). For weights
 w_m >= 0, the weighted l1 diameter of {Q(x)} over x in [-1, 1]^d is
 
-    max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
+    max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)).
 
-and the corner x' = (1, .., 1) attains it. Proof. Let x = cos a, x' = cos b, p = (a + b) / 2 and
-q = (a - b) / 2. Q_m(x) is the mean over signs s of cos(k . a) with k_i = s_i m_i, and
-|cos(k . a) - cos(k . b)| = 2 |sin(k . p)| |sin(k . q)|. By the Cauchy-Schwarz inequality over all
-(m, s), the left-hand side is at most the square root of F(p) F(q), where F(p) is the weighted sum
-over m of the means over s of 2 sin^2(k . p). The mean over s is 1 - Q_m(cos 2 p). So both F(p) and
+The left-hand side is at least the right-hand side, because all Q_m are 1 at x' = (1, .., 1). Proof
+that it is at most the right-hand side: Let x = cos a, x' = cos b, p = (a + b) / 2 and
+q = (a - b) / 2. Q_m(x) is the mean of cos(k . a) over signs s, with k_i = s_i m_i. Also
+|cos(k . a) - cos(k . b)| = 2 |sin(k . p)| |sin(k . q)|. Let F(p) be the sum over m of w_m times the
+mean over s of 2 sin^2(k . p). By the Cauchy-Schwarz inequality over all (m, s), the left-hand side
+is at most (F(p) F(q))^(1/2). The mean of 2 sin^2(k . p) over s is 1 - Q_m(cos 2 p). So F(p) and
 F(q) are at most the right-hand side.
 
-For w = 1 the diameter is S(t, d) = t^(d-1) S(t, 1). The reason is that
-sum_m Q_m(cos a) = prod_i D(a_i) with D(a) = sum_{r<t} cos(r a) <= t. The product is least if one
-factor is the minimum of D, which is negative, and all other factors are t.
+For w = 1 the diameter is S(t, d) = t^(d-1) S(t, 1). Indeed, sum_m Q_m(cos a) = prod_i D(a_i) with
+D(a) = sum_{r<t} cos(r a) <= t. The minimum of D is negative. The product is least if one factor is
+this minimum and all other factors are t.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import scipy.fft
 
 from geomdp._typing import FloatArray
 
-#: Largest number of points of a grid on which a polynomial is evaluated: 2^20 take about 0.03
-#: seconds.
+#: Largest number of points of a grid on which a polynomial is evaluated. 2^20 points take about
+#: 0.03 seconds.
 GRID_POINTS = 1 << 20
 #: Largest number of intervals per degree in each variable. With 1024 intervals per degree, the
 #: relative error of the bound is at most 2e-6.
@@ -43,10 +44,10 @@ ROUND_UP = 1 + 1e-11
 def weighted_l1_diameter(weights: FloatArray) -> float:
     """Upper bound on max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|, close to the maximum.
 
-    The maximum over a grid of N + 1 Chebyshev points in each variable, multiplied by
-    1 / cos(pi (t - 1) / (2 N))^d, is at least the maximum over the cube (Ehlich and Zeller 1964,
-    applied to one variable after the other). The result is the smaller of this bound and twice the
-    sum of all w_m with m != 0. Weights (t,) * d are at least 0; the weight of m = 0 is ignored.
+    The maximum is computed over a grid of N + 1 Chebyshev points in each variable. Multiplied by
+    1 / cos(pi (t - 1) / (2 N))^d, it bounds the maximum over the cube, by Ehlich and Zeller 1964
+    for one variable after the other. The result is the smaller of this bound and twice the sum of
+    all w_m with m != 0. Weights (t,) * d are at least 0. The weight of m = 0 is ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()
@@ -70,12 +71,13 @@ def l1_diameter(d: int, size: int) -> float:
 def l2_diameter(d: int, size: int) -> float:
     """Upper bound on max ||Q(x) - Q(x')||_2, attained for even t and for d = 1.
 
-    In one variable the square of the maximum is D^2 = max_a sum_{r<t} (1 - cos(r a))^2. The proof
-    is the proof in the module docstring, with 4 sin^2 sin^2 in place of 2 |sin sin|. In d > 1
-    variables the square is at most t^(d-1) max(2 t, D^2), for the following reason. Let q(x_i) be
-    the vector of the T_r(x_i), r < t, and let A_i = |q(x_i)|^2, B_i = |q(x'_i)|^2 and
-    G_i = <q(x_i), q(x'_i)>. Then the square is prod A_i + prod B_i - 2 prod G_i, and A_i, B_i and
-    |G_i| are at most t. If prod G_i >= 0, the square is at most 2 t^d. Otherwise some G_i is
+    In one variable, the square of the maximum is D^2 = max_a sum_{r<t} (1 - cos(r a))^2. The proof
+    is as in the module docstring, with 4 sin^2 sin^2 in place of 2 |sin sin|.
+
+    In d > 1 variables, the square is at most t^(d-1) max(2 t, D^2). To see this, let q(x_i) be the
+    vector of the T_r(x_i), r < t. Let A_i = |q(x_i)|^2, B_i = |q(x'_i)|^2 and
+    G_i = <q(x_i), q(x'_i)>. Then the square is prod A_i + prod B_i - 2 prod G_i. A_i, B_i and |G_i|
+    are at most t. If prod G_i >= 0, the square is at most 2 t^d. If prod G_i < 0, some G_i is
     negative, and the square is at most t^(d-1) (A_i + B_i - 2 G_i) <= t^(d-1) D^2.
     """
     # (1 - cos)^2 = 3/2 - 2 cos(r a) + cos(2 r a) / 2.
@@ -93,9 +95,10 @@ def l2_diameter(d: int, size: int) -> float:
 
 
 def grid_factor(degree: int, intervals: int) -> float:
-    """1 / cos(pi k / (2 N)), which bounds max |p| over [-1, 1] divided by the maximum over a grid.
+    """1 / cos(pi k / (2 N)) for k = `degree` and N = `intervals`.
 
-    p is any polynomial of degree k. The grid has the points cos(pi j / N) for j = 0..N.
+    For any polynomial p of degree k, this number bounds max |p| over [-1, 1] divided by max |p|
+    over the points cos(pi j / N), j = 0..N.
     """
     return 1 / math.cos(math.pi * degree / (2 * intervals))
 

@@ -1,4 +1,4 @@
-"""Sums of Chebyshev moments over records, block by block, with a bound on their rounding."""
+"""Sums of Chebyshev moments over records, block by block, with a bound on rounding errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MomentTransform(abc.ABC):
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
         #: Number of blocks of records summed into one table before the table is added to the total.
-        #: A large table takes more blocks, so that most of the time goes into adding records.
+        #: A large table takes more blocks. So most of the time goes into adding records.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
@@ -51,7 +51,7 @@ class MomentTransform(abc.ABC):
 
     @property
     def amplification(self) -> float:
-        """Bound on the sum of absolute values of the terms of one moment of one record."""
+        """A moment of a record is a sum of terms. This bounds the sum of their absolute values."""
         return 1.0
 
     @abc.abstractmethod
@@ -69,11 +69,10 @@ class MomentTransform(abc.ABC):
     def rounding(self, n: int) -> float:
         """Bound on the rounding of the sums over n records, divided by n.
 
-        If N terms of modulus at most 1 are added one after the other, the error of their mean is at
-        most N u, where u = 2^-53. Two kinds of sums have this error: the sum over the records of
-        one table, and the sums over the entries of a table from which moments are computed. Tables
-        are added with compensation (Kahan 1965), which adds 2 u and a multiple of n u^2 to the
-        bound.
+        Let u = 2^-53. If N terms of modulus at most 1 are added one after the other, the error of
+        the mean is at most N u. There are two kinds of such sums: over the records of one table,
+        and over the entries of a table when moments are computed. Tables are added with
+        compensation (Kahan 1965). This adds 2 u and a multiple of n u^2 to the bound.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
@@ -85,8 +84,8 @@ class MomentTransform(abc.ABC):
         result is the same, to the last bit, for all ways of cutting the records into chunks.
         """
         count, held, table = 0, 0, self._empty()
-        # Adding a table of three variables takes as long as adding many blocks of records. So the
-        # first table becomes the total, and a single table is never added.
+        # Adding a table of three variables is as slow as adding many blocks of records. So the
+        # first table becomes the total. If there is only one table, none is added.
         total: FloatArray | None = None
         lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):
@@ -118,9 +117,8 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
     """Cut records into blocks of `rows` records; only the last block can be shorter.
 
-    A block is a view of a chunk (b, d). It must be used before the next block is taken, because the
-    source of the chunks can write all of them to the same memory. A block that spans several chunks
-    is a copy.
+    A block is a view of a chunk (b, d), or a copy if it spans several chunks. Use a block before
+    taking the next block, because the source may write the next chunk to the same memory.
     """
     rest = np.empty((0, d))
     for chunk in chunks:

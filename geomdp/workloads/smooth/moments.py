@@ -19,23 +19,23 @@ MAX_MOMENTS = 1 << 22
 #: memory at a time.
 MAX_TABLE = 12_000_000
 #: For each d, the least t for which expansions or transforms are faster than recurrences. Measured
-#: nanoseconds per record: for d = 2 and t = 6, 8, 32, recurrences 21, 34, 172 and expansions 28,
-#: 26, 38; for d = 3 and t = 10, 12, 16, recurrences 203, 314, 533 and transforms 214, 236, 239.
+#: nanoseconds per record for d = 2 and t = 6, 8, 32: recurrences 21, 34, 172 and expansions 28, 26,
+#: 38. For d = 3 and t = 10, 12, 16: recurrences 203, 314, 533 and transforms 214, 236, 239.
 LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class LocalExpansions(MomentTransform):
     """Expansions about the centres of cells, for up to three variables; see `local_moments`.
 
-    A record takes a few additions, for any t. The number of cells is chosen such that the error of
-    each moment is at most its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation
+    A record takes a few additions, for any t. There are enough cells to keep the error of each
+    moment at or below its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation
     proves the bounds on errors.
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = local_moments.cells_needed(tolerances)
-        # The angles of a small block fit in the cache. For d = 3 the angles are sorted by cell, and
-        # larger blocks are better because more angles share a cell.
+        # The angles of a small block fit in the cache. For d = 3 the angles are sorted by cell.
+        # Larger blocks are then better, because more angles share a cell.
         self.rows = 1 << 18 if tolerances.ndim == 3 else 1 << 13
         super().__init__(tolerances.ndim, len(tolerances))
 
@@ -70,9 +70,9 @@ class NonUniformFFT(MomentTransform):
     record x. The moments are the real parts, averaged over the signs of each k_i. The cost is
     O(n w^3 + t^3 log t) for a kernel of width w. The transform needs little memory.
 
-    `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises its tolerance
-    only on average, so it is called with a tenth of `tolerance`. At the public points of the tests,
-    each moment of each record is then within `tolerance`, but this is not proved.
+    `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises a tolerance on
+    average only. So the library is called with a tenth of `tolerance`. At the public points of the
+    tests, each moment of each record is then within `tolerance`, but this is not proved.
     """
 
     rows = 1 << 18
@@ -125,9 +125,9 @@ class NonUniformFFT(MomentTransform):
 class Recurrences(MomentTransform):
     """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
-    One matrix has a row for each product of polynomials of the first half of the variables. Another
-    matrix has a row for each product of the other half. The product of the two matrices takes
-    2 n t^d operations.
+    The variables are split into two halves. For each half there is a matrix. It has a row for each
+    product of polynomials of these variables, and a column for each record. The product of the two
+    matrices takes 2 n t^d operations.
     """
 
     rows = 1 << 11
@@ -156,7 +156,7 @@ class Recurrences(MomentTransform):
 def moment_transform(
     d: int, size: int, tolerance: float | FloatArray, n: int = 1
 ) -> MomentTransform:
-    """The fastest algorithm whose errors are at most `tolerance`, if float64 allows that.
+    """The fastest algorithm with errors at most `tolerance`, if float64 allows this precision.
 
     Parameters
     ----------
@@ -165,17 +165,18 @@ def moment_transform(
     size : int
         t >= 2, with t^d at most 2^22.
     tolerance : float or (t,) * d array
-        Largest error of each moment of one record, and of the mean over n records, both including
-        rounding.
+        Largest error of each moment, for one record and for the mean over n records. The errors
+        include rounding.
     n : int
         Number of records.
 
     Returns
     -------
     MomentTransform
-        If d <= 3 and t is at least `LEAST_SIZE[d]`: `LocalExpansions`, if their table is at most
-        96 MB and they are precise enough; else for d = 3 `NonUniformFFT`, if it is precise enough.
-        In all other cases: `Recurrences`, which are the most precise.
+        Let d <= 3 and t >= `LEAST_SIZE[d]`. Then the first choice is `LocalExpansions`, if the
+        table is at most 96 MB and the errors are small enough. For d = 3, the second choice is
+        `NonUniformFFT`, if the errors are small enough. In all other cases, the result is
+        `Recurrences`, the most precise algorithm.
 
     Raises
     ------
@@ -203,7 +204,7 @@ def moment_transform(
 
 
 def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
-    """Transforms that are faster than recurrences, if they are precise enough."""
+    """Transforms that are faster than recurrences. Their errors may still exceed `wanted`."""
     d, size = wanted.ndim, len(wanted)
     if d > 3 or size < LEAST_SIZE[d]:
         return
@@ -222,8 +223,8 @@ def angle_error(d: int, size: int) -> float:
     """Bound on the error that rounded angles cause in a product of cosines.
 
     Three numbers are rounded: the angle a = arccos x, the position of a in the grid, and the phase
-    r a. Each error is at most 4 pi 2^-53, so their sum is at most 12 pi 2^-53 in an angle. A factor
-    cos(r a) with r < t changes by at most t times this sum, and there are d factors.
+    r a. Each rounding changes the angle by at most 4 pi 2^-53, so all three by at most 12 pi 2^-53.
+    A factor cos(r a) with r < t changes by at most t times this sum. There are d factors.
     """
     return d * size * 12 * math.pi * ROUNDOFF
 

@@ -17,12 +17,12 @@ from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
 #: A function that takes an array of points (n, d) and returns one value for each point: (n,).
 Function = Callable[[FloatArray], npt.NDArray[Any]]
 
-#: Errors that a function of a single point typically raises when it is given an array of points.
+#: Errors that a function of one point typically raises for an array of points.
 _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 
 
 class SmoothQuery(ABC):
-    """A function f on [-1, 1]^d with bounds on its derivatives; its answer is a mean over records.
+    """A function f on [-1, 1]^d with bounds on its derivatives. The answer is a mean over records.
 
     f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
     A query is in C^K_B for every K, with B = `derivative_bound(K)`.
@@ -69,7 +69,7 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """The B for which the query is in C^K_B, K = `smoothness` <= 60; infinite if unknown."""
+        """A number B with the query in C^K_B, for K = `smoothness` <= 60; infinite if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
 
 
@@ -88,7 +88,7 @@ class StatedSmoothness(SmoothQuery):
     smoothness : int
         Largest order K of the bounded derivatives, from 1 to 60.
     bound : float
-        The bound B. It is not checked, and error bounds are valid only if B is right.
+        The bound B. It is not checked. If B is wrong, error bounds are wrong, too.
 
     Examples
     --------

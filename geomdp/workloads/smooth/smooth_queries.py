@@ -28,9 +28,9 @@ from geomdp.workloads.universe.universes import SymmetricCube
 class SmoothQueries(Workload):
     """Q_m(x) = prod_i cos(m_i arccos x_i) for all m != 0 in {0..t-1}^d and x in [-1, 1]^d.
 
-    The t^d - 1 moments approximate the mean of every smooth function of d variables, because the
-    function is close to a linear combination of the Q_m and the constant 1. Queries are in
-    row-major order of m. `table` puts the answers and the constant into an array of shape (t,) * d.
+    A smooth function of d variables is close to a linear combination of the Q_m and the constant 1.
+    So the t^d - 1 moments approximate the mean of every smooth function. Queries are in row-major
+    order of m. `table` puts the answers and the constant into an array of shape (t,) * d.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class SmoothQueries(Workload):
     Notes
     -----
     Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
-    larger d or small t. If a fine tolerance for d = 3 would need too large a table, the totals are
-    computed by a non-uniform fast Fourier transform; see `moment_transform`.
+    larger d or small t. For d = 3, a fine tolerance can need too large a table. In this case, a
+    non-uniform fast Fourier transform computes the totals; see `moment_transform`.
 
     References
     ----------
@@ -115,7 +115,7 @@ class SmoothQueries(Workload):
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sums of their moments. How records are chunked does not matter."""
+        """Number of records and sums of their moments, the same for all ways to chunk records."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))
@@ -138,8 +138,8 @@ class SmoothQueries(Workload):
             series = np.concatenate([[0.0], direction])
             slope = np.trim_zeros(np.polynomial.chebyshev.chebder(series), "b")
             roots = np.polynomial.chebyshev.chebroots(slope) if len(slope) else np.empty(0)
-            # A root can be complex or outside the interval. Its real part is moved into the
-            # interval. This is safe, because every point of the interval is an allowed candidate.
+            # A root can be complex or outside the interval. Move its real part into the interval:
+            # every point of the interval is an allowed candidate.
             candidates = np.clip(np.concatenate([[1.0, -1.0], np.real(roots)]), -1, 1)
             values = np.polynomial.chebyshev.chebval(candidates, series)
             best[row] = candidates[np.argmax(values)]
@@ -150,7 +150,7 @@ class SmoothQueries(Workload):
         return AffineHull.whole_space(self.n_queries)
 
     def l1_diameter(self) -> float:
-        """S(t, d) = t^(d-1) S(t, 1), which is attained; see `moment_diameters`."""
+        """The exact diameter S(t, d) = t^(d-1) S(t, 1), rounded up; see `moment_diameters`."""
         return moment_diameters.l1_diameter(self.d, self.degree)
 
     def l2_diameter(self) -> float:

@@ -1,4 +1,4 @@
-"""Residuals of tables: a few sums over records, for each set of columns, that give all tables."""
+"""Residuals of tables: a few sums over records for each set of columns. They give all tables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from geomdp.workloads.base import WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
 #: Largest number of pairs of a table and a set of columns within it. All 3-way tables of 100
-#: columns have 1.3 million pairs, which are listed in a second.
+#: columns have 1.3 million pairs. To list them takes a second.
 MAX_PAIRS = 1 << 24
 #: Number of cells of tables that are transformed at a time: 16 MB.
 BLOCK_CELLS = 1 << 21
-#: A row of column numbers is turned into one whole number if all such numbers are below this.
+#: To find distinct rows of column numbers, each row is turned into one whole number. This is done
+#: only if all these whole numbers are below `LARGEST_KEY`.
 LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSets:
-    """A group: all sets of columns with the same `shape`.
+    """A group: all sets of columns with the same `shape` that lie in some table.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ class ColumnSets:
     first : int
         Number of the first set of the group among all sets.
     start : int
-        Place of the first coordinate of its residual among the coordinates of all residuals.
+        Place of the first coordinate of the group's residuals. Places are positions in the list of
+        the coordinates of all residuals.
     """
 
     shape: tuple[int, ...]
@@ -60,13 +62,13 @@ class ColumnSets:
 
     @property
     def places(self) -> slice:
-        """The places of the coordinates of their residuals among those of all residuals."""
+        """The places of the coordinates of the group's residuals."""
         return slice(self.start, self.start + self.count * self.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """The sets of columns at the same axes of tables of one shape.
+    """Sets of columns within tables of one shape: for each table, the columns at given axes.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ class Within:
     group : ColumnSets
         The group that contains these sets.
     rows : (t,) array
-        For each of the t tables, the place of its set in the group.
+        For each of the t tables, the place of the table's set in the group.
     """
 
     axes: tuple[int, ...]
@@ -92,11 +94,11 @@ class SameShape:
     shape : tuple of int
         Number of levels of each axis.
     numbers : (t,) array
-        Their numbers among all tables.
+        Numbers of these tables among all tables.
     starts : (t,) array
-        The places of their first cells among all queries.
+        The place of the first cell of each table among all queries.
     within : list of Within
-        The sets of columns within them, for all sets of axes.
+        The sets of columns within these tables, one entry for each set of axes.
     """
 
     shape: tuple[int, ...]
@@ -105,9 +107,9 @@ class SameShape:
     within: list[Within]
 
     def blocks(self, copies: int) -> Iterator[slice]:
-        """Slices of the tables: `copies` copies of a slice have at most `BLOCK_CELLS` cells.
+        """Slices of the tables. `copies` copies of a slice have at most `BLOCK_CELLS` cells.
 
-        A slice has at least one table.
+        If one table already has more cells, it is a slice.
         """
         step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
@@ -117,32 +119,33 @@ class SameShape:
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
-        """Index of the coordinates of a set in the array (b, tables, *shape) of tables.
+        """Index of the coordinates of the sets `own` in an array (b, tables, *shape) of tables.
 
-        Each axis of the tables must hold sums and differences, as after `_to_sum_and_differences`.
+        Each axis of the tables must hold sums and differences, see `_to_sum_and_differences`.
         """
         chosen = (slice(1, None) if i in own.axes else slice(0, 1) for i in range(len(self.shape)))
         return (slice(None), slice(None), *chosen)
 
 
 class Residuals:
-    """Differences of counts that determine all tables of a workload, some for each set of columns.
+    """Differences of counts, for each set of columns. They determine all tables of a workload.
 
-    The residual of a set A of columns is the part of the table of A that the tables of fewer
-    columns do not tell. Its coordinates here are whole numbers: differences against level 0 along
-    each column of A. With C_i = [1, -I] of shape (l_i - 1, l_i), and the histogram h of records,
+    The residual of a set A of columns is the part of the table of A that does not follow from
+    tables of fewer columns. Its coordinates are differences of counts: for each column of A, level
+    0 minus another level. So coordinates are whole numbers. Let h be the histogram of the records,
+    l_i the number of levels of column i, and C_i = [1, -I] of shape (l_i - 1, l_i). Then the
+    coordinates of A are
 
         y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
 
-    The sets A are all subsets of tables, without columns of one level; the empty set gives the
-    number of records. A table T is the sum over A within T of
+    The sets A are all subsets of tables, without columns of one level. The empty set gives the
+    number of records. Let C_i^+ be the pseudo-inverse of C_i. A table T is the sum over A within T
+    of
 
-        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A,
+        (tensor over i in A of C_i^+, and of 1 / l_i over the other columns of T) y_A.
 
-    where C_i^+ is the pseudo-inverse.
-
-    Computing y_A from tables and tables from y_A takes O(k) additions for each cell of a k-way
-    table, and no matrix.
+    No matrix is needed to compute y_A from tables, or tables from y_A. Both take O(k) additions for
+    each cell of a k-way table.
 
     Parameters
     ----------
@@ -211,12 +214,12 @@ class Residuals:
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """The sum of squared errors (sets,) that noise of variance 1 on each residual causes.
+        """For each set, the sum of squared errors caused by noise of variance 1: (sets,).
 
         Noise of variance s_A on the residual of A has the covariance s_A (tensor over i in A of
-        C_i C_i^T). The variance of each cell of a table T that contains A then grows by
-        s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2, times the squared weight of
-        T.
+        C_i C_i^T). Let T be a table that contains A. This noise adds
+        s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2 times the squared weight of T
+        to the variance of each cell of T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -256,7 +259,7 @@ class Residuals:
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
-        # Coordinates can also be objects, such as numbers with error bounds (`arb`).
+        # Coordinates can be objects, such as numbers with error bounds (`arb`).
         count, kind = len(coordinates), coordinates.dtype
         answers = np.empty((count, self.workload.n_queries), dtype=kind)
         for tables in self.tables:
@@ -280,8 +283,9 @@ class Residuals:
     def squared_lengths(self, coordinates: FloatArray) -> FloatArray:
         """The squared Euclidean length (b, sets) of the residual of each set.
 
-        The length is that of (tensor over A of I - 11^T / l_i) times the table of A. Its square is
-        y^T (C C^T)^-1 y for the coordinates y, where (C_i C_i^T)^-1 = I - 11^T / l_i.
+        As a vector, the residual is (tensor over i in A of I - 11^T / l_i) times the table of A.
+        For the coordinates y, its squared length is y^T (C C^T)^-1 y. C is the tensor product of
+        the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:
@@ -295,7 +299,7 @@ class Residuals:
 
 
 def differences(values: FloatArray, axis: int) -> FloatArray:
-    """Entry 0 minus each other entry along an axis, which becomes shorter by 1."""
+    """Entry 0 minus each other entry along an axis. The axis becomes shorter by 1."""
     first, rest = np.split(values, [1], axis=axis)
     return np.asarray(first - rest)
 
@@ -311,7 +315,7 @@ def _to_sum_and_differences(cells: FloatArray, axis: int) -> None:
 def _from_sum_and_differences(cells: FloatArray, axis: int) -> None:
     """The inverse of `_to_sum_and_differences`, in place."""
     moved = np.moveaxis(cells, axis, 0)
-    # The entries x_0 - x_j add up to l x_0 - sum of x, where the difference for j = 0 is 0.
+    # The differences x_0 - x_j for j = 1..l-1 add up to l x_0 - sum of x.
     moved[0] = moved.sum(axis=0) / len(moved)
     np.subtract(moved[0], moved[1:], out=moved[1:])
 
@@ -346,7 +350,10 @@ def _columns_by_shape(workload: TableQueries) -> _ByShape:
 def _sets_within(
     columns: _ByShape, base: int
 ) -> tuple[list[ColumnSets], dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray]]:
-    """All sets of columns within tables, and for each shape and axes the set of each table."""
+    """The groups of all sets of columns, and the places of sets in their groups.
+
+    The second result maps a shape and axes to places (t,), one for each table of this shape.
+    """
     asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for shape in columns:
         for axes in _axes_of(shape):

@@ -1,4 +1,4 @@
-"""Workloads whose answers are linear in products of pairs of signs, and their linear maps."""
+"""Workloads with answers that are linear in products of pairs of signs, and the linear maps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from geomdp.workloads.tables import MarginalTables
 
 @dataclass(frozen=True)
 class SignProducts:
-    """Q(x) = constant + matrix @ (s_i s_j for i < j), where x determines signs s in {-1, 1}^p.
+    """Q(x) = constant + matrix @ (s_i s_j for i < j). Record x determines signs s in {-1, 1}^p.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def _assemble(
 def sign_products(workload: Workload) -> SignProducts | None:
     """The map from products of pairs of signs to the answers; None for other workloads.
 
-    The map is given for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
-    and `Parities` with k = 2. If answers depend on single signs s_i, too, a constant sign s_0 = 1
-    is the first sign, so that s_i is the product s_0 s_i.
+    The map is known for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
+    and `Parities` with k = 2. If answers also depend on single signs s_i, the first sign is a
+    constant s_0 = 1. Then s_i is the product s_0 s_i.
     """
     del workload
     return None
@@ -108,7 +108,7 @@ def _(workload: MarginalTables) -> SignProducts | None:
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
     """The signs s (n, p) of valid records (n, d), for a workload with a map of `sign_products`."""
-    # For `Marginals` a sign is +1 if the attribute is 1; for other workloads, if it is 0.
+    # For `Marginals` a sign is +1 if the attribute is 1. For other workloads it is +1 for level 0.
     signs = 2 * records - 1 if isinstance(workload, Marginals) else 1 - 2 * records
     if isinstance(workload, Parities):
         return signs
@@ -122,10 +122,10 @@ def product_sums(
 ) -> FloatArray:
     """Sums over records of the products of some pairs of signs, computed from counts.
 
-    `places` selects the pairs among all pairs in row-major order. `table` returns the counts of the
-    table of one or two attributes. The signs are those of `record_signs`. The code computes
-    products for signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
-    opposite. This difference changes only products with the constant sign.
+    `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
+    `table` returns the counts of the table of one or two attributes. The code computes products for
+    signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the opposite.
+    This difference changes only products with the constant sign.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

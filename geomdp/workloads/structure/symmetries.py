@@ -1,9 +1,9 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
 
 For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
-The corresponding map of the answer space maps the sensitivity polytope, its difference body and its
-symmetric hull onto themselves. So if a slab contains one of these bodies, the image of the slab
-contains the same body.
+This gives a symmetry: an orthogonal map of the answer space. It maps the sensitivity polytope K
+onto K. The same holds for the difference body and the symmetric hull of K. So if a slab contains
+one of these bodies, the image of the slab contains the same body.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from geomdp.workloads.base import Workload
 from geomdp.workloads.boolean import Marginals, Parities
 from geomdp.workloads.tables import MarginalTables
 
-#: Maps directions (b, m) to their images (b, m) under one random symmetry.
+#: A function that maps directions (b, m) to images (b, m) under one random symmetry.
 RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 

@@ -1,7 +1,7 @@
 """Workloads on tables of at most two columns, as linear functions of contrasts of levels.
 
-A contrast of a column is a sum of the indicators of its levels, with coefficients that add up to 0.
-A contrast of a pair is the product of a contrast of each column.
+A contrast of a column is a linear combination of the indicators of its levels. Its coefficients add
+up to 0. A contrast of a pair of columns is the product of a contrast of each column.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class TableContrasts:
 def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The answers of a workload as a function of contrasts; None for workloads not named here.
 
-    The function is known for `MarginalTables` and `Marginals` with k <= 2, on their columns of two
-    or more levels, and for `Parities` with k = 2. For parities, there are d - 1 columns of two
-    levels: the products s_1 s_i of the first sign and another sign. Every product s_i s_j of two
-    other signs is the product of two of these columns.
+    The function is known for `MarginalTables` and `Marginals` with k <= 2, and for `Parities` with
+    k = 2. For tables, columns of one level are left out. For parities, there are d - 1 columns of
+    two levels: the products s_1 s_i of the first sign and another sign. Every product s_i s_j of
+    two other signs is the product of two of these columns.
     """
     del workload
     return None
@@ -71,7 +71,7 @@ def _(workload: Marginals) -> TableContrasts | None:
     if workload.k > 2:
         return None
     found = _of_tables(MarginalTables([2] * workload.d, workload.k), list(range(workload.d)))
-    # The query of a set of columns is the last cell of its table, in which all levels are 1.
+    # The query of a set of columns is the last cell of its table: all levels are 1 there.
     last = np.arange(2**workload.k - 1, found.matrix.shape[0], 2**workload.k)
     return TableContrasts(found.levels, sp.csr_array(found.matrix[last]), found.constant[last])
 
@@ -114,7 +114,7 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
 
 @functools.cache
 def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Matrices (cells, contrasts) of a table: one for each of its columns, then one for a pair."""
+    """Matrices (cells, contrasts) of a table: one for each column, then one for a pair."""
     found = []
     for place in range(len(shape)):
         factors = [np.full((count, 1), 1 / count) for count in shape]

@@ -13,8 +13,8 @@ from geomdp._typing import IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, chunk_arrays, numeric_array
 
-#: Largest number of elements that are numbered. Element numbers are below 2^62, so the sum of two
-#: element numbers is an int64.
+#: Largest number of elements that are numbered. The sum of two element numbers below 2^62 is an
+#: int64.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 
@@ -78,16 +78,16 @@ class Universe(abc.ABC):
     def chunks(self, records: Records | Iterable[Records], rows: int) -> Iterator[npt.NDArray[Any]]:
         """Checked chunks of at most `rows` records, read lazily and only once.
 
-        Chunks are as `validate` returns them, and the errors are those of `validate`. Row numbers
-        in messages count the rows of all chunks.
+        Each chunk is an array as from `validate`, with the same errors. Row numbers in messages
+        count the rows of all chunks.
 
         Parameters
         ----------
         records : array, DataFrame, or iterable of arrays or DataFrames
-            A non-empty list or tuple is an iterable of chunks if all its items are DataFrames, or
-            arrays with as many axes as a record array. Any other list or tuple is one array, as
-            `numpy.asarray` reads it. Every other iterable, such as a generator, is an iterable of
-            chunks, and one chunk is in memory at a time.
+            A record array has 1 + len(`record_shape`) axes. A non-empty list or tuple is read as a
+            list of chunks if each item is a DataFrame or an array with this number of axes. Any
+            other list or tuple is passed to `numpy.asarray` and is one chunk. Another iterable,
+            such as a generator, yields chunks, with one chunk in memory at a time.
         rows : int
             Largest number of rows of a yielded chunk. Larger chunks are split.
         """

@@ -1,4 +1,4 @@
-"""The open universe: its elements are all hashable objects, and its size is not declared."""
+"""The open universe of all hashable objects, with no declared size."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class OpenUniverse(Universe):
     """All hashable Python objects, such as strings, whole numbers and tuples.
 
     The size is not declared. Records are any iterable of elements: a list, a tuple, a Series, a
-    one-dimensional array or a generator. `chunks` reads a generator once and holds one chunk of its
-    elements at a time. An item that is an array, a Series or a list is a chunk of records, but an
-    item that is a tuple is one element. Two elements are the same if Python calls them equal
-    (``1 == 1.0 == True``). An element must equal itself, so NaN and ``pandas.NA`` are refused, also
-    within tuples. None is an element.
+    one-dimensional array or a generator. `chunks` reads a generator once and holds one chunk of
+    elements at a time. If an item of the iterable is an array, a Series or a list, it is a chunk of
+    records. If an item is a tuple, it is one element. Two elements are the same if Python calls
+    them equal (``1 == 1.0 == True``). An element must equal itself. So NaN and ``pandas.NA`` are
+    refused, also within tuples. None is an element.
 
     Examples
     --------
@@ -57,8 +57,8 @@ class OpenUniverse(Universe):
         Raises
         ------
         ValueError
-            If `records` is not an iterable of elements, or if an element is not hashable or does
-            not equal itself. The message names the row of the first such element.
+            If `records` is not an iterable of elements. If an element is not hashable, or differs
+            from itself as NaN does; the message names the row of the first such element.
         """
         chunk = list(_elements(records))
         array = np.empty(len(chunk), dtype=object)
@@ -97,14 +97,15 @@ class OpenUniverse(Universe):
 def _equals_itself(element: Hashable) -> bool:
     """Whether `element` equals itself; for a tuple, whether all its parts equal themselves."""
     if isinstance(element, tuple):
-        # Tuples compare equal if their parts are the same objects, even if a part is NaN.
+        # Python compares the parts of tuples by identity first. So a tuple equals itself even if a
+        # part is NaN.
         return all(map(_equals_itself, element))
     same = element == element
     return isinstance(same, bool | np.bool_) and bool(same)
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements one by one, from records that can consist of chunks.
+    """The elements of records, one after the other. Records can consist of chunks.
 
     Elements of arrays and Series become Python objects, and so do NumPy scalars.
     """
@@ -119,7 +120,7 @@ def _elements(records: object) -> Iterator[Hashable]:
 
 
 def _as_list(chunk: Any) -> list[Hashable]:
-    """The elements of one array, Series or list; a NumPy scalar becomes a list of one element."""
+    """The elements of an array, Series or list. A NumPy scalar becomes a list of one element."""
     if isinstance(chunk, list):
         return [item.item() if isinstance(item, np.generic) else item for item in chunk]
     if getattr(chunk, "ndim", None) == 0:  # A NumPy scalar is an element, not a chunk.

@@ -1,4 +1,4 @@
-"""Reading records from arrays, DataFrames or chunks of them, as checked NumPy arrays."""
+"""Read records from arrays, DataFrames or iterables of chunks, as checked NumPy arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
 
 #: Unit roundoff u of float64.
 ROUNDOFF = 2.0**-53
-#: An entry is split into a multiple of 2^-26, whose square is exact in float64, and a rest.
+#: An entry is split into a multiple of 1 / SPLIT and a small difference. The square of the multiple
+#: is exact in float64.
 SPLIT = 2.0**26
 
 
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
-    """Whether `records` is a DataFrame.
+    """Whether `records` is a DataFrame. This function does not import pandas.
 
-    If pandas is not imported yet, there is no DataFrame. So this function does not import pandas.
+    If pandas is not imported yet, there is no DataFrame.
     """
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(records, pandas.DataFrame)
@@ -96,7 +97,7 @@ def chunk_arrays(
     """
     for chunk in _as_chunks(records, axes=1 + len(record_shape)):
         if _is_frame(chunk):
-            # Convert part by part, so that there is never a second copy of a large DataFrame.
+            # Convert part by part, to avoid a second copy of a large DataFrame.
             for start in range(0, max(len(chunk), 1), rows):
                 part = chunk.iloc[start : start + rows]
                 yield numeric_array(part, record_shape, column_names)
@@ -152,7 +153,7 @@ def level_codes(
 
 
 def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as finite float64; otherwise ``ValueError`` with row and column."""
+    """`array` (n, d) as finite float64, or ``ValueError`` with row and column."""
     reals = np.ascontiguousarray(array, dtype=np.float64)
     broken = ~np.isfinite(reals)
     if broken.any():
@@ -163,19 +164,19 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` with row if longer.
 
-    By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Therefore rows are
-    accepted if their computed norm is at most 1 + t, where t = (d + 8) u and u = 2^-53. An accepted
-    row is multiplied by 1 - 2 t if its exact norm is above 1, or if float64 cannot decide whether
-    it is. So every row returned lies in the unit ball, and claims about records of norm at most 1
-    hold exactly.
+    By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Let u = 2^-53 and
+    t = (d + 8) u. A row is accepted if its computed norm is at most 1 + t. If the exact norm of an
+    accepted row is above 1, or float64 cannot decide this, the row is multiplied by 1 - 2 t. So
+    every row returned lies in the unit ball, and claims about records of norm at most 1 hold
+    exactly.
 
     Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
     (d / 2 + 2) u, from the products, the sums in any order, and the root. In y = x / ||x|| each
     entry is rounded once more. So the exact norm of y is at most 1 + (d / 2 + 3) u, the computed
     norm of y is at most 1 + (d + 5) u, and y is accepted. An accepted row has an exact norm of at
-    most 1 + (d + 9) u + (d / 2 + 2) u. Multiplication by 1 - 2 t rounds each entry once more, and
-    the norm is then at most 1 - (d / 2 + 4) u. A row whose computed norm is at most 1 - t has an
-    exact norm below 1.
+    most 1 + (d + 9) u + (d / 2 + 2) u. Multiplication by 1 - 2 t rounds each entry once more. The
+    norm is then at most 1 - (d / 2 + 4) u. If a computed norm is at most 1 - t, the exact norm is
+    below 1.
     """
     reals = _finite(array, first_row)
     tolerance = (reals.shape[1] + 8) * ROUNDOFF
@@ -198,9 +199,9 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 def _above_one(rows: FloatArray) -> BoolArray:
     """Whether each row (n, d) of norm near 1 has exact norm above 1; True if float64 cannot decide.
 
-    Let x = c + f, where the entries of c are the multiples of 2^-26 nearest to the entries of x.
-    Then ||x||^2 is the sum of all c^2 plus the sum of all f (x + c). The first sum is exact in
-    float64. As |f| <= 2^-27, the rounding error of the second sum is at most
+    Let the entries of c be the multiples of 2^-26 nearest to the entries of x, and f = x - c. Then
+    ||x||^2 is the sum of all c_i^2 plus the sum of all f_i (x_i + c_i). The first sum is exact in
+    float64. Because |f_i| <= 2^-27, the rounding error of the second sum is at most
     (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2). This error is 0 if f is 0.
     """
     coarse = np.round(rows * SPLIT) / SPLIT
@@ -211,7 +212,7 @@ def _above_one(rows: FloatArray) -> BoolArray:
 
 
 def reals_in_cube(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows in [-1, 1]^d; otherwise ``ValueError`` with row and column."""
+    """`array` (n, d) as rows in [-1, 1]^d, or ``ValueError`` with row and column."""
     reals = _finite(array, first_row)
     outside = np.abs(reals) > 1
     if outside.any():

@@ -14,8 +14,8 @@ universe                records
 
 `CategoricalProduct` takes the columns of a DataFrame by name. All other universes take all columns
 of a DataFrame, in order. An error about records names the row (counted from 0 over all chunks) and
-the column, but never the value. No record is clipped into the universe; only `UnitBall` corrects
-rows whose norm is above 1 because of rounding.
+the column, but never the value. No record is clipped into the universe. Only `UnitBall` corrects
+rows, if rounding made a norm larger than 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
-#: The repr of a product lists its columns if there are at most this many, else their number.
+#: Largest number of columns that the repr of a product lists. For more columns, the repr has only
+#: the number of columns.
 LISTED_COLUMNS = 8
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
 class FiniteUniverse(Universe):
     """The set {0, ..., N - 1} of a given size N; records are an array (n,) of whole numbers.
 
-    A DataFrame is accepted if it has exactly one column.
+    A DataFrame must have exactly one column.
 
     Examples
     --------
@@ -102,14 +103,14 @@ class FiniteUniverse(Universe):
 class CategoricalProduct(Universe):
     """Product of c categorical columns, column i with levels 0..l_i - 1.
 
-    Records are an array (n, c) of level codes in column order, or a DataFrame. From a DataFrame
-    the columns are taken by name. Its other columns are ignored, and a missing column raises
+    Records are an array (n, c) of level codes in column order, or a DataFrame. The columns of a
+    DataFrame are taken by name, and additional columns are ignored. A missing column raises
     ``ValueError``.
 
     Parameters
     ----------
     columns : mapping of str to int, or sequence of int
-        How many levels each column has. Columns of a sequence are named c0, c1, ...
+        Number of levels of each column. Columns of a sequence are named c0, c1, ...
 
     Examples
     --------
@@ -179,7 +180,7 @@ class CategoricalProduct(Universe):
 
 
 class _Rows(Universe):
-    """A universe whose records are rows of d numbers."""
+    """A universe of rows of d numbers."""
 
     d: int
 
@@ -243,9 +244,9 @@ class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
     By rounding, a row that was normalised in float64 can have a norm above 1. Let
-    t = (d + 8) 2^-53. Rows are accepted if their computed norm is at most 1 + t, and refused
-    otherwise. An accepted row is multiplied by 1 - 2 t if its norm is above 1 or so close to 1 that
-    float64 cannot decide. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
+    t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t, else refused. If the
+    exact norm of an accepted row is above 1, or float64 cannot decide this, the row is multiplied
+    by 1 - 2 t. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
 
     Examples
     --------
@@ -267,7 +268,7 @@ class UnitBall(_Rows):
     def _sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         directions = rng.standard_normal((n, self.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        # P(radius <= r) = r^d, so the radius is U^(1/d).
+        # P(radius <= r) = r^d, so the radius is U^(1/d) for uniform U in [0, 1].
         return np.asarray(directions * rng.random((n, 1)) ** (1 / self.d))
 
 
