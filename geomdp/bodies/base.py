@@ -57,9 +57,10 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
     algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
-    which verbs a body has of its own (for a wrapper: which verbs its inner body has). Arguments
-    are checked before a verb runs: arrays must be finite and of the right shape, directions of
-    `chord` must not be 0, and for `gauge` and `facets` 0 must be in the relative interior.
+    whether a body has its own version of a verb. For a wrapper, it tells whether the inner body
+    has. Arguments are checked before a verb runs. Arrays must be finite and of the right shape.
+    Directions of `chord` must not be 0. For `gauge` and `facets`, 0 must be in the relative
+    interior.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Body(abc.ABC):
 
     def __init_subclass__(cls) -> None:
         check_arguments(cls)
-        # `dataclass` generates a `__repr__` that prints all arrays, unless the class has one.
+        # If a class has no `__repr__`, `dataclass` generates a `__repr__` that prints all arrays.
         if "__repr__" not in vars(cls):
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
@@ -100,7 +101,7 @@ class Body(abc.ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the body is known, by its construction, to equal its reflection -K."""
+        """Whether the construction of the body K shows that K = -K."""
         return False
 
     @property
@@ -109,10 +110,10 @@ class Body(abc.ABC):
         return self.implements(Body.vertex_list)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether `verb`, a method of `Body`, is the body's own rather than derived or missing.
+        """Whether the body has its own version of `verb`, a method of `Body`.
 
-        A body with extreme points counts as having a support function. A body with listed vertices
-        counts as having CVXPY constraints.
+        Derived and missing verbs are not the body's own. A body with extreme points counts as
+        having a support function. A body with listed vertices counts as having CVXPY constraints.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
@@ -124,7 +125,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Bodies for which this can be false override it."""
+        """Whether 0 is in the relative interior. The default is True; subclasses may override it."""
         return True
 
     @property
@@ -261,7 +262,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "volume", "a closed form (see geomdp.volume)")
 
     def vertex_list(self) -> FloatArray:
-        """Points (N, m) whose hull is K, if K stores or can list such points."""
+        """Points (N, m) with convex hull K, if K stores or can list such points."""
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -296,7 +297,7 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K on the symmetric set whose support function is `support`.
+        """Largest gauge of K on the symmetric set with the support function `support`.
 
         The set must lie in the span of K. Implemented for a symmetric K bounded by listed
         hyperplanes. None for all other bodies.

@@ -16,7 +16,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.oracles import Facets
 
-#: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
+#: Largest number of entries of Gaussian vectors in memory while sampling: 2^24 float64 are 128 MB.
 SAMPLE_ENTRIES = 1 << 24
 
 
