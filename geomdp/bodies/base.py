@@ -125,7 +125,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. The default is True; subclasses may override it."""
+        """Whether 0 is in the relative interior. Some subclasses override the default, True."""
         return True
 
     @property

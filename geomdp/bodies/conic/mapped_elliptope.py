@@ -36,9 +36,9 @@ class MappedElliptope(Body):
     to find the nearest psd matrix with diagonal w.
 
     The moment relaxation of all two-way tables of d columns with two levels (values) has this form.
-    Each entry of r belongs to the sign of a column or to a product of two signs. A sign occurs in d
-    - 1 tables, and a product in one table. So p = d + 1, and w is proportional to (d - 1, 1, ..,
-    1).
+    Each entry of r belongs to the sign of a column or to a product of two signs. A product occurs
+    in one table, and a sign occurs in d - 1 tables. So p = d + 1, and w is proportional to (d - 1,
+    1, .., 1).
 
     Parameters
     ----------

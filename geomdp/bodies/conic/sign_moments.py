@@ -97,7 +97,7 @@ class MomentMatrix:
 
     @cached_property
     def _program(self) -> KeptProblem:
-        """Minimise tr S over psd S. For each T, the entries of S must add up to -w_T, w a parameter.
+        """Minimise tr S over psd S. For each T, the entries of S add up to -w_T, a parameter.
 
         By the constraints, <S, M(z)> = tr S - <w, z>. Since <S, M(z)> >= 0 for psd M(z), tr S is an
         upper bound on <w, z>. The multipliers of the constraints are a maximiser z.
