@@ -1,8 +1,8 @@
 """Convex optimisation and geometry in differential privacy.
 
-A workload is a list of statistical queries. The convex hull of its answers on all possible records
-is its sensitivity polytope. The geometry of this convex body gives private mechanisms, their
-predicted errors, and bounds on what is possible.
+A workload is a list of statistical queries. Its sensitivity polytope is the convex hull of the
+answers of all possible records. The geometry of this body gives private mechanisms, predicted
+errors, and bounds on what is possible.
 
 The subpackages `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`, `bounds`,
 `advice`, `audit`, `data` and `tabulation` hold everything. The names below are used most.

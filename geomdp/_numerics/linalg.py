@@ -22,8 +22,8 @@ HULL_ROWS = 4096
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
-    `scale` is the largest modulus of the numbers from which the values were computed. It matters if
-    it is above all values, because rounding errors are proportional to it.
+    `scale` is the largest modulus of the numbers from which the values were computed. `scale`
+    matters if it is above all values, because rounding errors are proportional to `scale`.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 

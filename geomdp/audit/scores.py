@@ -16,8 +16,8 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 #: Standard deviations, and differences of means, below this share of the largest output count as
 #: rounding errors. A sum of 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 =
 #: 2^-33. A further factor of 8 allows for the linear maps that mechanisms apply to their sums. Some
-#: correct mechanisms have noise only in a subspace. Without this threshold, their rounding errors,
-#: which depend on the sums, would "refute" them.
+#: correct mechanisms have noise only in a subspace. Their rounding errors outside this subspace
+#: depend on the sums. Without the threshold, these errors would "refute" the mechanisms.
 ROUNDING = 2.0**-30
 
 

@@ -2,10 +2,10 @@
 
 A ray is first shot in the hull of the extreme points known so far. This hull lies inside the body.
 Let z be the normal of the facet that the ray meets. If the extreme point of the body in direction z
-is not beyond this facet, the facet is a facet of the body. If it is beyond, it joins the known
-points, and the ray is shot again. Every round adds a new extreme point or ends the search, so a
-polytope needs finitely many rounds. In practice, their number is about the number of vertices near
-the rays. Known points are kept from call to call.
+is not beyond this facet, the facet is a facet of the body. If the extreme point is beyond the
+facet, it joins the known points, and the ray is shot again. Every round adds a new extreme point or
+ends the search, so a polytope needs finitely many rounds. In practice, their number is about the
+number of vertices near the rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations

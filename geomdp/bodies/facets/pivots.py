@@ -44,8 +44,8 @@ CAREFUL_REFACTOR = 10
 class Facet(NamedTuple):
     """A facet, and the current ray in coordinates of the vertices b_k. Pivots change the arrays."""
 
-    basis: IntArray  # (m,): indices of the vertices b_k on it
-    signs: FloatArray  # (m,): their signs
+    basis: IntArray  # (m,): indices of b_1..b_m
+    signs: FloatArray  # (m,): signs of b_1..b_m
     inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
     normal: FloatArray  # (m,): the normal z
     along: FloatArray  # (2, m): start and direction of the ray, in coordinates of the b_k
