@@ -1,6 +1,6 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The returned parameter was tested itself. So the inequality holds exactly for the computed values.
+The returned parameter itself was tested. So the inequality holds exactly for the computed values.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def advise(
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
-    For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic,
-    added to the optimal strategy (`Matrix`), or added to the residuals of tables
+    For other guarantees, three kinds of Gaussian noise replace the first item: isotropic noise,
+    noise added to the optimal strategy (`Matrix`), and noise added to the residuals of tables
     (`ResidualGaussian`). There is no `JL` candidate.
 
     The candidate with the least prediction wins. Other candidates tie if their predictions exceed
@@ -115,11 +115,10 @@ def advise(
     the error even if the prediction stays the same, because the prediction is an upper bound over
     all data sets. Shrinking is advised only if it lowers the prediction by 1%.
 
-    The table has a row for every candidate. If no prediction was made, the row says why. The
-    candidate may not apply, or may be unable to make a release. A lower bound on its prediction may
-    show that another candidate is better. Or the candidate would take more than 1 GiB of memory or
-    more time than `effort`. Costs are computed from the sizes of the workload, so the advice is the
-    same on every machine.
+    The table has a row for every candidate. If no prediction was made, the row gives one of these
+    reasons: the candidate does not apply; it cannot make a release; a lower bound shows that it
+    cannot be the best; it would take more than 1 GiB of memory; it would take longer than `effort`.
+    Costs are computed from the sizes of the workload, so the advice is the same on every machine.
 
     The set-up of noise is kept on disk (`geomdp.cache`) and used again for another n or epsilon.
 
@@ -128,7 +127,7 @@ def advise(
     workload : Workload
         m queries.
     n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
+        Number of records. Under add/remove, the declared public number by which sums are divided.
     privacy : PureDP, ApproxDP or ZCDP
         The guarantee of the mechanism.
     exact_only : bool

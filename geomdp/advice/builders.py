@@ -100,7 +100,7 @@ def cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over a body of moments of tables, cut smaller by inequalities."""
+    """Noise from the cone over a body of moments of tables, made smaller by inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("the answers are not linear in tables of two columns")
@@ -147,12 +147,12 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 def knorm(setting: Setting) -> Mechanism:
     """K-norm noise of the neighbour body, the hull of all changes of the sums by one record.
 
-    If the neighbour body has no sampler, the noise uses its outer slab body.
+    If the neighbour body has no exact sampler, the noise uses an outer slab body around it.
     """
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        # Take the dimension from the workload, which has a closed form for it. Computing it from
-        # the points of the body would take seconds.
+        # Take the dimension from the workload, where it has a closed form. Computing the dimension
+        # from the points of the body would take seconds.
         workload = setting.workload
         size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
@@ -169,8 +169,8 @@ def knorm(setting: Setting) -> Mechanism:
 def knorm_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` excludes it.
 
-    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism.
-    Otherwise the sampler of `knorm` is not exact.
+    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
+    not, the sampler of `knorm` is not exact.
     """
     if setting.exact_only:
         raise InapplicableError(

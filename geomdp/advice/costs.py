@@ -1,4 +1,4 @@
-"""The cost of set-ups and predictions, by formulas in the sizes of a workload."""
+"""The cost of set-ups and predictions, by formulas from the sizes of a workload."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def axes_work(workload: Workload) -> float:
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws of noise over which the bound on the error of a projection averages."""
+    """Number of draws of noise in the mean that bounds the error of a projection."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))

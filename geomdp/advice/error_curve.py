@@ -65,8 +65,8 @@ EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, by `MEASURED_RELEASES` releases at
-#: each.
+#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, with `MEASURED_RELEASES` releases for
+#: each n.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -83,7 +83,7 @@ def error_table(
     """Errors of mechanisms against n, and errors that no mechanism can stay below.
 
     All errors are root mean squared errors per query. `geomdp.plotting.error_curve` draws the table
-    and has the same parameters. If `records` are given, errors of mechanisms with an exact sampler
+    and describes the parameters. If `records` are given, errors of mechanisms with an exact sampler
     are measured as well, at up to five of the `ns`. Each measurement uses 20 releases on one data
     set of n records, drawn from `records` with replacement.
 
@@ -205,7 +205,7 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     records. With n > v records, padding shows that the error a v / n is excluded. The proof is by
     contradiction. Suppose that a mechanism has this error with n records. Add n - v copies of a
     fixed record to v records, and release. Subtract the known part of the copies, and multiply by n
-    / v. The result has the error a with v records.
+    / v. The result has the error a with v records, but this error is excluded.
     """
     workload, corners = setting.workload, []
     # No error above the diameter is excluded, because a constant attainable answer has less error.

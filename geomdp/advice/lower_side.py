@@ -43,9 +43,9 @@ Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 #: bound is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among data sets of one element. The pool is the number of random multisets of
-#: elements. With the smallest possible pool, 3, no multisets are drawn if there are at least 3
-#: elements.
+#: Effort of a search among data sets of one element. `pool` is the number of random multisets of
+#: elements. But no multisets are drawn if the number of elements is at least `pool`. 3 is the
+#: smallest possible pool.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Largest number of answers (elements times queries) that are searched for each separation factor,
 #: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
@@ -104,8 +104,8 @@ def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
     """The best bound from combining the packings of several bounds with `other` arguments.
 
     A packing or a line excludes a range of n, and together they exclude more. Packings are combined
-    only if they have the same separation factor. Lines and guesses between elements, which are the
-    `other` arguments, have no separation factor, so they are in every combination.
+    only if they have the same separation factor. The `other` arguments are lines, and guesses
+    between elements. They have no separation factor, so they are in every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:

@@ -98,8 +98,8 @@ def audit_noise(
     the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
     draws choose v among the vertices of the hull of all such changes (`worst_changes`). All
     training draws choose the event: a score of the output reaches a threshold. The score comes from
-    one of `learners` or is the log-density ratio. The other half of the draws tests the event as
-    `audit` does.
+    one of `learners` or is the log-density ratio. The other half of the draws tests the event, as
+    in `audit`.
 
     Parameters
     ----------

@@ -167,11 +167,11 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    At most 4 pairs of data sets are compared. Each pair differs in one record. The records with the
-    largest changes of the sums are chosen. All other records are random. All steps from the sums to
-    the answers are audited. So this audit detects faults outside the noise, too. It is much slower
-    than `audit_noise`. The runs use a seeded generator, so the audit tests the simulation in
-    float64. For the parameters, the result and errors, see `audit_mechanism`.
+    At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
+    records with the largest changes of the sums are chosen. All other records are random. All steps
+    from the sums to the answers are audited. So this audit detects faults outside the noise, too.
+    It is much slower than `audit_noise`. The runs use a seeded generator, so the audit tests the
+    simulation in float64. For the parameters, the result and errors, see `audit_mechanism`.
 
     Examples
     --------
@@ -216,7 +216,8 @@ def neighbouring_pairs(
 ) -> list[Pair]:
     """Pairs of neighbouring data sets with the largest differences of sums.
 
-    A pair differs in one record, which comes from a pool of at most `POOL` elements.
+    The two data sets of a pair differ in one record. This record comes from a pool of at most
+    `POOL` elements.
 
     Raises
     ------

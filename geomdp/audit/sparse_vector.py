@@ -41,8 +41,8 @@ NODES = 32
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3
-#: In the search, increases of the excess over the claim, or of epsilon, below this number may be
-#: rounding errors and do not count.
+#: In the search, an increase of the excess over the claim, or of epsilon, must exceed this number.
+#: Smaller increases may be rounding errors.
 GAIN = 1e-10
 
 

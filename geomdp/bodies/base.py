@@ -1,8 +1,8 @@
-"""The convex body: its methods, called verbs, and how a verb that a body lacks is derived.
+"""Convex bodies, their methods (called verbs), and the derivation of verbs that a body lacks.
 
 A body implements the verbs for which it has an efficient algorithm. `Body` derives the others. If
-the table lists several sources, `Body` uses the first that the body has. If the body has none, the
-verb raises `MissingOracle`:
+the table lists several sources, `Body` uses the first source that the body has. If the body has no
+source, the verb raises `MissingOracle`:
 
 ================  =============================================================================
 verb              derived from
@@ -57,10 +57,9 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
     algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
-    whether a body has its own version of a verb. For a wrapper, it tells whether the inner body
-    has. Arguments are checked before a verb runs. Arrays must be finite and of the right shape.
-    Directions of `chord` must not be 0. For `gauge` and `facets`, 0 must be in the relative
-    interior.
+    whether a body has its own version of a verb. Wrappers ask their inner bodies. Arguments are
+    checked before a verb runs. Arrays must be finite and of the right shape. Directions of `chord`
+    must not be 0. For `gauge` and `facets`, 0 must be in the relative interior.
 
     Examples
     --------
@@ -112,8 +111,8 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 
-        Derived and missing verbs are not the body's own. A body with extreme points counts as
-        having a support function. A body with listed vertices counts as having CVXPY constraints.
+        Derived verbs do not count. A body with extreme points counts as having a support function.
+        A body with listed vertices counts as having CVXPY constraints.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False

@@ -1,7 +1,7 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-Support functions of polytopes {z : columns^T z <= costs} and, by polarity, gauges of hulls of
-points are values of the form
+The support function of the polytope {z : columns^T z <= costs} has the following form. By polarity,
+gauges of hulls of points also have this form.
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 

@@ -85,11 +85,11 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """The entries of a block, times 2, as linear functions of the moments; the block's order.
+    """Twice the entries of a block as linear functions of the moments, and the order of the block.
 
     The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
-    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. They follow from
-    2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
+    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
+    follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
     # Twice the frequencies i. They are even integers for odd t, and odd integers for even t. The
     # row of sin(0 a) would be 0, so it is left out.

@@ -21,8 +21,8 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 
-#: Largest relative error at which T^T T, for the matrix T of a `MappedElliptope`, still counts as
-#: the diagonal matrix of the products w_i w_j of its weights.
+#: Let T be the matrix of a `MappedElliptope`, and w its weights. T^T T must equal the diagonal
+#: matrix of the products w_i w_j up to this relative error.
 STRETCH_ERROR = 1e-12
 
 

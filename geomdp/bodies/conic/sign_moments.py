@@ -2,9 +2,9 @@
 
 For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
 s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed sets
-A_1..A_p. The mean of v v^T over records is psd, with diagonal entries 1. Its entry for A_a and A_b
-is z_T, the mean of s_T. This matrix is called M(z). The programs here are solved in the dual, over
-psd matrices S. Each S proves a bound, because <S, M(z)> >= 0.
+A_1..A_p. The mean of v v^T over records is positive semidefinite (psd), with diagonal entries 1.
+Its entry for A_a and A_b is z_T, the mean of s_T. This matrix is called M(z). The programs here are
+solved in the dual, over psd matrices S. Each S proves a bound, because <S, M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from geomdp.bodies.conic.conic_programs import KeptProblem
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
 #: Largest residuals at which the solver Clarabel may stop if it makes no further progress. The
-#: residuals are added to the bounds, which therefore stay valid.
+#: residuals are added to the bounds, so the bounds stay valid.
 REDUCED = 1e-6
 
 

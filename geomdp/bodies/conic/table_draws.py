@@ -1,12 +1,12 @@
 """Compiled functions that draw one- and two-way tables, with events represented by vectors.
 
 An event is "column i has level a". A level is a possible value. A column of l levels is represented
-by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0. They satisfy
-|y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum of (l -
-1) over the columns. The inner products of the vectors of two columns form their two-way table.
-Columns are drawn one after the other. After each column, the violations of the inequalities of
-`TableMoments` between this column and earlier columns are added up. A draw is rejected as soon as
-the sum is above a limit, mostly before all columns are drawn.
+by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0. The vectors
+satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum
+of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
+table. Columns are drawn one after the other. `TableMoments` lists inequalities that cut the body.
+After each column, their violations between this column and earlier columns are added up. A draw is
+rejected as soon as the sum is above a limit, mostly before all columns are drawn.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ class TableMoments(Body):
         tables = self.tables(points)
         # The indicators of the events of each column add up to the constant 1, so moment matrices
         # of order L are singular. The quadratic form is tested on a basis of the space that all
-        # indicators span. The basis is the constant 1, as the sum of the indicators of column 0,
-        # and all contrasts.
+        # indicators span. The basis consists of the constant 1 and all contrasts. The constant is
+        # the sum of the indicators of column 0.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -267,11 +267,12 @@ class TableMoments(Body):
     def block_means(self, values: FloatArray) -> FloatArray:
         """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
-        All coordinates of a block have the same variance under the uniform distribution, even if
-        the body is cut. Estimates of their variances can therefore be averaged. Proof: permutations
-        of the levels of a column map the body to itself. Each block is an irreducible
-        representation of these permutations, and no two blocks are isomorphic. By Schur's lemma the
-        coordinates are uncorrelated, and the variance is the same within a block.
+        A block is the coordinates of one column or of one pair of columns. All coordinates of a
+        block have the same variance under the uniform distribution, even if the body is cut.
+        Estimates of their variances can therefore be averaged. Proof: permutations of the levels of
+        a column map the body to itself. Each block is an irreducible representation of these
+        permutations, and no two blocks are isomorphic. By Schur's lemma the coordinates are
+        uncorrelated, and the variance is the same within a block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])

@@ -17,7 +17,7 @@ DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The distinct rows of (N, m), in order; with `up_to_sign`, a row equals its negative.
+    """The distinct rows of (N, m), in order; with `up_to_sign`, x and -x count as equal.
 
     Copies become neighbours when the rows are sorted by their product with a random vector. If
     rounding separates two copies, both are kept, which only costs time.

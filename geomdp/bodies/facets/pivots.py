@@ -73,10 +73,10 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates in the b_k, (m,), of the point where the ray meets the hyperplane of the facet.
+    """Coordinates (m,), in the basis of the b_k, of the point where the ray meets the hyperplane.
 
-    If the ray is parallel to the hyperplane or moves away from it, the result is the coordinates of
-    the direction of the ray.
+    The hyperplane contains the facet. If the ray is parallel to the hyperplane or moves away from
+    it, the result is the coordinates of the direction of the ray.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -196,7 +196,7 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """Number, from 1, of the earlier ray with the facet that the current ray meets first; or 0.
+    """The earlier ray, counted from 1, with the facet that the current ray meets first; or 0.
 
     The result is 0 if the current ray meets no facet. There are `rays` earlier rays. Only the
     facets of the last `pool` rays are compared.

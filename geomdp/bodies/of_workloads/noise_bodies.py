@@ -128,7 +128,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2 by the block, or the largest over listed Q(x) if smaller."""
+    """Bound on ||basis^T Q(x)||_2: the block's bound, or the maximum of listed Q(x) if smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
@@ -136,7 +136,7 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """Direction and length of the component of all answers that is orthogonal to their hull."""
+    """Direction and length of the component, equal for all answers, orthogonal to their hull."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -173,7 +173,7 @@ def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the answers and the l1 ball, with the bounds of `norm_bounds`.
+    """The l2 ball in the span of the answers, and the l1 ball; radii from `norm_bounds`.
 
     `basis` (m, r) spans the neighbour body.
     """

@@ -118,7 +118,7 @@ class LinearImage(Body):
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """Matrix (m, p) that pulls the image of a direction of K's hull back to that direction.
+        """Matrix (m, p) that maps the image of each direction of K's hull back to this direction.
 
         Raises
         ------

@@ -205,8 +205,8 @@ class Product(Body):
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """Largest gauge on the set that `support` describes; None if a factor returns None.
 
-        This is the maximum over all factors of the factor's largest gauge on the projection of the
-        set to the coordinates of the factor.
+        For each factor, the set is projected to the coordinates of the factor. The result is the
+        maximum, over all factors, of the largest gauge of the projected set.
         """
 
         def largest(body: Body, part: slice) -> float | None:
