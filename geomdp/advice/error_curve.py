@@ -204,8 +204,8 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     Suppose that the error a is excluded with v records. Then it is also excluded with fewer
     records. With n > v records, padding shows that the error a v / n is excluded. The proof is by
     contradiction. Suppose that a mechanism has this error with n records. Add n - v copies of a
-    fixed record to v records, and release. Subtract the known part of the copies, and multiply by n
-    / v. The result has the error a with v records, but this error is excluded.
+    fixed record to v records, and release. Subtract the known part of the copies, then multiply the
+    result by n / v. This gives the error a with v records, but this error is excluded.
     """
     workload, corners = setting.workload, []
     # No error above the diameter is excluded, because a constant attainable answer has less error.

@@ -71,8 +71,8 @@ def lower_bounds(
     -------
     list of Bound
         Best first. All packings and lines found are also combined into one bound. The combined
-        bound is listed if it exceeds all others. If no argument applies, only the trivial bound n
-        >= 1 is returned.
+        bound is listed if it exceeds all others. If no argument applies, the list holds only the
+        trivial bound n >= 1.
     dict of str to str
         Names of the arguments that do not apply, with the reason for each.
     """
