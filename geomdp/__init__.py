@@ -1,10 +1,11 @@
 """Convex optimisation and geometry in differential privacy.
 
-A workload of statistical queries becomes a convex body, its sensitivity polytope; the geometry of
-that body gives private mechanisms, their predicted errors, and bounds on what is possible.
+A workload is a list of statistical queries. Its sensitivity polytope is the convex hull of the
+answers of all possible records. The geometry of this body gives private mechanisms, predicted
+errors, and bounds on what is possible.
 
 The subpackages `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`, `bounds`,
-`advice`, `audit`, `data` and `tabulation` hold everything; the names below are those used most.
+`advice`, `audit`, `data` and `tabulation` hold everything. The names below are used most.
 """
 
 import lazy_loader

@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 
-#: Largest whole number that `whole` accepts unless it is given another limit. The product of three
-#: such numbers, and the product of one of them with a sum of answers, are within the range of
-#: float64.
+#: Largest whole number that `whole` accepts by default. The product of three such numbers is within
+#: the range of float64. So is the product of one such number with a sum of answers.
 LARGEST_WHOLE = 1 << 256
 
 
 def positive(value: float, name: str) -> float:
-    """Return `value` as a float if it is finite and above 0, raise ``ValueError`` otherwise."""
+    """Return `value` as a float; ``ValueError`` if it is not finite or not above 0."""
     number = real_number(value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {_short(value)}")
@@ -25,7 +24,7 @@ def positive(value: float, name: str) -> float:
 
 
 def probability(value: float, name: str) -> float:
-    """Return `value` as a float if it is above 0 and below 1, raise ``ValueError`` otherwise."""
+    """Return `value` as a float; ``ValueError`` if it is not above 0 and below 1."""
     number = real_number(value)
     if not 0 < number < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {_short(value)}")
@@ -54,7 +53,7 @@ def universe_size(value: int) -> int:
 
 
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise.
+    """Return `value` as an int; ``ValueError`` if it is not a whole number in range.
 
     The range is from `minimum` to `maximum`. If `maximum` is None, it ends at `LARGEST_WHOLE`.
     """
@@ -77,7 +76,7 @@ def _short(value: object) -> str:
 
 
 def require_type(value: object, kind: type, name: str) -> None:
-    """Raise ``ValueError`` unless `value` is an instance of `kind`, a class or a protocol."""
+    """Raise ``ValueError`` if `value` is not an instance of `kind`, a class or a protocol."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOUn" else "a"
         raise ValueError(f"{name} must be {article} {kind.__name__}, got {type(value).__name__}")

@@ -1,1 +1,1 @@
-"""What every other package may use: linear algebra, bisection, the public seed."""
+"""Basic tools for all other packages: linear algebra, bisection, the public seed."""

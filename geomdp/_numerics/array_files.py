@@ -1,4 +1,4 @@
-"""Read .npz files and JSON texts of unknown origin; damaged or hostile ones raise an error."""
+"""Read .npz files and JSON texts of unknown origin, and reject damaged or hostile input."""
 
 from __future__ import annotations
 

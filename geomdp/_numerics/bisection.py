@@ -1,14 +1,13 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The returned parameter was tested itself. So the inequality holds for the computed values, and not
-only up to a tolerance.
+The returned parameter itself was tested. So the inequality holds exactly for the computed values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: `smallest_accuracy` stops if its interval is at most this long, relative to the upper end.
+#: `smallest_accuracy` stops if the length of the interval is at most this share of the upper end.
 ACCURACY_TOLERANCE = 1e-12
 
 
@@ -29,8 +28,8 @@ def largest_at_most(
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
     """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
 
-    If `enough` is true for one alpha, it must be true for all larger ones. The returned alpha is
-    too large by at most a relative 1e-12, and `enough` is true for it.
+    `enough` must not change from true to false as alpha grows. The returned alpha is too large by
+    at most a relative 1e-12, and `enough` is true for it.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 
@@ -38,8 +37,8 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
 def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
     """The least whole number in (low, high] for which `enough` is true.
 
-    `enough` must be true at `high`, and if it is true for a number, for all larger ones. It is not
-    called at the two ends.
+    `enough` must be true at `high`, and must not change from true to false as its argument grows.
+    It is not called at `low` and `high`.
     """
     while high - low > 1:
         middle = (low + high) // 2

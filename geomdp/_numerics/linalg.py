@@ -9,11 +9,11 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: A singular value counts as zero if it is below this share of the largest one. This decides the
-#: dimension of the affine hull of points, the rank of the matrix of a `LinearImage`, and the number
-#: of axes of an ellipsoid. For N points, rounding turns a true zero into a share of up to
-#: sqrt(N) 2^-53, which is 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body
-#: counts as flat if it is thinner than the tolerance of `contains`.
+#: A singular value below this share of the largest singular value counts as zero. This rule gives
+#: the dimension of an affine hull, the rank of the matrix of a `LinearImage`, and the number of
+#: axes of an ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N)
+#: 2^-53, which is 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as
+#: flat if it is thinner than the tolerance of `contains`.
 RANK_TOLERANCE = 1e-9
 #: Smallest number of points that are factored at a time to find an affine hull.
 HULL_ROWS = 4096
@@ -22,8 +22,8 @@ HULL_ROWS = 4096
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
-    If the values were computed from larger numbers, `scale` is the largest modulus of these
-    numbers, because the rounding errors of the values are proportional to this modulus.
+    `scale` is the largest modulus of the numbers from which the values were computed. `scale`
+    matters if it is above all values, because rounding errors are proportional to `scale`.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
@@ -57,8 +57,9 @@ class AffineHull:
         n_points, ambient = points.shape
         centred = points[:0]
         # A matrix and the triangular factor R of its QR decomposition have the same right singular
-        # vectors. R is updated with one block of points at a time, so the points are not copied. A
-        # block has at least twice as many rows as R, so all updates together take O(N m^2).
+        # vectors. R is updated with one block of points at a time, so the points are not copied.
+        # Each block except the last has at least 2 m rows and R has at most m rows, so all updates
+        # together take O(N m^2).
         rows = max(HULL_ROWS, 2 * ambient)
         for start in range(0, n_points, rows):
             centred = np.vstack([centred, points[start : start + rows] - offset])

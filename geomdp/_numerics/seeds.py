@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-#: Seed of every simulation, random start and random map that depends on public objects alone
-#: (bodies, workloads, n, epsilon), so that repeated calls give the same result. The noise of a
-#: release never comes from this seed. The number is the name of the library in ASCII. It is not 0,
-#: because users often draw data with seed 0, and random directions must not equal these data.
+#: Seed of all simulations, random starts and random maps that depend on public objects only
+#: (bodies, workloads, n, epsilon). The fixed seed makes repeated calls give the same result. The
+#: noise of a release never comes from this seed. The number is the name of the library in ASCII. It
+#: is not 0, because users often draw data with seed 0, and random directions must not equal these
+#: data.
 PUBLIC_SEED = int.from_bytes(b"geomdp", "big")

@@ -7,7 +7,7 @@ from typing import NoReturn, Self, SupportsIndex
 
 
 class NotCopied:
-    """Base class of objects whose noise or privacy budget may be used only once.
+    """Base class of objects that may use their noise or privacy budget only once.
 
     A copy would hold the same noise. If two answers contain the same noise, their difference is the
     exact difference of the true answers. A copy would also spend the same budget again. Copying and

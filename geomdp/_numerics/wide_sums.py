@@ -15,8 +15,8 @@ from geomdp._typing import FloatArray, IntArray
 #: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. The
 #: noise in a mean of fewer than 10^11 records is larger than that.
 REAL_BITS = 40
-#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. It
-#: holds the rest of the sum, at most about n for n records.
+#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. For n
+#: records, it is at most about n.
 DIGIT_BITS, DIGITS = 20, 5
 #: Number of rows that are added up at a time in float64. Products of two digits are at most 2^40.
 #: So a sum of 2^12 products is a whole number of at most 2^52, which is exact in any order of

@@ -1,4 +1,4 @@
-"""Advice before any record is seen: which mechanism to use, and how many records any needs."""
+"""Advice before any record is seen: which mechanism to use, and how many records are needed."""
 
 import lazy_loader
 

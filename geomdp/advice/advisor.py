@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Number of reasons that a notebook shows, and the columns of the table that it shows.
+#: A notebook shows this many reasons, and these columns of the table.
 REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
 
 
@@ -63,9 +63,9 @@ class Advice:
     def table(self) -> pd.DataFrame:
         """One row per candidate, best first.
 
-        Columns: mechanism; predicted_rmse (NaN if no prediction was made); kind (of prediction);
-        sampler; set-up seconds; why (the source of the prediction, or the reason why no prediction
-        was made).
+        Columns: mechanism, predicted_rmse, kind (of prediction), sampler, set-up seconds, why. The
+        last column gives the source of the prediction. If no prediction was made, predicted_rmse is
+        NaN and the last column gives the reason.
         """
         from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
 
@@ -91,33 +91,34 @@ def advise(
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     effort: float = DEFAULT_EFFORT,
 ) -> Advice:
-    """Build every mechanism that applies and choose the one with the least predicted error.
+    """Find the mechanism with the least predicted error for a workload.
 
     The candidates for pure differential privacy are:
 
     * Laplace, ball, cone, tight-cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise
-      and the matrix mechanism, each alone and followed by a projection on the attainable answers;
+      and the matrix mechanism. Each is tried alone and followed by a projection on the attainable
+      answers;
     * the noise with the least prediction, followed by shrinking (`Shrunk`);
     * `JL` with the best number of rows;
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
-    For other guarantees, Gaussian noise replaces the noises of the first item. It is isotropic,
-    added to the optimal strategy (`Matrix`), or added to the residuals of tables
+    For other guarantees, three kinds of Gaussian noise replace the first item: isotropic noise,
+    noise added to the optimal strategy (`Matrix`), and noise added to the residuals of tables
     (`ResidualGaussian`). There is no `JL` candidate.
 
-    The candidate with the least prediction wins. Another candidate ties with it if its prediction
-    is larger by at most a relative 1e-5 plus three standard errors. Of tied candidates, those with
-    an exact sampler win, then those with correctly rounded releases, then the simplest one. If the
-    winner is noise alone and one projection takes at most `effort`, the same noise with a
-    projection is advised instead. A projection never increases the error. It can lower the
-    error even if it does not lower the prediction, which is an upper bound over all data sets.
-    Shrinking is advised only if it lowers the prediction by 1%.
+    The candidate with the least prediction wins. Other candidates tie if their predictions exceed
+    the least prediction by at most a relative 1e-5 plus three standard errors. Among candidates
+    that tie, exact samplers come first, then correctly rounded releases, then the simplest
+    mechanism. If the winner is noise alone and one projection takes at most `effort`, the same
+    noise with a projection is advised instead. A projection never increases the error. It can lower
+    the error even if the prediction stays the same, because the prediction is an upper bound over
+    all data sets. Shrinking is advised only if it lowers the prediction by 1%.
 
-    The table has a row for every candidate. If no prediction was made, the row says why: the
-    candidate does not apply, it cannot make a release, a lower bound on its prediction shows that
-    it cannot be the best, or it would take more than 1 GiB of memory or more than `effort`. Costs
-    are computed from the sizes of the workload, so the advice is the same on every machine.
+    The table has a row for every candidate. If no prediction was made, the row gives one of these
+    reasons: the candidate does not apply; it cannot make a release; a lower bound shows that it
+    cannot be the best; it would take more than 1 GiB of memory; it would take longer than `effort`.
+    Costs are computed from the sizes of the workload, so the advice is the same on every machine.
 
     The set-up of noise is kept on disk (`geomdp.cache`) and used again for another n or epsilon.
 
@@ -126,7 +127,7 @@ def advise(
     workload : Workload
         m queries.
     n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
+        Number of records. Under add/remove, the declared public number by which sums are divided.
     privacy : PureDP, ApproxDP or ZCDP
         The guarantee of the mechanism.
     exact_only : bool
@@ -134,8 +135,8 @@ def advise(
     adjacency : Adjacency
         Neighbour relation.
     effort : float
-        Seconds of predicted work, above 0, that the set-up and prediction of one candidate may
-        take, and that one projection may take.
+        Limit on predicted work in seconds, above 0. It applies to the set-up and prediction of each
+        candidate, and to one projection.
 
     Returns
     -------
@@ -145,8 +146,8 @@ def advise(
     Raises
     ------
     ValueError
-        If n, privacy, adjacency or effort is invalid, if the answers are the same for all records,
-        or if no mechanism applies to the workload.
+        If n, privacy, adjacency or effort is invalid, all records have the same answers, or no
+        mechanism applies to the workload.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def advise(
 
 
 def advise_on(setting: Setting) -> Advice:
-    """`advise` for a setting whose parameters were checked before."""
+    """`advise` for a setting with parameters that were checked before."""
     # Raise an error for a constant workload here. Otherwise every candidate would raise it.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)

@@ -32,9 +32,9 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate lists packings (data sets whose answers are far
-        apart) and data sets on orthogonal lines. Together they exclude every number of records up
-        to the bound. The certificate is None if no argument proves more than sc >= 1.
+        The largest lower bound. Its certificate lists packings (data sets with answers far apart)
+        and data sets on orthogonal lines. Together they exclude every number of records up to the
+        bound. The certificate is None if no argument proves more than sc >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.
@@ -115,8 +115,8 @@ def sample_complexity_bracket(
     The lower bound comes from packings of data sets (JL-L6, JL-L7) and from data sets on orthogonal
     lines (`geomdp.bounds.orthogonal_lines_bound`). Packings come from a search and, for
     `Marginals`, also from known constructions. The upper bound comes from the mechanisms of this
-    library that have an exact sampler and a proved error. Both bounds are about the largest error
-    of a mechanism over all data sets of n records.
+    library that have an exact sampler and a proved error. The error of a mechanism means its
+    largest error over all data sets of n records.
 
     Parameters
     ----------
@@ -129,28 +129,28 @@ def sample_complexity_bracket(
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, sums are divided by a declared n, and the error need
-        be at most alpha only on data sets of exactly n records.
+        Neighbour relation. Under add/remove, sums are divided by a declared n. The error must be at
+        most alpha on data sets of exactly n records, and may be larger on others.
     rng : Generator, int or None
-        Randomness of the search for packings. Other seeds can find other bounds, all of which are
-        proved.
+        Randomness of the search for packings. Other seeds can find other bounds. All of these
+        bounds are proved.
 
     Returns
     -------
     Bracket
-        Both bounds with their certificates, their ratio, and all other bounds that were proved.
+        Both bounds, their certificates and ratio, and all other proved bounds.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, if the answers are the same for all records, or if alpha is
-        so small that every mechanism needs more than 2^53 records.
+        If a parameter is out of range, or all records have the same answers. Also if every
+        mechanism needs more than 2^53 records, because alpha is small.
 
     Notes
     -----
     Volume bounds are not used, because they bound the largest error over data sets of all sizes
-    (JL-VR). A mechanism is not used if its error is known only by simulation on random data sets,
-    if its error is an average over a random map, or if its sampler is a Markov chain.
+    (JL-VR). Mechanisms with a Markov chain as sampler are not used. Errors must be proved: an
+    average over a random map, or a simulation on random data sets, is not enough.
 
     References
     ----------

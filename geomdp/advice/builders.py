@@ -39,19 +39,19 @@ from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
-#: Outer slab bodies (intersections of slabs around a body) are refined by further slabs up to this
-#: effective dimension (the dimension of the answers), and up to this product of universe size and
-#: effective dimension. Measured on one core: 7 s for 1024 elements in dimension 55, 21 s for 1440
-#: elements in dimension 94, and 60 s for 1600 elements in dimension 132. A minute is too long for a
-#: release.
+#: Limits for the refinement of an outer slab body (an intersection of slabs around a body) by
+#: further slabs. The first limits the effective dimension, which is the dimension of the answers.
+#: The second limits the product of the universe size and the effective dimension. Measured on one
+#: core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for
+#: 1600 elements in dimension 132. A minute is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
 #: Number of operations of a set-up, divided by `axes_work` (the number of queries times the square
-#: of the effective dimension): for a ball or an ellipsoid, for the bodies of `knorm_exact`, and for
-#: the levels of `recursive`. For all pair tables of 40 binary columns, `axes_work` is 2 * 10^9, and
-#: the three set-ups took 1.4 s, 2.8 s and 7 s.
+#: of the effective dimension). The set-ups are a ball or an ellipsoid, the bodies of `knorm_exact`,
+#: and the levels of `recursive`. For all pair tables of 40 binary columns, `axes_work` is 2 * 10^9,
+#: and the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
@@ -100,7 +100,7 @@ def cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over a body of moments of tables, cut smaller by inequalities."""
+    """Noise from the cone over a body of moments of tables, made smaller by inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("the answers are not linear in tables of two columns")
@@ -110,11 +110,11 @@ def tight_cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` for one-way tables: their answers fill a product of simplices.
+    """Raise `InapplicableError` for one-way tables, because `KNorm(exact=True)` has less error.
 
     For 2 to 10 columns of 2 to 12 levels, the error of `TightCone` was measured as 1.2 to 4.8 times
     the error of `KNorm(exact=True)`. The body of `TightCone` has additional dimensions for pairs of
-    columns, and one-way tables do not need them. The noise of `KNorm(exact=True)` has only the
+    columns, which one-way tables do not need. The noise of `KNorm(exact=True)` has only the
     dimensions of the answers.
     """
     match setting.workload:
@@ -145,11 +145,14 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 
 
 def knorm(setting: Setting) -> Mechanism:
-    """K-norm noise of the neighbour body, or of its outer slab body if `MAX_REFINED` allows it."""
+    """K-norm noise of the neighbour body, the hull of all changes of the sums by one record.
+
+    If the neighbour body has no exact sampler, the noise uses an outer slab body around it.
+    """
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        # Take the dimension from the workload, which has a closed form for it. Computing it from
-        # the points of the body would take seconds.
+        # Take the dimension from the workload, where it has a closed form. Computing the dimension
+        # from the points of the body would take seconds.
         workload = setting.workload
         size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
@@ -166,8 +169,8 @@ def knorm(setting: Setting) -> Mechanism:
 def knorm_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` excludes it.
 
-    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism.
-    Otherwise the sampler of `knorm` is not exact.
+    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
+    not, the sampler of `knorm` is not exact.
     """
     if setting.exact_only:
         raise InapplicableError(

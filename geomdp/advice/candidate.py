@@ -49,7 +49,7 @@ class Candidate:
         A few words on the mechanism, for lists.
     suits : str
         A sentence that explains why the mechanism suits a workload. It begins with "It" or "Its",
-        because the advisor shows the sentence after one that begins with the name of the mechanism.
+        because the advisor shows the sentence after the name of the mechanism.
     build : callable
         A function from a setting to the mechanism. It raises `InapplicableError` if the mechanism
         does not apply. If the set-up would cost more than the budget, it raises `UntriedError`
@@ -62,14 +62,13 @@ class Candidate:
         A function of a setting that raises `InapplicableError` if the mechanism need not be
         compared with the others.
     depends_on_n : bool
-        Whether the geometry of the mechanism depends on the number of records. If it does, the
-        candidate is built after the others, and is left out if its error is provably not below the
-        least error of the others.
+        Whether the geometry of the mechanism depends on the number of records. If True, the
+        candidate is built after the others. It is left out if its error is provably not below the
+        least error so far.
     log_concave : bool
-        Whether the noise is symmetric and log-concave. `projection_floor` needs this for its lower
-        bound on the predicted error after a projection. K-norm noise, noise from cones over convex
-        bodies, Laplace noise, Gaussian noise, and sums and linear images of such noise are
-        symmetric and log-concave.
+        Whether the noise is symmetric and log-concave. The lower bound of `projection_floor` needs
+        this. It is true of Laplace noise, Gaussian noise, K-norm noise, noise from cones over
+        convex bodies, and of sums and linear images of such noise.
     """
 
     kind: type[Mechanism]

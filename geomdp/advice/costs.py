@@ -1,4 +1,4 @@
-"""The cost of set-ups and predictions, by formulas in the sizes of a workload."""
+"""The cost of set-ups and predictions, by formulas from the sizes of a workload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.table_queries import TableQueries
 
-#: Number of operations of a matrix product that take as long as one operation of a fast transform.
+#: Operations of a matrix product in the time of one operation of a fast transform.
 PRODUCT_SPEED = 8
 #: Number of random directions over which `gaussian_width` averages.
 WIDTH_DIRECTIONS = 4096
@@ -34,12 +34,12 @@ RESIDUAL_BYTES, CELL_OPERATIONS, SUBSET_OPERATIONS = 48, 40, 300
 #: Number of draws from which the second moment of the body of `TightCone` is simulated.
 MOMENT_DRAWS = 1024
 #: Operations of a draw from the body of `TightCone`, divided by L^2 P. L is the total number of
-#: levels of all columns, and P is L minus the number of columns. A draw takes 1.5 ms for 40 levels
-#: of 10 columns.
+#: levels (possible values) of all columns, and P is L minus the number of columns. A draw takes 1.5
+#: ms for 40 levels of 10 columns.
 TRY_OPERATIONS = 34
-#: A projection on the convex hull of listed answers takes this many products with the matrix of all
-#: answers, and this many exchanges per dimension. An exchange adds an answer to the current convex
-#: combination or removes one.
+#: Cost of a projection on the convex hull of listed answers: the number of products with the matrix
+#: of all answers, and the number of exchanges per dimension. An exchange adds an answer to the
+#: current convex combination or removes one.
 LISTED_PRODUCTS, EXCHANGES = 15, 3
 #: An oracle finds the extreme answer in a direction. A projection by an oracle is slower if the
 #: noise is small. Let t be the length of the noise divided by the diameter of the answers. If t is
@@ -52,11 +52,12 @@ SMALL_NOISE = 0.05
 def breadth_work(workload: Workload) -> float:
     """Operations of computing one breadth h(u) + h(-u) of the body of all attainable answers.
 
-    The body is the sensitivity polytope, or the relaxation used in its place, and h is its support
-    function. For a universe of N elements with m answers each, the number is 2 N log2 N if a
-    transform scores all elements, and N m / 8 if the answers are listed. For tables whose body is
-    an elliptope, the number is the cost of two support values of the elliptope. It is 0 if there is
-    a closed form, or if N is so large that scoring all elements raises an error at once.
+    The body is the sensitivity polytope or a relaxation that replaces it. Its support function is
+    h. For a universe of N elements with m answers each, the number is 2 N log2 N if a transform
+    scores all elements, and N m / 8 if the answers are listed. If the body is an elliptope, the
+    number is the cost of two support values of the elliptope. The number is 0 if there is a closed
+    form. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an error
+    before any work.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -85,7 +86,7 @@ def projection_work(workload: Workload, spread: float) -> float:
     if body.implements(Body.project):
         order = len(workload.levels) + 1 if isinstance(workload, MarginalTables) else 1
         relaxed = isinstance(body, MappedElliptope)
-        # A projection on a mapped elliptope takes about ten times as long as a support value.
+        # A projection on a mapped elliptope costs about ten support values.
         return 10.0 * ELLIPTOPE_OPERATIONS * order**3 if relaxed else 0.0
     m, r = workload.n_queries, workload.affine_hull().dimension
     if body.implements(Body.vertex_list):
@@ -104,7 +105,7 @@ def axes_work(workload: Workload) -> float:
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws of noise over which the bound on the error of a projection averages."""
+    """Number of draws of noise in the mean that bounds the error of a projection."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
@@ -144,10 +145,10 @@ def table_levels(workload: Workload) -> tuple[int, ...] | None:
 
 
 def contrast_memory(levels: tuple[int, ...]) -> float:
-    """Bytes of a basis of the contrasts of columns, and of the map from it to the pair tables.
+    """Bytes of a basis of the contrasts of columns, and of the map from contrasts to pair tables.
 
-    A contrast of a column is a vector of sum 0 over its levels. A contrast of two columns is a
-    product of a contrast of each.
+    A contrast of a column is a vector of sum 0 over its levels. A contrast of two columns is the
+    product of two contrasts, one of each column.
     """
     own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
@@ -163,7 +164,7 @@ def tight_draws_work(levels: tuple[int, ...]) -> float:
     """
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
     # An event says that a column has a certain level. The two events of a column with two levels
-    # are complements, so one of them is counted.
+    # are complements, so only one event is counted.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES

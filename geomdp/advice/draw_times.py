@@ -7,14 +7,14 @@ from geomdp.bodies.base import Body
 from geomdp.noise import KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
 
-#: One draw of eigenvalues by coupling from the past takes about this many seconds of one core times
-#: the cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at order 31, and 2.9 s at
-#: order 101.
+#: Seconds of one core for a draw of eigenvalues by coupling from the past (an exact sampler),
+#: divided by the cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at order 31,
+#: and 2.9 s at order 101.
 COUPLING_SECONDS = 3e-6
 
 
 def draw_seconds(noise: Noise) -> float:
-    """Approximate seconds per draw; 0 for noise whose draws take at most milliseconds."""
+    """Approximate seconds per draw; 0 if a draw takes at most milliseconds."""
     if isinstance(noise, MappedNoise):
         return sum(draw_seconds(part.noise) for part in noise.parts)
     return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0

@@ -54,10 +54,10 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
-#: Name of the curve that bounds all others from below.
+#: Name of the curve that bounds all other curves from below.
 ANY = "any mechanism"
-#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors, from the
-#: diameter of the answers downwards, with `EXCLUDED_PER_DECADE` errors per decade. Bounds for
+#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest is
+#: the diameter of the answers. There are `EXCLUDED_PER_DECADE` errors per decade. Bounds for
 #: smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
@@ -65,8 +65,8 @@ EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, by `MEASURED_RELEASES` releases at
-#: each.
+#: Errors are measured at up to `MEASURED_POINTS` of the `ns`, with `MEASURED_RELEASES` releases for
+#: each n.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -82,20 +82,19 @@ def error_table(
 ) -> pd.DataFrame:
     """Errors of mechanisms against n, and errors that no mechanism can stay below.
 
-    All errors are root mean squared errors per query. The parameters are those of
-    `geomdp.plotting.error_curve`, which draws the table. If `records` are given, errors of
-    mechanisms with an exact sampler are measured as well, at up to five of the `ns`. Each
-    measurement uses 20 releases on one data set of n records, drawn from `records` with
-    replacement.
+    All errors are root mean squared errors per query. `geomdp.plotting.error_curve` draws the table
+    and describes the parameters. If `records` are given, errors of mechanisms with an exact sampler
+    are measured as well, at up to five of the `ns`. Each measurement uses 20 releases on one data
+    set of n records, drawn from `records` with replacement.
 
     Returns
     -------
     DataFrame
-        One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
-        the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, which are means), stderr, kind (of a prediction), sampler. Excluded errors are
-        also stated at numbers of records between the `ns`. An error that is excluded at n is also
-        excluded at all smaller n.
+        One row per point: n, curve, noise, quantity (see `Quantity`), rmse, stderr, kind (of a
+        prediction), sampler. `curve` is the name of the mechanism, or ``any mechanism``. `noise` is
+        the name of the mechanism without its projection. `rmse` is in the units of the answers,
+        which are means. Excluded errors are also stated at numbers of records between the `ns`. An
+        error that is excluded at n is also excluded at all smaller n.
 
     Raises
     ------
@@ -109,10 +108,10 @@ def error_table(
     on the records, and no noise protects them. They spend no budget and must not be released:
     measure on synthetic or public data.
 
-    The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
-    changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
-    (JL-L6, JL-L7). They hold for the largest root mean squared error over all data sets of n
-    records, are carried to larger n by padding, and exist for pure privacy only.
+    The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
+    n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
+    (JL-L6, JL-L7). They bound the largest root mean squared error over all data sets of n records.
+    Padding carries them to larger n. They exist for pure privacy only.
 
     Examples
     --------
@@ -163,7 +162,7 @@ def _spread(size: int, most: int) -> list[int]:
 
 
 class _Line(NamedTuple):
-    """A mechanism at one n, with its name and the name of its noise."""
+    """A mechanism for one n, with the names of the mechanism and of the noise."""
 
     name: str
     noise: str
@@ -203,10 +202,10 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error that is proved to be excluded, for each n.
 
     Suppose that the error a is excluded with v records. Then it is also excluded with fewer
-    records. With n > v records, padding shows that the error a v / n is excluded. If a mechanism
-    had this error with n records, one could add n - v copies of a fixed record to v records,
-    release, subtract the known part of the copies, and multiply by n / v. The result would have the
-    error a with v records, which is a contradiction.
+    records. With n > v records, padding shows that the error a v / n is excluded. The proof is by
+    contradiction. Suppose that a mechanism has this error with n records. Add n - v copies of a
+    fixed record to v records, and release. Subtract the known part of the copies, then multiply the
+    result by n / v. This gives the error a with v records, but this error is excluded.
     """
     workload, corners = setting.workload, []
     # No error above the diameter is excluded, because a constant attainable answer has less error.

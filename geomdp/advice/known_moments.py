@@ -14,8 +14,8 @@ from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Predicti
 from geomdp.privacy import Exact, PureDP, SamplerStatus
 from geomdp.workloads import Workload, explicit_answers
 
-#: A workload is told apart from others by a hash of all its answers if all elements together have
-#: at most this many answers.
+#: If all elements of the universe together have at most this many answers, a hash of all answers
+#: identifies the workload.
 HASHED = 1 << 22
 #: For larger workloads, the answers of at most this many elements are hashed.
 ELEMENTS = 64

@@ -1,6 +1,6 @@
 """Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined.
 
-A packing consists of data sets whose answers are far apart. Guesses are arguments about how well an
+A packing is a list of data sets with answers far apart. Guesses are arguments about how well an
 output tells such data sets apart. On a line, copies of one record are replaced by copies of
 another, step by step.
 """
@@ -38,14 +38,14 @@ Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
 #: Separation factors c that are tried besides the factor of the metric. The answers of packed data
 #: sets are c alpha apart for the target error alpha. Every factor gives a valid bound on the same
-#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c,
-#: where the odds are those of `Metric` with the factor c. For few data sets the bound is largest
-#: near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
+#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c.
+#: Here log odds(c) is the property `log_odds` of the metric for the factor c. For few data sets the
+#: bound is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among data sets of one element. The pool is the number of random multisets of
-#: elements. With the smallest possible pool, 3, no multisets are drawn if there are at least 3
-#: elements.
+#: Effort of a search among data sets of one element. `pool` is the number of random multisets of
+#: elements. But no multisets are drawn if the number of elements is at least `pool`. 3 is the
+#: smallest possible pool.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Largest number of answers (elements times queries) that are searched for each separation factor,
 #: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
@@ -70,8 +70,9 @@ def lower_bounds(
     Returns
     -------
     list of Bound
-        Best first. All packings and lines found are also combined into one bound, which is listed
-        if it exceeds the others. If no argument applies, the only bound is the trivial n >= 1.
+        Best first. All packings and lines found are also combined into one bound. The combined
+        bound is listed if it exceeds all others. If no argument applies, the list holds only the
+        trivial bound n >= 1.
     dict of str to str
         Names of the arguments that do not apply, with the reason for each.
     """
@@ -93,7 +94,7 @@ def lower_bounds(
 
 
 def _forms(question: Problem) -> tuple[Problem, ...]:
-    """Copies of the question, with its own separation factor first, then with each of `FACTORS`."""
+    """Copies of the question: first with its own separation factor, then with each of `FACTORS`."""
     factors = dict.fromkeys((question.metric.separation, *FACTORS))
     metrics = [replace(question.metric, separation=factor) for factor in factors]
     return tuple(replace(question, metric=metric) for metric in metrics)
@@ -103,8 +104,8 @@ def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
     """The best bound from combining the packings of several bounds with `other` arguments.
 
     A packing or a line excludes a range of n, and together they exclude more. Packings are combined
-    only if they have the same separation factor. Lines and guesses between elements, which are the
-    `other` arguments, have no separation factor, so they are in every combination.
+    only if they have the same separation factor. The `other` arguments are lines, and guesses
+    between elements. They have no separation factor, so they are in every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -178,7 +179,7 @@ def _marginal_blocks(
 
 
 def _without_separation(bound: Callable[..., Bound]) -> Argument:
-    """The argument of a `bound` that has no separation factor, so the question is asked once."""
+    """The argument for a `bound` without separation factor. It uses only the first question."""
 
     def argue(
         workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator

@@ -26,7 +26,8 @@ class Plan:
 
     A plan can be called like the class of a mechanism, and can be given in place of such a class:
     ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It contains names
-    and no noise. Calling it builds the mechanism, whose constructor makes the privacy claim.
+    and no noise. Calling the plan builds the mechanism. The constructor of the mechanism makes the
+    privacy claim.
 
     Parameters
     ----------

@@ -20,18 +20,18 @@ KINDS = {
 #: If the noise exceeds this share of the diameter of the answers, a sentence warns that there are
 #: few records.
 DROWNED = 0.5
-#: Two predictions are called the same if their relative difference is below this number, because it
-#: would be printed as 0.0%.
+#: Two predictions are called the same if their relative difference is below this number. The
+#: difference would be printed as 0.0%.
 SAME = 5e-4
-#: If more candidates than this were not tried, their number is given instead of their names.
+#: Untried candidates are named if there are at most this many. For more, only the number is given.
 NAMED = 3
 
 
 def reasons(ranked: list[Built], trials: Trials) -> list[str]:
-    """The sentences about the first of `ranked`.
+    """The sentences about the best candidate, the first of `ranked`.
 
-    They state its predicted error, why it suits the workload, how large its noise is, which
-    mechanism is next, its guarantee, and which candidates were not tried.
+    They give the predicted error, the reason why the mechanism suits the workload, and the size of
+    the noise. Then they give the next mechanism, the guarantee, and the candidates not tried.
     """
     best = ranked[0]
     said = [
@@ -64,7 +64,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _aside(ranked: list[Built]) -> str:
-    """A remark if another candidate has a slightly lower prediction; empty otherwise."""
+    """A remark on another candidate with a slightly lower prediction; empty if there is none."""
     best = ranked[0].prediction.value
     others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
     lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]

@@ -1,4 +1,4 @@
-"""Candidates that first reduce the answers, to fewer dimensions or to the points of a net.
+"""Candidates that first reduce the answers, to fewer dimensions or to a few points (a net).
 
 The error of the reduction is known before anything else is set up. If this error alone is not below
 the least prediction so far, the candidate cannot be the best. The best reduction depends on n.
@@ -27,11 +27,11 @@ from geomdp.workloads import Workload, explicit_answers
 #: Largest number of points of a net. With more points, the noise would hardly be smaller than for
 #: all answers.
 MAX_NET = 32
-#: Number of random elements whose answers give a lower bound on the rounding error of any net,
-#: before all answers are listed. If there are many queries, fewer elements are drawn, so that the
-#: number of their answers is at most `SAMPLED_ANSWERS` (32 MB).
+#: Number of random elements that are drawn before all answers are listed. Their answers give a
+#: lower bound on the rounding error of every net. If there are many queries, fewer elements are
+#: drawn, so that the number of their answers is at most `SAMPLED_ANSWERS` (32 MB).
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
-#: Largest effective dimension in which JL is tried. About ten maps are tried, and in this dimension
+#: Largest effective dimension in which JL is tried. About ten maps are tried. In this dimension,
 #: the set-up of the noise for one map takes tenths of a second.
 MAX_JL_DIMENSION = 512
 
@@ -56,7 +56,7 @@ def jl(setting: Setting) -> Mechanism:
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
     # The distortion grows with the Gaussian width of the set of answers. Try width 0 first, because
-    # to estimate the width is slow.
+    # estimating the width is slow.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take too long in dimension {effective}")
@@ -76,12 +76,13 @@ def jl(setting: Setting) -> Mechanism:
 def coarse(setting: Setting) -> Mechanism:
     """Projected noise for answers that are rounded to a net of at most `MAX_NET` points.
 
-    Nets of about 2, 4, 8, ... points are tried, and the one with the least prediction is returned.
+    Nets of about 2, 4, 8, ... points are tried. The mechanism with the least prediction is
+    returned.
 
     Raises
     ------
     InapplicableError
-        If the error of rounding alone is never below the least prediction so far, or if no net of
+        If the error of rounding alone is never below the least prediction so far. Also if no net of
         at most `MAX_NET` points is smaller than the set of answers.
     """
     workload = setting.workload
@@ -92,11 +93,10 @@ def coarse(setting: Setting) -> Mechanism:
         work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
-    # The first s points are at least radii[s - 1] apart, and every answer is within radii[s] of one
-    # of them. `Coarse` builds its net for a given separation of the points. To make it find the
-    # net of the first s points, give it a separation between radii[s] and radii[s - 1]. This needs
-    # radii[s] < radii[s - 1]. For each power of 2, take the largest s up to this power for which
-    # that holds.
+    # The first s points are at least radii[s - 1] apart. Every answer is within radii[s] of one of
+    # the first s points. `Coarse` builds its net for a given separation of the points. With a
+    # separation between radii[s] and radii[s - 1], it finds the net of the first s points. This
+    # needs radii[s] < radii[s - 1]. For each power of 2, take the largest such s up to this power.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
@@ -116,9 +116,9 @@ def coarse(setting: Setting) -> Mechanism:
 def _rounding_floor(workload: Workload) -> float:
     """A lower bound on the largest distance of an answer from a net of `MAX_NET` points, or 0.
 
-    Among the answers of random elements, 33 are found that are pairwise at least t apart. In a net
-    of at most 32 points, two of these answers have the same nearest point. The distance of this
-    point from one of the two answers is at least t / 2.
+    The search finds 33 answers of random elements that are pairwise at least t apart. In a net of
+    at most 32 points, some point is the nearest point of two of these answers. This point is at
+    least t / 2 away from one of the two answers.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:

@@ -18,15 +18,15 @@ class InapplicableError(ValueError):
 
 
 class UntriedError(InapplicableError):
-    """The set-up of a candidate would cost too much. It might be better than the others."""
+    """The set-up of a candidate would cost too much. The candidate might still be the best."""
 
 
 @dataclass(frozen=True)
 class Budget:
     """The limit on the cost of the set-up and the prediction of one candidate.
 
-    Costs are computed by formulas from the sizes of the workload and not measured, so that advice
-    is the same on every machine.
+    Formulas give the costs from the sizes of the workload. Nothing is measured, so advice is the
+    same on every machine.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Budget:
 #: Default limit on the predicted work for one candidate, in seconds.
 DEFAULT_EFFORT = 2.0
 DEFAULT_BUDGET = Budget.of_seconds(DEFAULT_EFFORT)
-#: Budget for brackets and error curves, whose users can wait longer.
+#: Budget for brackets and error curves. Their users can wait longer.
 THOROUGH = Budget.of_seconds(4 * DEFAULT_EFFORT)
 #: Budget for a mechanism that was asked for by name.
 UNLIMITED = Budget(memory=math.inf, work=math.inf)
@@ -75,7 +75,7 @@ class Setting:
         The limit on the cost of one candidate.
     least : float
         The least prediction so far, in the units of the answers. A candidate is not set up if its
-        prediction is provably not below `least`, because it cannot be the best.
+        prediction is provably at least this number.
     """
 
     workload: Workload
@@ -88,7 +88,7 @@ class Setting:
 
     @property
     def pure(self) -> PureDP:
-        """The guarantee if it is pure; `InapplicableError` otherwise."""
+        """The guarantee; `InapplicableError` if it is not pure."""
         if not isinstance(self.privacy, PureDP):
             raise InapplicableError("it is calibrated for pure differential privacy only")
         return self.privacy
@@ -99,7 +99,7 @@ class Setting:
         Parameters
         ----------
         what : str
-            Name, for the message, of the quantity that is bounded: the prediction or a part of it.
+            Name of the bounded quantity in the message: the prediction or a part of it.
         floor : float
             A lower bound on the quantity, per query.
         """

@@ -1,4 +1,4 @@
-"""Steps of post-processing: they read the noisy answers only, so they cost no privacy."""
+"""Steps of post-processing. Such a step reads only the noisy answers, so it costs no privacy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomdp.mechanisms import AdditiveMechanism, Fitted, Mechanism, Projected, S
 
 @dataclass(frozen=True)
 class Step:
-    """A step of post-processing that turns noisy answers into better ones.
+    """A step of post-processing that improves noisy answers.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Step:
     name : str
         Name of the step in tables.
     prefix : str
-        What is put before the name of the noise on the command line to ask for the step.
+        Prefix that asks for the step, before the name of the noise on the command line.
     does : str
         What the step does to the noisy answers, as a phrase that begins with a participle.
     """
@@ -39,8 +39,9 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: The advisor never tries this step. Errors after it are mostly below those after `PROJECTED`, but
-#: the proved bound is twice as large. So the step could never have the least predicted error.
+#: The advisor never tries this step. Its proved bound on the error is twice the bound of
+#: `PROJECTED`, so it never has the least predicted error. Its errors are mostly below the errors of
+#: `PROJECTED`.
 FITTED = Step(
     Fitted,
     "Fitted",

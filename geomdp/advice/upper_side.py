@@ -30,9 +30,9 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
 #: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
-#: to this one exactly.
+#: to this limit exactly.
 MOST_RECORDS = 1 << 53
-#: If a prediction is below all bounds in closed form by more than this share, it comes from a
+#: A prediction that is below all bounds in closed form by more than this share comes from a
 #: simulated bound. Smaller differences can come from the duality gap that predictions of
 #: projections include.
 TELLS_APART = 1e-5
@@ -43,7 +43,7 @@ MAX_COORDINATES = 1 << 12
 
 @dataclass(frozen=True)
 class ErrorLimit:
-    """An upper bound on the error of a mechanism for n records, which holds for all data sets.
+    """An upper bound on the error of a mechanism for all data sets of n records.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def upper_bounds(
 ) -> tuple[list[Bound], dict[str, str]]:
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
-    The function tries a constant answer; every additive mechanism with an exact sampler, by itself
-    and projected on the sensitivity polytope; and the mechanism `SecondMoment` for the workload of
-    this name. It leaves out JL mechanisms, because their proved error is an average over the random
-    map and their geometry depends on n. The geometry of each mechanism is computed once and used
-    for all n. The error of additive noise is proportional to 1/n, so one division gives the least
-    n. For other mechanisms, bisection finds the least n.
+    The function tries a constant answer, and every additive mechanism with an exact sampler, alone
+    and projected on the sensitivity polytope. For the workload `SecondMoment`, it also tries the
+    mechanism of this name. It leaves out JL mechanisms. Their proved error is an average over the
+    random map, and their geometry depends on n. The geometry of each mechanism is computed once and
+    used for all n. The error of additive noise is proportional to 1/n, so one division gives the
+    least n. For other mechanisms, bisection finds the least n.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is the error for 1 record divided by n. The factor allows for
-        # rounding errors of the quotient, so one more record may be needed.
+        # The error for n records is the error for 1 record divided by n. The factor 1 - 1e-12
+        # allows for rounding errors of the quotient, so one more record may be needed.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
@@ -259,8 +259,8 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _simulated(mechanism: Mechanism) -> bool:
     """Whether the prediction of a projection uses a simulated mean of a support function.
 
-    The prediction is the least of a simulated bound and the bounds in closed form. So it uses the
-    simulated bound if it is below all bounds in closed form.
+    The prediction is the least of a simulated bound and several bounds in closed form. If the
+    prediction is below all closed forms, it is the simulated bound.
     """
     if not isinstance(mechanism, Projected):
         return False

@@ -19,8 +19,8 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee
 
-#: Number of changes of the sums between neighbours that are compared on the training half of the
-#: draws.
+#: Number of candidates for the change of the sums between neighbours. They are compared on the
+#: training half of the draws.
 CHANGES = 6
 #: Largest number of draws per input that the search for neighbours uses. The variances of the noise
 #: are then known with an error of about one percent.
@@ -30,8 +30,8 @@ SEARCH_DRAWS = 20_000
 MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals. The exact ratio is constant on whole
 #: regions, but the last bits of the computed ratio depend on the input. An event chosen by these
-#: bits would refute the float64 simulation, which is known to be inexact (SAM-6), and not the law
-#: of the noise.
+#: bits would refute only the float64 simulation, which is known to be inexact (SAM-6). The audit
+#: tests the law of the noise.
 DECIMALS = 9
 
 #: Maps rows z and s, both (b, m), to log f(z) - log f(z - s), (b,), for the density f of noise.
@@ -48,7 +48,7 @@ class AdditiveNoise(Protocol):
 
 @runtime_checkable
 class KnownDensity(Protocol):
-    """Noise whose density is known up to a constant."""
+    """Noise with a density that is known up to a constant."""
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s), (b,), for density f, rows z of `points` and s of `shifts`."""
@@ -58,9 +58,9 @@ class KnownDensity(Protocol):
 class DensityScore:
     """The log-density ratio of an output on two inputs that differ by `change`.
 
-    The score of an output y is ln(p_a(y) / p_b(y)), where p_a is the density of the noise and p_b
-    the same density shifted by `change` (m,). If the noise has the density that it states, no other
-    score gives more powerful events (Neyman-Pearson).
+    The score of an output y is ln(p_a(y) / p_b(y)). Here p_a is the density of the noise, and p_b
+    is this density shifted by `change` (m,). If the stated density is correct, no other score gives
+    more powerful events (Neyman-Pearson).
     """
 
     ratio: LogDensityRatio
@@ -96,17 +96,17 @@ def audit_noise(
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
     the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
-    draws choose v among the vertices of the neighbour body (`worst_changes`). All training draws
-    choose the event, which is that a score of the output reaches a threshold. The score comes from
-    one of `learners` or is the log-density ratio. The other half of the draws tests the event as
-    `audit` does.
+    draws choose v among the vertices of the hull of all such changes (`worst_changes`). All
+    training draws choose the event: a score of the output reaches a threshold. The score comes from
+    one of `learners` or is the log-density ratio. The other half of the draws tests the event, as
+    in `audit`.
 
     Parameters
     ----------
     noise : AdditiveNoise
         The noise, in units of sums of answers.
     workload : Answers
-        At most 2048 queries, to whose sums the noise is added.
+        At most 2048 queries. The noise is added to their sums.
     guarantee : Guarantee
         The claim, with the neighbour relation.
     trials : int
@@ -135,7 +135,7 @@ def audit_noise(
 
     Examples
     --------
-    Noise that is half as large as the claim needs:
+    This noise has half of the scale that the claim needs:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Histogram(3)

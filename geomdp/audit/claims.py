@@ -18,10 +18,10 @@ from geomdp.privacy import (
 )
 from geomdp.privacy.definitions import check_privacy
 
-#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
-#: once, with an epsilon for each delta. Smaller deltas would not help, because events of
-#: probability below 10^-7 do not occur in any affordable number of trials. There are four deltas in
-#: each decade. With one in each decade, audits missed noise that is only a little too small.
+#: Deltas at which a zCDP claim is tested. rho-zCDP implies (epsilon, delta)-DP for every delta,
+#: with an epsilon for each delta. Smaller deltas would not help, because events of probability
+#: below 10^-7 do not occur in any affordable number of trials. There are four deltas in each
+#: decade. With one delta in each decade, audits missed noise that is only a little too small.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 

@@ -84,7 +84,7 @@ def best_event(
     claims: Sequence[Claim],
     level: float,
 ) -> ScoreEvent:
-    """The event {score >= t} whose lower bound on epsilon exceeds the claimed epsilon most."""
+    """The event {score >= t} with the largest lower bound on epsilon minus the claimed epsilon."""
     scores_a, scores_b = scores_of(score, outputs_a), scores_of(score, outputs_b)
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
     hits_a, hits_b = (
@@ -138,8 +138,8 @@ def judge(
 ) -> AuditResult:
     """The result for one event and the claim that the event contradicts most.
 
-    There are several claims only if one zCDP claim implies all of them. If the zCDP claim is true,
-    all of them are true, and the same four bounds on probabilities test all of them. So the level
+    Several claims occur only if a zCDP claim implies all of them. If the zCDP claim is true, all
+    these claims are true. The same four bounds on probabilities test every claim. So the level
     needs no correction for several tests.
     """
     bounds = epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]

@@ -18,8 +18,8 @@ from geomdp.audit.samplers import Learner, repeat
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Adjacency, Guarantee
 
-#: Largest number of elements of the universe that are tried as the record in which two data sets
-#: differ.
+#: Two data sets differ in one record. At most this many elements of the universe are tried as this
+#: record.
 POOL = 48
 #: Number of pairs of neighbouring data sets that are compared. It is small, because every output
 #: takes a full run of the mechanism.
@@ -58,7 +58,7 @@ class Totals(Protocol):
 
 @runtime_checkable
 class PrivateSums(Protocol):
-    """A mechanism that uses nothing of the records but exact sums."""
+    """A mechanism that uses only exact sums over the records."""
 
     @property
     def workload(self) -> Workload:
@@ -167,11 +167,11 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    At most 4 pairs of data sets are compared. Each pair differs in one record, chosen to change the
-    sums as much as possible; the other records are random. All steps from the sums to the answers
-    are audited. So this audit also detects faults of additive mechanisms outside their noise, but
-    it is much slower than `audit_noise`. The runs use a seeded generator, so the audit tests the
-    simulation in float64. Parameters, the result and errors are those of `audit_mechanism`.
+    At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
+    records with the largest changes of the sums are chosen. All other records are random. All steps
+    from the sums to the answers are audited. So this audit detects faults outside the noise, too.
+    It is much slower than `audit_noise`. The runs use a seeded generator, so the audit tests the
+    simulation in float64. For the parameters, the result and errors, see `audit_mechanism`.
 
     Examples
     --------
@@ -214,14 +214,15 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
 def neighbouring_pairs(
     mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of neighbouring data sets whose sums differ most.
+    """Pairs of neighbouring data sets with the largest differences of sums.
 
-    A pair differs in one record, which comes from a pool of at most `POOL` elements.
+    The two data sets of a pair differ in one record. This record comes from a pool of at most
+    `POOL` elements.
 
     Raises
     ------
     ValueError
-        If no such pair has different sums.
+        If all such pairs have equal sums.
     """
     universe, adjacency = mechanism.workload.universe, mechanism.guarantee.adjacency
     small = universe.size is not None and universe.size <= POOL

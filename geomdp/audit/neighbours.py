@@ -18,8 +18,8 @@ from geomdp.privacy import Adjacency
 #: convex function that is maximised. In a few dozen dimensions, the search no longer moves after
 #: three or four steps.
 STEPS = 8
-#: Number of random starts. If the noise is 0 in some directions, this many more random starts lie
-#: in the span of these directions. The search also starts from principal axes of the noise and from
+#: Number of random starts. If the noise is 0 in some directions, another 32 random starts lie in
+#: the span of these directions. The search also starts from principal axes of the noise and from
 #: coordinate axes.
 STARTS = 32
 #: Largest number of axes of each kind from which the search starts.
@@ -63,14 +63,14 @@ def worst_changes(
 
     Let S be the covariance of the noise, estimated from `draws` (N, m), and S^+ its pseudo-inverse.
     The search maximises the convex function <v, S^+ v> over changes v in the neighbour body from
-    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside
-    the span of the noise are ranked first, because no noise hides them. To find them, the search
-    also starts from directions in which the noise does not vary.
+    many starts. A step goes to the vertex that is farthest along the gradient. Changes outside the
+    span of the noise are ranked first, because no noise hides them. To find such changes, the
+    search also starts from directions in which the noise does not vary.
 
     Returns
     -------
     array (c, m)
-        1 <= c <= `count` changes, none of them 0. The first is the one that noise hides least.
+        1 <= c <= `count` changes, none of them 0. Noise hides the first change least.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def worst_changes(
         [
             still[:MOST_AXES],
             rng.standard_normal((STARTS if len(still) else 0, len(still))) @ still,
-            # `_axes` lists the axes by decreasing noise, so start from the last ones.
+            # `_axes` lists the axes by decreasing noise, so start from the last axes.
             axes[varies][::-1][:MOST_AXES],
             np.eye(m)[rng.permutation(m)[:MOST_AXES]],
             (rng.standard_normal((STARTS, m)) * weights) @ axes,

@@ -13,9 +13,9 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Orders of the Renyi divergence D_order at which a zCDP claim is tested; order - 1 grows by a
-#: tenth from each order to the next. Because (order - 1) D_order is convex in the order, a claim
-#: that holds at two successive orders is exceeded by less than 1 percent between them.
+#: A zCDP claim is tested at these orders of the Renyi divergence D_order. From each order to the
+#: next, order - 1 grows by a tenth. (order - 1) D_order is convex in the order. So a claim that
+#: holds at two successive orders is exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
 #: An excess up to this size may be a rounding error; only a larger excess counts as a refutation.
 #: Probabilities are sums of a few thousand products of a few dozen factors. So they contain at most
@@ -32,11 +32,12 @@ class PrivacyLoss:
     losses, masses : (k,) array
         Finite values of L, and their probabilities.
     impossible : float
-        Probability under p of the outcomes that never occur under q, for which L is infinite.
+        Probability under p of the outcomes that have probability 0 under q. For these outcomes, L
+        is infinite.
 
     Examples
     --------
-    Randomised response tells the truth with probability 3/4, which is ln(3)-DP:
+    Randomised response that tells the truth with probability 3/4 is ln(3)-DP:
 
     >>> import geomdp as gd
     >>> loss = gd.audit.PrivacyLoss.of_laws([0.75, 0.25], [0.25, 0.75])
@@ -97,7 +98,7 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """By how much p and q, in this order, exceed the claim; at most 0 if they respect it.
+        """The excess of p and q, in this order, over the claim; at most 0 if the claim holds.
 
         For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order

@@ -1,7 +1,7 @@
 """Tests of privacy claims on outputs for two neighbouring inputs.
 
-One half of the outputs, the training half, chooses an event, and the other half tests it. So the
-result is an exact binomial test of a single event, no matter how many events were tried in
+One half of the outputs, the training half, chooses an event. The other half tests this event. So
+the result is an exact binomial test of a single event, no matter how many events were tried in
 training.
 """
 
@@ -21,8 +21,8 @@ from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
-#: Smallest number of outputs per input from which an event is learned. Scores are learned on one
-#: half of them, and the event is chosen on the other half.
+#: Smallest number of outputs per input from which an event is learned. One half of these outputs
+#: trains scores. The other half chooses the event.
 FEWEST = 4
 
 
@@ -37,8 +37,7 @@ class Pair:
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on the two inputs.
     learners : sequence of Learner
-        The learners whose scores compete. If the distributions of the outputs are known, one
-        of the learners can use them.
+        The learners of competing scores. A learner may use known distributions of the outputs.
 
     Examples
     --------
@@ -79,16 +78,17 @@ def audit(
 ) -> AuditResult:
     """Try to refute a privacy claim with an event {score >= t} or {score < t}.
 
-    The first half of the outputs chooses the threshold t at which they contradict the claim most.
-    The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and for its
-    complement, and the same with a and b exchanged. The test uses exact Clopper-Pearson bounds: a
-    lower and an upper bound on each of the two probabilities, at level / 4 each. A zCDP claim is
-    tested through the pairs (epsilon, delta) that it implies, one for each of `ZCDP_DELTAS`.
+    The first half of the outputs chooses the threshold t with the strongest contradiction of the
+    claim. The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S. It also
+    tests the complement of S, and both events with a and b exchanged. The test uses exact
+    Clopper-Pearson bounds: a lower and an upper bound on each of the two probabilities, at level /
+    4 each. A zCDP claim implies a pair (epsilon, delta) for each delta of `ZCDP_DELTAS`. All these
+    pairs are tested.
 
     Without a `score`, the learners `DEFAULT_LEARNERS` learn scores on the first quarter of the
-    outputs. The scores are based on directions in which all outputs on the same input are equal, on
-    the frequencies of discrete outcomes, and on the best linear function. The second quarter of the
-    outputs chooses one of the scores and the threshold.
+    outputs. There are three scores. The first uses directions in which all outputs on the same
+    input are equal. The second uses the frequencies of discrete outcomes. The third is the best
+    linear function. The second quarter of the outputs chooses one of the scores and the threshold.
 
     Parameters
     ----------
@@ -96,12 +96,13 @@ def audit(
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         The claim. For a `Guarantee`, the proved privacy is tested. If its sampler is heuristic,
-        nothing is proved, and its `privacy`, which is then a target, is tested instead.
+        nothing is proved. Then its `privacy`, a target, is tested instead.
     trials : int
         Number of outputs that are drawn per input, at least 4. Half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        The score to use instead of learned scores: a number for each output. The log-ratio of its
-        densities on the two inputs makes the test most powerful. -inf and inf are allowed.
+        The score to use instead of learned scores: a number for each output. The log-ratio of the
+        densities of outputs on the two inputs makes the test most powerful. -inf and inf are
+        allowed.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -162,10 +163,10 @@ def audit_pairs(
 ) -> AuditResult:
     """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
 
-    The first quarter of the trials is divided among all pairs, and chooses the pair whose outputs
-    contradict the claim most. The second quarter, on that pair alone, chooses the event. The second
-    half tests the event. So the result is a test of a single event on a single pair, no matter how
-    many pairs there are.
+    The first quarter of the trials is divided among all pairs. It chooses the pair with outputs
+    that contradict the claim most. The second quarter, for that pair only, chooses the event. The
+    second half tests the event. So the result is a test of a single event on a single pair, no
+    matter how many pairs there are.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def audit_pairs(
     Returns
     -------
     AuditResult
-        The result for the chosen pair, whose name is in `pair`.
+        The result for the chosen pair. Its `pair` is the name of this pair.
 
     Raises
     ------
@@ -237,8 +238,8 @@ def audit_event(
     """Try to refute a privacy claim with one event that is fixed beforehand.
 
     `event` maps outputs (trials, ...) to booleans (trials,). All outputs test it. The complement of
-    the event and exchanged inputs are tested as well, within the same level. Other parameters, the
-    result and errors are those of `audit`, except that 1 trial is enough.
+    the event and exchanged inputs are tested as well, within the same level. For the other
+    parameters, the result and errors, see `audit`. Here, 1 trial is enough.
 
     Examples
     --------

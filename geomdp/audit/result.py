@@ -17,12 +17,11 @@ class AuditResult:
         Whether the claim was shown to be false, at confidence 1 - `level`. False does not mean that
         the claim is true.
     epsilon_lower_bound : float
-        A lower bound on epsilon, at the same confidence: the mechanism is not
-        (epsilon', `delta`)-DP for any epsilon' below the bound. It is 0 if the test gives no
-        positive bound.
+        A lower bound on epsilon, at the same confidence. For every epsilon' below the bound, the
+        mechanism is not (epsilon', `delta`)-DP. The bound is 0 if the test gives no positive bound.
     claimed_epsilon, delta : float
-        The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs
-        (epsilon, delta). The pair given here is the one that the outputs contradict most.
+        The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs (epsilon,
+        delta). Given here is the pair that the outputs contradict most.
     level : float
         Upper bound on the probability of refuting a true claim.
     trials : int
@@ -32,7 +31,7 @@ class AuditResult:
     event : str
         The event, in words.
     pair : str
-        The neighbouring inputs, in words; empty unless the audit chose among several pairs.
+        The neighbouring inputs, in words; empty for `audit` and `audit_event`.
 
     Examples
     --------

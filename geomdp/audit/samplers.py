@@ -31,8 +31,8 @@ class Learner:
     name : str
         The score in words, for the description of the event.
     learn : callable
-        Maps outputs (trials, ...) on the first and on the second input to a score, or to None if
-        the outputs do not show how to tell the inputs apart.
+        Maps outputs (trials, ...) on the first and on the second input to a score. The result is
+        None if no score is found that tells the inputs apart.
 
     Examples
     --------

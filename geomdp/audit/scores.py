@@ -1,4 +1,4 @@
-"""Scores that tell the outputs on two inputs apart, for outputs whose densities are not known.
+"""Scores that tell the outputs on two inputs apart, for outputs of unknown density.
 
 A score maps an output to a number that is large if the first input is likelier. It is learned from
 sample outputs on the two inputs.
@@ -15,9 +15,9 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 
 #: Standard deviations, and differences of means, below this share of the largest output count as
 #: rounding errors. A sum of 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 =
-#: 2^-33. A further factor of 8 allows for the linear maps that mechanisms apply to their sums.
-#: Without this threshold, rounding errors that depend on the sums would "refute" every correct
-#: mechanism whose noise lies in a subspace.
+#: 2^-33. A further factor of 8 allows for the linear maps that mechanisms apply to their sums. Some
+#: correct mechanisms have noise only in a subspace. Their rounding errors outside this subspace
+#: depend on the sums. Without the threshold, these errors would "refute" the mechanisms.
 ROUNDING = 2.0**-30
 
 
@@ -54,8 +54,8 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
         for sample, mean in zip((a, b), means, strict=True)
     ]
     # Use the singular values of the residuals. The eigenvalues of a covariance matrix are the
-    # squares of the singular values. With them, rounding would hide standard deviations below 1e-8
-    # of the largest one.
+    # squares of the singular values. In the squares, rounding would hide standard deviations below
+    # 1e-8 of the largest standard deviation.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
     floor = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
@@ -74,10 +74,10 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
 
     The score is <w, y> for an output y, with w = S^+ (mean_a - mean_b). S is the sum of the two
     sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score is the log-density
-    ratio up to an affine map. For one-dimensional outputs, it is the output itself, up to sign and
-    scale. It cannot see a difference between distributions with the same mean. It ignores
-    directions in which S is 0 up to rounding; `null_space_score` uses these directions. Cost:
-    O(trials m^2 + m^3).
+    ratio up to an affine map. For one-dimensional outputs, the score is the output up to sign and
+    scale. The score cannot tell distributions with the same mean apart. It ignores directions in
+    which S is 0 up to rounding; `null_space_score` uses these directions. Cost: O(trials m^2 +
+    m^3).
 
     Parameters
     ----------
@@ -115,11 +115,10 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
 def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Tell the inputs apart in a direction in which the means differ but no output varies.
 
-    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. In
-    this direction, an output is nearer to the mean of its own input with probability 1. The score
-    is 1 for outputs nearer to the mean of the first input, and -1 for all others. It detects
-    missing noise in all or some coordinates, one draw shared by two coordinates, and noise in a
-    wrong subspace.
+    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input. Along
+    this direction, each output equals the mean on its own input. The score is 1 for outputs nearer
+    to the mean of the first input, and -1 for all others. It detects missing noise in all or some
+    coordinates, one draw shared by two coordinates, and noise in a wrong subspace.
 
     Parameters
     ----------
@@ -129,8 +128,8 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None if the inputs do not differ in such directions by more than `ROUNDING` times the
-        largest output, or if there are at most m + 2 outputs on both inputs together.
+        None if the inputs differ in such directions by at most `ROUNDING` times the largest output.
+        Also None for at most m + 2 outputs on both inputs together.
 
     Raises
     ------
@@ -227,7 +226,7 @@ def snapped(outputs: FloatArray, unit: float) -> FloatArray:
 
 
 def _keys(outputs: Outputs, unit: float) -> IntArray:
-    """A number for each outcome. Two different outcomes have equal numbers with odds near 2^-64."""
+    """A number for each outcome. Different outcomes have the same number with odds near 2^-64."""
     _require_numbers(outputs)
     rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
     rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern

@@ -25,24 +25,24 @@ from geomdp.privacy import Privacy
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Largest number of queries of a stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
-#: The probability of a transcript is an integral over the threshold noise t. The integral covers 0,
-#: all true answers minus the threshold, and this many scales of t on both sides. Farther out, the
-#: integrand is the product of an exponential, which falls at least as fast as the density of t, and
-#: of at most 12 factors between 1/2 and 1. So the part that is left out is at most
-#: 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: The probability of a transcript is an integral over the threshold noise t. The integral covers 0
+#: and all true answers minus the threshold, and extends by this many scales of t to the left and to
+#: the right. Farther out, the integrand is an exponential times at most 12 factors between 1/2 and
+#: 1. The exponential falls at least as fast as the density of t. So the part that is left out is at
+#: most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
 #: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
 #: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
 #: e^(a t) with |a| c at most `MOST_QUERIES` + 1. The rule integrates each of these exponentials
 #: with a relative error of about 1e-16.
 NODES = 32
-#: Distances of a true answer from the threshold that the search tries, in units of the scale of
+#: The search tries these distances of a true answer from the threshold. The unit is the scale of
 #: the noise on queries. The loss approaches its supremum as distances grow.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Number of random starts of the search over streams.
 ROUNDS = 3
-#: In the search, increases of the excess over the claim, or of epsilon, below this number may be
-#: rounding errors and do not count.
+#: In the search, an increase of the excess over the claim, or of epsilon, must exceed this number.
+#: Smaller increases may be rounding errors.
 GAIN = 1e-10
 
 
@@ -67,9 +67,10 @@ class NoiseScales(Protocol):
 class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
-    Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
-    true answer and T the threshold. The run halts after `cutoff` queries found above. For each of
-    the k queries, the transcript states whether it was found above or below, or was not asked.
+    Let x_i be the true answer of query i, and T the threshold. Query i is found above if x_i +
+    Lap(query scale) >= T + Lap(threshold scale). The run halts after `cutoff` queries found above.
+    For each of the k queries, the transcript states one outcome: found above, found below, or not
+    asked.
 
     Parameters
     ----------
@@ -87,8 +88,8 @@ class SparseVectorLaw:
 
     Examples
     --------
-    The answers to two queries are 1 below and 1 above the threshold. In a transcript, 0 means that
-    a query was found below, 1 above, and -1 that it was not asked:
+    The answers to two queries are 1 below and 1 above the threshold. In a transcript, 0 means found
+    below, 1 means found above, and -1 means not asked:
 
     >>> import geomdp as gd
     >>> scales = gd.AboveThreshold(threshold=0.0, privacy=gd.PureDP(1.0)).scales
@@ -218,7 +219,7 @@ class WorstStream:
         True answers minus the threshold, on the first and on the second input. Each answer differs
         by at most 1 between the two inputs.
     excess : float
-        By how much the run exceeds the claim (`PrivacyLoss.excess`), in the worse of the two orders
+        Excess of the run over the claim (`PrivacyLoss.excess`): the larger value of the two orders
         of the inputs.
     epsilon : float
         The least epsilon for which the run is epsilon-DP on these two inputs.
@@ -258,10 +259,10 @@ def worst_stream(
 ) -> WorstStream:
     """Search for the stream of queries on which a sparse vector run exceeds a claim most.
 
-    For each query the search chooses the distance of the true answer from the threshold
-    (`DISTANCES`), and whether the answer moves by +1 or -1 between the two neighbours. It is a
-    coordinate ascent from random starts. All laws are exact, so the loss of the stream found is not
-    an estimate. Another stream may have a larger loss.
+    For each query, the search chooses the distance of the true answer from the threshold
+    (`DISTANCES`). It also chooses whether the answer moves by +1 or by -1 between the two
+    neighbours. The search is a coordinate ascent from random starts. All laws are exact, so the
+    loss of the stream found is not an estimate. Another stream may have a larger loss.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def check_all_above_0(values: FloatArray, name: str) -> None:
-    """Raise ``ValueError`` unless finite `values` (k,) are all above 0 and k is at least 1."""
+    """Raise ``ValueError`` if k is 0 or one of the finite `values` (k,) is not above 0."""
     if not values.size:
         raise ValueError(f"{name} must hold at least one number above 0, got none")
     if (values <= 0).any():
@@ -44,9 +44,9 @@ def check_all_above_0(values: FloatArray, name: str) -> None:
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
     """Whether each row of `vectors` (b, m) is outside the span of orthonormal columns `basis`.
 
-    A row is outside if its distance from the span is more than 1e-9 times its norm. If the rows
-    were computed from larger numbers, `scale` is the largest modulus of these numbers. Distances up
-    to `ROUNDING` times `scale` then count as rounding errors.
+    A row is outside if its distance from the span is more than 1e-9 times the norm of the row.
+    `scale` is the largest modulus of the numbers from which the rows were computed. Distances up to
+    `ROUNDING` times `scale` count as rounding errors.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)

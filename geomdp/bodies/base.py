@@ -1,8 +1,8 @@
-"""The convex body: its methods, called verbs, and how a verb that a body lacks is derived.
+"""Convex bodies, their methods (called verbs), and the derivation of verbs that a body lacks.
 
 A body implements the verbs for which it has an efficient algorithm. `Body` derives the others. If
-the table lists several sources, `Body` uses the first that the body has. If the body has none, the
-verb raises `MissingOracle`:
+the table lists several sources, `Body` uses the first source that the body has. If the body has no
+source, the verb raises `MissingOracle`:
 
 ================  =============================================================================
 verb              derived from
@@ -57,9 +57,9 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
     algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
-    which verbs a body has of its own (for a wrapper: which verbs its inner body has). Arguments
-    are checked before a verb runs: arrays must be finite and of the right shape, directions of
-    `chord` must not be 0, and for `gauge` and `facets` 0 must be in the relative interior.
+    whether a body has its own version of a verb. Wrappers ask their inner bodies. Arguments are
+    checked before a verb runs. Arrays must be finite and of the right shape. Directions of `chord`
+    must not be 0. For `gauge` and `facets`, 0 must be in the relative interior.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Body(abc.ABC):
 
     def __init_subclass__(cls) -> None:
         check_arguments(cls)
-        # `dataclass` generates a `__repr__` that prints all arrays, unless the class has one.
+        # If a class has no `__repr__`, `dataclass` generates a `__repr__` that prints all arrays.
         if "__repr__" not in vars(cls):
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
@@ -100,7 +100,7 @@ class Body(abc.ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the body is known, by its construction, to equal its reflection -K."""
+        """Whether the construction of the body K shows that K = -K."""
         return False
 
     @property
@@ -109,10 +109,10 @@ class Body(abc.ABC):
         return self.implements(Body.vertex_list)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether `verb`, a method of `Body`, is the body's own rather than derived or missing.
+        """Whether the body has its own version of `verb`, a method of `Body`.
 
-        A body with extreme points counts as having a support function. A body with listed vertices
-        counts as having CVXPY constraints.
+        Derived verbs do not count. A body with extreme points counts as having a support function.
+        A body with listed vertices counts as having CVXPY constraints.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
@@ -124,7 +124,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Bodies for which this can be false override it."""
+        """Whether 0 is in the relative interior. Some subclasses override the default, True."""
         return True
 
     @property
@@ -261,7 +261,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "volume", "a closed form (see geomdp.volume)")
 
     def vertex_list(self) -> FloatArray:
-        """Points (N, m) whose hull is K, if K stores or can list such points."""
+        """Points (N, m) with convex hull K, if K stores or can list such points."""
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -296,7 +296,7 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge of K on the symmetric set whose support function is `support`.
+        """Largest gauge of K on the symmetric set with the support function `support`.
 
         The set must lie in the span of K. Implemented for a symmetric K bounded by listed
         hyperplanes. None for all other bodies.

@@ -18,8 +18,8 @@ SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
 #: `mean_norm` uses the trapezoid rule on y in [-45, 45]. The integrand decays like e^-|y|, so the
-#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic and no larger than on the
-#: real line, so a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
+#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic and not larger than on the
+#: real line. So a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
 #: Absolute and relative accuracy that adaptive quadrature must reach.
 QUADRATURE_TOLERANCE = 1e-13

@@ -1,12 +1,12 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-Support functions of polytopes {z : columns^T z <= costs} and, by polarity, gauges of hulls of
-points are values of the form
+The support function of the polytope {z : columns^T z <= costs} has the following form. By polarity,
+gauges of hulls of points also have this form.
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
-`ConicProgram` computes them for many right-hand sides y. The last basis stays dual feasible when y
-changes, so each solve after the first takes only a few pivots of the dual simplex method.
+`ConicProgram` computes such values for many right-hand sides y. The last basis stays dual feasible
+when y changes, so each solve after the first takes only a few pivots of the dual simplex method.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class SolverError(RuntimeError):
 class ConicProgram:
     """The program min {costs @ w : columns @ w = y, w >= 0}, solved for many y, and its dual.
 
-    Columns, costs and y are scaled by their largest modulus before they reach HiGHS. So programs of
-    bodies of any size are solved to the same relative accuracy. Columns (r, N) and costs (N,) are
-    finite, of either sign. The HiGHS model is built at the first solve and kept. Pickles and copies
-    of the object do not contain the model and build it again.
+    Before a call of HiGHS, the columns, the costs and y are each divided by their largest modulus.
+    So programs of bodies of any size are solved to the same relative accuracy. Columns (r, N) and
+    costs (N,) are finite, of either sign. The HiGHS model is built at the first solve and kept.
+    Pickles and copies of the object do not contain the model and build it again.
     """
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
@@ -58,8 +58,8 @@ class ConicProgram:
         """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
 
         If the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and nothing
-        is solved. Raises `SolverError` if HiGHS proves neither optimality nor infeasibility, or if
-        the program is unbounded below, that is, if the dual is infeasible.
+        is solved. Raises `SolverError` if HiGHS stops without a proof of optimality or
+        infeasibility. Also if the program is unbounded below, because the dual is infeasible.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -120,14 +120,15 @@ def origin_depth(points: FloatArray) -> float:
 
     For points p_i, the depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s} over weights a and
     numbers s, or 0 if 0 is outside the hull. It is above 0 iff 0 is in the interior of the hull,
-    relative to the linear span of the points. If the hull contains a ball of this span about 0
-    whose radius is q times the largest norm of a point, the depth is at least q / (1 + q).
+    relative to the linear span of the points. Let B be a ball about 0 in this span, and let its
+    radius be q times the largest norm of a point. If the hull contains B, the depth is at least q /
+    (1 + q).
     """
     if points.shape[1] == 0:
         return 1.0
     size = float(np.abs(points).max()) or 1.0
     lifted = np.hstack([points / size, np.ones((len(points), 1))])
-    # Write a = b + s with b >= 0. Then N s is one more variable, and its column is the mean of all
+    # Write a = b + s with b >= 0. Then N s is an additional variable. Its column is the mean of all
     # other columns.
     columns = np.vstack([lifted, lifted.mean(axis=0)]).T
     costs = np.append(np.zeros(len(points)), -1.0)
@@ -148,7 +149,7 @@ def surround(normals: FloatArray) -> bool:
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
-    Rows have length 1. Let P be the set described by the rows whose hyperplanes are nearest to 0.
+    Rows have length 1. Let P be the set described by the rows with the hyperplanes nearest to 0.
     The number of these rows is doubled until P is bounded. A row is redundant if its offset is
     larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
     rows of P are kept. If all rows are needed to make P bounded, all are kept.

@@ -8,7 +8,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: All pairs of points are compared for a diameter if this takes at most this many multiplications.
+#: A diameter compares all pairs of points if the comparison takes at most this many
+#: multiplications.
 PAIRS_WORK = 10**8
 #: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
@@ -25,12 +26,12 @@ def closed_under_negation(points: FloatArray) -> bool:
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct rows of points @ matrix^T, for points that are closed under negation.
+    """Distinct rows of points @ matrix^T, if the negative of every point is also a point.
 
-    The result is closed under negation exactly, without rounding differences.
+    The negative of every row of the result is exactly a row, without rounding differences.
     """
     first = np.argmax(points != 0, axis=1)
-    # Of each pair of opposite points, take the one whose first nonzero entry is above 0.
+    # From each pair of opposite points, take the point with the first nonzero entry above 0.
     half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
     return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 

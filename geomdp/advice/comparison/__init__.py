@@ -1,1 +1,1 @@
-"""The comparison of candidates: which are built, which are left out and why, and which is best."""
+"""Build the candidates, note the reason for each candidate left out, and rank the others."""

@@ -1,4 +1,4 @@
-"""The order in which candidates are tried: noise alone, post-processed noise, then the rest."""
+"""Try noise alone, then post-processed noise, then mechanisms with a geometry that depends on n."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try each noise whose geometry does not depend on n, alone and projected; shrink the best.
+    """Try noise with the same geometry for all n: each alone and projected, the best also shrunk.
 
     To shrink noise is to move noisy answers towards a public point (`Shrunk`). Only the best noise
     is shrunk, because the prediction of shrunk noise grows with the prediction of the noise.
@@ -24,7 +24,7 @@ def try_for_every_n(setting: Setting) -> Trials:
 
 
 def try_all(setting: Setting) -> Trials:
-    """Try all candidates, except slow ones that provably cannot be the best."""
+    """Try all candidates, except slow candidates that provably cannot be the best."""
     trials = _try_noise(setting, use_least=True)
     for candidate in CANDIDATES:
         if candidate.depends_on_n:
@@ -46,8 +46,8 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
         best = noisy is noises[0]
-        # Always project the best noise. A projection lowers the error even if it does not lower the
-        # prediction, which is an upper bound on the error.
+        # Always project the best noise. A projection can lower the error even if the prediction, an
+        # upper bound on the error, stays the same.
         least = trials.least if use_least and not best else math.inf
         known = replace(setting, least=least)
         build = partial(projected, noisy, known, wanted=best or not only_best)

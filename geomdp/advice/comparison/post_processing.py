@@ -1,8 +1,8 @@
 """Build shrunk and projected noise, after a check of what a release would cost.
 
-Both are an additive mechanism followed by a step that reads only its noisy answers. Projection
-moves the answers to the nearest attainable ones. Shrinkage also moves them towards the answers of
-uniform data.
+Each step reads only the noisy answers of an additive mechanism. A projection replaces noisy answers
+by the nearest attainable answers. Shrinking also moves the answers towards the answers of uniform
+data.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MAX_PROJECTED_UNIVERSE = 1 << 14
 #: The bound on the error of projected noise is a mean over public draws of the noise. These draws
 #: may take at most this many seconds.
 MAX_DRAWING_SECONDS = 2.5
-#: A bound that takes at most this many operations (about a second) is computed even if the
-#: projection provably cannot be the best, so that the table can show the bound.
+#: If a bound takes at most this many operations (about a second), it is always computed. The table
+#: can then show the bound even for a projection that provably cannot be the best.
 SMALL_WORK = 1 << 30
 
 
@@ -92,7 +92,7 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise `UntriedError` if the projection in a release would take too long.
 
     Raises `InapplicableError` if all data sets have the same answers. Raises ``WorkloadSizeError``
-    if nothing can be projected because the universe is too large for a search for extreme answers.
+    if the universe is too large for a search for extreme answers, which a projection needs.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:

@@ -10,13 +10,13 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.mechanisms import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import squared_noise_limit
 
-#: Number of random elements whose answers are compared in pairs.
+#: Number of random elements of the universe. Their answers are compared in pairs.
 ELEMENTS = 64
 #: Largest number m of queries for which the covariance (m, m) of the noise is computed. This takes
 #: at most 32 MB and a few seconds.
 MAX_QUERIES = 1 << 11
-#: Variances are multiplied by this factor. Some of them are estimated from 1024 draws, with errors
-#: of a few percent, and the result must still be a lower bound.
+#: Variances are multiplied by this factor to keep the result a lower bound. Some variances are
+#: estimated from 1024 draws, with errors of a few percent.
 KNOWN = 0.9
 
 
@@ -37,7 +37,7 @@ def projection_floor(noisy: AdditiveMechanism) -> float:
     Parameters
     ----------
     noisy : AdditiveMechanism
-        Mechanism whose noise Z is symmetric and log-concave; this is not checked.
+        Mechanism with symmetric, log-concave noise Z. This property is not checked.
 
     References
     ----------

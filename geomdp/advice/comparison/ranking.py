@@ -11,18 +11,18 @@ from geomdp.bodies import MissingOracle
 from geomdp.mechanisms import Mechanism, Prediction
 from geomdp.workloads import WorkloadSizeError
 
-#: Two predictions tie if they differ by at most the share `TIE` of the smaller one plus
+#: Two predictions tie if their difference is at most the share `TIE` of the smaller prediction plus
 #: `TIE_STANDARD_ERRORS` standard errors of the difference. Predictions of projections include a
 #: duality gap of a millionth of the squared error, which `TIE` covers.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
-#: Shrinking is advised only if it lowers the prediction by this share. Shrinking has a bias, so its
+#: Shrinking is advised only if the prediction falls by this share. Shrinking has a bias, so its
 #: error is near the predicted bound for many data sets. The error of a projection is below its
 #: bound for most data sets.
 WORTHWHILE = 0.01
 
 
 def ready_to_release(trials: Trials) -> list[Built]:
-    """Rank the candidates and set up the first one, so that it can release records at once.
+    """Rank the candidates and set up the first candidate for releases.
 
     If the first candidate cannot be set up, it is left out and the others are ranked again.
     """
@@ -35,8 +35,8 @@ def ready_to_release(trials: Trials) -> list[Built]:
         except MemoryError:
             why = TOO_LARGE
         else:
-            # Once set up, the mechanism computes its own prediction and knows its sampler. What was
-            # used for the ranking may come from the cache. Predictions can differ by rounding.
+            # The ranking may have used a prediction and a sampler status from the cache. After
+            # set-up, the mechanism itself gives both. The two predictions can differ by rounding.
             own = leader.mechanism.predicted_rmse
             ready = replace(leader, prediction=own, sampler=leader.mechanism.sampler)
             return [ready, *ranked[1:]]
@@ -46,21 +46,22 @@ def ready_to_release(trials: Trials) -> list[Built]:
 
 
 def rank(built: list[Built]) -> list[Built]:
-    """Candidates by prediction, the advised one first.
+    """The candidates, sorted by prediction, but with the advised candidate first.
 
-    Candidates that tie for the least prediction are narrowed down in three steps: to those with an
-    exact sampler, then to those whose unseeded releases are correctly rounded, then to the simplest
-    one. A step that no candidate passes is skipped. If the remaining candidate shrinks its noisy
-    answers, but this lowers the prediction by less than `WORTHWHILE`, it is replaced by the same
-    noise without shrinking. Noise without a further step is replaced by the same noise followed by
-    a projection, if that was built: a projection never makes the error larger.
+    If candidates tie for the least prediction, three steps choose one of them. The first step keeps
+    candidates with an exact sampler. The second step keeps candidates with correctly rounded
+    unseeded releases. The third step keeps the simplest candidate. A step that no candidate passes
+    is skipped. If the chosen candidate shrinks its noisy answers, shrinking must lower the
+    prediction by the share `WORTHWHILE`. If not, the same noise without shrinking is chosen. Noise
+    without a further step is replaced by the same noise with a projection, if that was built,
+    because a projection never increases the error.
     """
     if not built:
         return []
     first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
     tied = [trial for trial in built if _ties(trial.prediction, first)]
-    # Of several equal candidates, `min` returns the first. It is the simplest one, because `built`
-    # lists the simplest mechanisms first.
+    # If several candidates are equal, `min` returns the first. `built` lists the simplest
+    # mechanisms first.
     leader = min(tied, key=lambda trial: not trial.exact)
     rivals = [trial for trial in tied if trial.exact == leader.exact]
     if len(rivals) > 1:
@@ -73,7 +74,7 @@ def rank(built: list[Built]) -> list[Built]:
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
-        # Of noises that tie, take the one whose projection has the lowest error bound.
+        # If several noises tie, choose the noise with the lowest error bound after a projection.
         equal = [leader, *(t for t in rivals if t.step is None)]
         projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
         leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)

@@ -1,4 +1,4 @@
-"""The table of a comparison: every candidate, with its prediction or why it was left out."""
+"""The table of all candidates, with a prediction or the reason for leaving the candidate out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "
 
 
 def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
-    """One row for each of `ranked`, in this order, then one row for each candidate left out.
+    """Rows for the candidates in `ranked`, in this order, then rows for the candidates left out.
 
     Parameters
     ----------

@@ -29,11 +29,12 @@ class Built:
     Parameters
     ----------
     candidate : Candidate
-        The row of the table of candidates.
+        The candidate, from `CANDIDATES`.
     step : Step or None
         The post-processing after the noise, if there is any.
     mechanism : Mechanism
-        The mechanism. Its geometry is computed, unless the prediction was read from the cache.
+        The mechanism. If the prediction was read from the cache, its geometry may not be computed
+        yet.
     prediction : Prediction
         Its predicted error.
     sampler : Exact, Approximate or Heuristic
@@ -113,8 +114,8 @@ class Trials:
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
         """Build the mechanism that applies `step` to the answers of `noisy`.
 
-        Here its error is predicted, and `build` checks that its projections work. The rest of the
-        set-up is done by `ready_to_release`, only for the first mechanism of the ranking.
+        The error is predicted, and `build` checks that projections work. Further set-up is left to
+        `ready_to_release`, which sets up only the first mechanism of the ranking.
         """
         self._attempt(noisy.candidate, step, build)
 

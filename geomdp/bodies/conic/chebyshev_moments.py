@@ -28,13 +28,14 @@ MAX_ENTRIES = 1 << 25
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """The set of all moment vectors of distributions on [-1, 1], by two semidefinite constraints.
 
-    (M_1, ..., M_{t-1}) are the cosine moments of a distribution of angles if and only if the
-    Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite (Caratheodory 1911,
-    Toeplitz 1911: the truncated trigonometric moment problem). This matrix does not change if the
-    order of its rows and columns is reversed. By this symmetry, it is positive semidefinite if and
-    only if two smaller blocks are: for the random angle a, the matrices E cos(i a) cos(j a) and
-    E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for even
-    t, up to (t - 1) / 2. The constraints are that both blocks are positive semidefinite.
+    Let H be the Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1. (M_1, ..., M_{t-1}) are the
+    cosine moments of a distribution of angles if and only if H is positive semidefinite
+    (Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem). H does not
+    change if the order of its rows and columns is reversed. By this symmetry, H is positive
+    semidefinite if and only if two smaller blocks are. For the random angle a, the blocks are E
+    cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over
+    {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two constraints say that both blocks are
+    positive semidefinite.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     Raises
     ------
     ValueError
-        If there are no scales, or one of them is not above 0.
+        If there are no scales, or a scale is not above 0.
 
     Examples
     --------
@@ -64,8 +65,8 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
 
     scales = finite_array(scales, "scales", ndim=1)
     check_all_above_0(scales, "scales")
-    # The solver is SCS. At points of the moment curve both blocks are singular, and there Clarabel
-    # often stops before it reaches its tolerances.
+    # The solver is SCS, because both blocks are singular at points of the moment curve. There, the
+    # solver Clarabel often stops before it reaches its tolerances.
     return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
 
 
@@ -84,14 +85,14 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """The entries of a block, times 2, as linear functions of the moments; the block's order.
+    """Twice the entries of a block as linear functions of the moments, and the order of the block.
 
     The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
-    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. They follow from
-    2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
+    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
+    follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # Twice the frequencies i. They are even integers if t - 1 is even, and odd integers otherwise.
-    # The row of sin(0 a) would be 0, so it is left out.
+    # Twice the frequencies i. They are even integers for odd t, and odd integers for even t. The
+    # row of sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -126,8 +127,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     Raises
     ------
     ValueError
-        If a scale is not above 0 or the shape of `scales` is not (t,) * d with t >= 2, if
-        `per_axis` is below 2, or if the moments of all grid points are more than 2^25 numbers.
+        If a scale is not above 0, the shape of `scales` is not (t,) * d with t >= 2, or `per_axis`
+        is below 2. Also if the moments of all grid points are more than 2^25 numbers.
 
     Examples
     --------

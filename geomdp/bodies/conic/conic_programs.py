@@ -18,7 +18,7 @@ SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    `wanted` is the CVXPY expression whose value `solve` returns. If Clarabel makes no further
+    `solve` returns the value of the CVXPY expression `wanted`. If Clarabel makes no further
     progress, a solution with residuals up to `reduced` is accepted.
     """
 
@@ -42,7 +42,7 @@ class KeptProblem:
         if solver == cp.CLARABEL:
             names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
             self._settings = CLARABEL_SETTINGS | dict.fromkeys(names, reduced)
-            # Clarabel reports this status if it stops at the reduced residuals.
+            # The status of a solution that meets only the reduced tolerances.
             self._accepted.append(cp.OPTIMAL_INACCURATE)
         elif solver == cp.SCS:
             self._settings = dict(SCS_SETTINGS)

@@ -26,10 +26,10 @@ CONIC_TOLERANCE = 1e-6
 class CvxBody(Body):
     """The body {x in R^m : x satisfies the constraints build(x)}, written in CVXPY.
 
-    Support, extreme points, projection and gauge solve one conic program for each row of their
-    argument. Chords solve two for each row. A program is compiled once, with the row as parameter.
-    Separation uses the projection. Results are accurate to about 1e-6 relative to the size of the
-    body.
+    Support, extreme points, projection and gauge solve one conic program for each row of the
+    argument. Chords solve two programs for each row. A program is compiled once, with the row as
+    parameter. Separation uses the projection. Results are accurate to about 1e-6 relative to the
+    size of the body.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class CvxBody(Body):
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):
-            # With a direction as long as the radius, the ray leaves the body at some t in [0, 1].
+            # The direction has the length of the radius, so the ray leaves K at some t in [0, 1].
             time = self._time(np.zeros(self.m), points[i] / lengths[i])
             gauges[i] = lengths[i] / time if time > CONIC_TOLERANCE else np.inf
         return gauges
@@ -208,8 +208,8 @@ class CvxBody(Body):
         """The affine hull, found by extreme points in random directions.
 
         Each direction is orthogonal to the differences of extreme points found so far. If the body
-        has no width in this direction, then almost surely these differences span all directions of
-        the affine hull.
+        has width 0 in such a direction, the differences span all directions of the affine hull
+        almost surely.
         """
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))

@@ -16,7 +16,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.oracles import Facets
 
-#: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
+#: Largest number of entries of Gaussian vectors in memory while sampling: 2^24 float64 are 128 MB.
 SAMPLE_ENTRIES = 1 << 24
 
 
@@ -24,8 +24,9 @@ SAMPLE_ENTRIES = 1 << 24
 class Elliptope(Body):
     """The correlation matrices {R psd, R_ii = 1} of order p, by their entries above the diagonal.
 
-    The coordinates are the m = p (p - 1) / 2 entries R_ij with i < j, in row-major order. The point
-    0 is the identity matrix. The body contains (s_i s_j)_(i < j) for all signs s in {-1, 1}^p.
+    R is positive semidefinite (psd). The coordinates are the m = p (p - 1) / 2 entries R_ij with i
+    < j, in row-major order. The point 0 is the identity matrix. The body contains (s_i s_j)_(i < j)
+    for all signs s in {-1, 1}^p.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ class Elliptope(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
 
-        The largest <u, R> is the optimum of the MaxCut relaxation. The value h(u) returned comes
-        from the dual of this problem, so the halfspaces {x : <u, x> <= h(u)} contain the body up to
+        The largest <u, R> is the optimum of the MaxCut relaxation. The returned value h(u) comes
+        from the dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
         rounding. For the cost see `highest_correlation`.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import

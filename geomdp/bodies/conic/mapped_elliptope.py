@@ -1,6 +1,6 @@
 """Images of the elliptope under linear maps with orthogonal columns.
 
-If the columns have suitable lengths, projection on the image reduces to finding the nearest
+Projection on the image is fast if the columns have suitable lengths. It then finds the nearest
 positive semidefinite (psd) matrix with a given diagonal (`geomdp.bodies.conic.projection`).
 """
 
@@ -21,8 +21,8 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 
-#: Largest relative error at which T^T T, for the matrix T of a `MappedElliptope`, still counts as
-#: the diagonal matrix of the products w_i w_j of its weights.
+#: Let T be the matrix of a `MappedElliptope`, and w its weights. T^T T must equal the diagonal
+#: matrix of the products w_i w_j up to this relative error.
 STRETCH_ERROR = 1e-12
 
 
@@ -35,9 +35,10 @@ class MappedElliptope(Body):
     half the squared Frobenius distance of their matrices X. To project on the image therefore means
     to find the nearest psd matrix with diagonal w.
 
-    The moment relaxation of all two-way tables of d two-level columns has this form: the entries of
-    r stand for the signs of the columns and for the products of two signs. A sign occurs in d - 1
-    tables, and a product in one table. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
+    The moment relaxation of all two-way tables of d columns with two levels (values) has this form.
+    Each entry of r belongs to the sign of a column or to a product of two signs. A product occurs
+    in one table, and a sign occurs in d - 1 tables. So p = d + 1, and w is proportional to (d - 1,
+    1, .., 1).
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ class MappedElliptope(Body):
     Raises
     ------
     ValueError
-        If T^T T is not Diag(w_i w_j) to a relative 1e-12, a weight is not above 0, or the shapes
-        do not fit.
+        If T^T T differs from Diag(w_i w_j) by more than a relative 1e-12. Also if a weight is at
+        most 0 or the shapes do not fit.
 
     Examples
     --------

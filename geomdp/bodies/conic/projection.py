@@ -4,10 +4,10 @@ The problem
 
     min { ||X - G||_F : X psd, X_ii = b_i }
 
-has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>,  where (.)_+ sets
-negative eigenvalues to 0, and X = (G + Diag y)_+ at the optimum. theta is differentiable with
-gradient diag((G + Diag y)_+) - b. Newton's method converges quadratically. Each Newton step solves
-a linear system with the generalised Hessian by conjugate gradients.
+has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>.  Here (.)_+ sets
+negative eigenvalues to 0. At the optimum, X = (G + Diag y)_+. theta is differentiable with gradient
+diag((G + Diag y)_+) - b. Newton's method converges quadratically. Each Newton step solves a linear
+system with the generalised Hessian by conjugate gradients.
 
 References
 ----------
@@ -38,8 +38,8 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
 
     The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
     diagonal of the last iterate differs from b by rounding errors. To correct them, the iterate is
-    multiplied by a diagonal matrix from both sides. Cost: one eigendecomposition per Newton step
-    and two matrix products per conjugate gradient step, O(p^3) each.
+    multiplied by a diagonal matrix from the left and from the right. Cost: one eigendecomposition
+    per Newton step and two matrix products per conjugate gradient step, O(p^3) each.
     """
     # Replace the diagonal of G by b. This only shifts y, because the problem depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
@@ -51,8 +51,8 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
         step = _newton_step(parts, gradient, float(diagonal.max()))
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
-        # Near the optimum, theta changes by less than its rounding error, about 1e-16 of its size.
-        # Therefore accept steps that increase theta by at most this slack.
+        # Near the optimum, changes of theta are below the rounding error of theta, about 1e-16
+        # |theta|. Therefore accept steps that increase theta by at most this slack.
         slack = 1e-15 * abs(value)
         while trial[0] > value + DECREASE * length * slope + slack and length > SHORTEST:
             length /= 2

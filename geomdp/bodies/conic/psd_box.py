@@ -82,8 +82,8 @@ class PsdBox(MatrixBody):
         """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
 
         Here i != j, a = E S_ii^2 = (d + 1) / (d + 3), and S and R are as in `sample_uniform`. All
-        other entries are 0. The formulas follow from E S_ii^4 = (d + 1) / (d + 5) and from the fact
-        that the entries of R above the diagonal have mean 0, variance 1 / (d + 1) and no
+        other entries are 0. The formulas follow from two facts. First, E S_ii^4 = (d + 1) / (d +
+        5). Second, the entries of R above the diagonal have mean 0, variance 1 / (d + 1) and no
         correlation.
         """
         a = (self.d + 1) / (self.d + 3)

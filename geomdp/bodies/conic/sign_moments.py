@@ -1,11 +1,10 @@
 """Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
 
-For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then
-s_A s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed
-sets A_1..A_p. The mean of v v^T over records is psd and has ones on its diagonal. Its entry for
-A_a and A_b is z_T, the mean of s_T, so it depends on T alone. This matrix is called M(z). The
-programs here are solved in the dual, over psd matrices S. Each S proves a bound, because
-<S, M(z)> >= 0.
+For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
+s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed sets
+A_1..A_p. The mean of v v^T over records is positive semidefinite (psd), with diagonal entries 1.
+Its entry for A_a and A_b is z_T, the mean of s_T. This matrix is called M(z). The programs here are
+solved in the dual, over psd matrices S. Each S proves a bound, because <S, M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from geomdp.bodies.conic.conic_programs import KeptProblem
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
 #: Largest residuals at which the solver Clarabel may stop if it makes no further progress. The
-#: residuals are added to the bounds, which therefore stay valid.
+#: residuals are added to the bounds, so the bounds stay valid.
 REDUCED = 1e-6
 
 
@@ -98,7 +97,7 @@ class MomentMatrix:
 
     @cached_property
     def _program(self) -> KeptProblem:
-        """Minimise tr S over psd S whose entries for each T add up to -w_T, for a parameter w.
+        """Minimise tr S over psd S. For each T, the entries of S add up to -w_T, a parameter.
 
         By the constraints, <S, M(z)> = tr S - <w, z>. Since <S, M(z)> >= 0 for psd M(z), tr S is an
         upper bound on <w, z>. The multipliers of the constraints are a maximiser z.
@@ -135,10 +134,10 @@ class MomentMatrix:
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
         """`highest` for one row w (q,), by a conic program: z (q,) and the bound.
 
-        The S found violates its constraints slightly, and the bound takes this into account. Let r
-        be the residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I is psd.
-        Then <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1. Together
-        they give <w, z> <= tr S + p delta + ||r||_1.
+        The S found violates the constraints slightly. The bound takes the violation into account.
+        Let r be the residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I
+        is psd. Then <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1.
+        Together they give <w, z> <= tr S + p delta + ||r||_1.
         """
         length = float(np.linalg.norm(weights))
         if length == 0:

@@ -43,7 +43,7 @@ class Highest(NamedTuple):
 
 @numba.njit(cache=True)
 def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
-    """Replace v_i by g_i / ||g_i|| for all i in turn, in place. Do this `times` times."""
+    """Replace v_i by g_i / ||g_i|| in place, for one i after the other. Do this `times` times."""
     order, rank = vectors.shape
     pull = np.empty(rank)
     for _ in range(times):
@@ -72,8 +72,8 @@ def highest_correlation(weights: FloatArray) -> Highest:
     """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
 
     Each C is symmetric with zero diagonal. The upper bounds hold even if the sweeps did not
-    converge. They exceed the values of the matrices by at most a relative 1e-9, unless the limit of
-    200,000 sweeps was reached. A sweep costs O(p^2 sqrt(p)), and computing the gap costs O(p^3). At
+    converge. If fewer than 200,000 sweeps are needed, the bounds exceed the values of the matrices
+    by at most a relative 1e-9. A sweep costs O(p^2 sqrt(p)), and computing the gap costs O(p^3). At
     p = 101 most random C take 20 to 1000 sweeps, and some take tens of thousands.
     """
     count, order, _ = weights.shape

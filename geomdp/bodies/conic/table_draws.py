@@ -1,12 +1,12 @@
 """Compiled functions that draw one- and two-way tables, with events represented by vectors.
 
-An event is "column i has level a". A column of l levels is represented by l orthogonal vectors y_a
-in R^(1 + f) that add up to the first unit vector e_0. They satisfy |y_a|^2 = <y_a, e_0> = m_a, the
-share of level a. The number f is P + 1, where P is the sum of (l - 1) over the columns. The inner
-products of the vectors of two columns form their two-way table. Columns are drawn in turn. After
-each column, the violations of the inequalities of `TableMoments` between this column and earlier
-columns are added up. A draw is rejected as soon as the sum is above a limit, mostly before all
-columns are drawn.
+An event is "column i has level a". A level is a possible value. A column of l levels is represented
+by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0. The vectors
+satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum
+of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
+table. Columns are drawn one after the other. `TableMoments` lists inequalities that cut the body.
+After each column, their violations between this column and earlier columns are added up. A draw is
+rejected as soon as the sum is above a limit, mostly before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Flags of LLVM: sums may be added in any order, so that loops add several terms at once.
+#: Flags of LLVM that allow sums in any order. Loops can then add several terms in one step.
 SUMS = {"reassoc", "contract"}
 
 
@@ -73,11 +73,11 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events whose triangle inequalities are tested, and where the events of each column begin.
+    """The events with tested triangle inequalities, and where the events of each column begin.
 
-    All events of a column with more than two levels are tested. Of a column with two levels only
-    one event is tested, because the other event is its complement and has the same four
-    inequalities in another order.
+    All events of a column with more than two levels are tested. For a column with two levels, only
+    one event is tested. The other event is its complement, with the same four inequalities in
+    another order.
     """
     columns = len(starts) - 1
     bounds = np.zeros(columns + 1, dtype=np.int64)
@@ -114,9 +114,9 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
     """`total` plus the violations between column i and the columns before it.
 
     The function returns as soon as the sum is above `limit`. `tested` is the result of `_prepared`.
-    It consists of the result of `_tested` and of two arrays for t tested events: an array (t, t) of
-    the entries of `cells` between tested events, and an array (t,) of the entries on the diagonal.
-    The rows of column i of these arrays are filled here.
+    It holds the result of `_tested` and two arrays for t tested events. The array (t, t) has the
+    entries of `cells` between tested events. The array (t,) has the entries on the diagonal. The
+    rows of column i of both arrays are filled here.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
@@ -159,7 +159,7 @@ def violations(tables, starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
-    """Fill `tables` (n, L, L) with draws whose total violation is at most `limit`.
+    """Fill `tables` (n, L, L) with draws that have a total violation of at most `limit`.
 
     Entry (a, b) is the inner product of the vectors of events a and b. The blocks off the diagonal
     are the two-way tables. The blocks on the diagonal are the diagonal matrices of the shares.

@@ -1,4 +1,4 @@
-"""A relaxation of one- and two-way tables: tables whose moment matrix is positive semidefinite."""
+"""A relaxation of one- and two-way tables by a positive semidefinite matrix of moments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads.finite import zero_sum_basis
 
-#: Entries of matrices held at a time while sampling: 2^23 float64 are 64 MB.
+#: Largest number of matrix entries in memory while sampling: 2^23 float64 are 64 MB.
 SAMPLE_ENTRIES = 1 << 23
 
 
@@ -27,31 +27,31 @@ SAMPLE_ENTRIES = 1 << 23
 class TableMoments(Body):
     """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
 
-    Let e_i(x) be the unit vector of the level that record x has in column i. The body contains the
-    tables (e_i(x), e_i(x) e_j(x)^T) of every record x. It consists of all shares m_i (non-negative,
-    sum 1) and tables M_ij with row sums m_i and column sums m_j that satisfy one condition: the
-    matrix of order L = sum l_i with blocks M_ij, and M_ii = diag(m_i), is positive semidefinite
-    (psd). For d columns of two levels this is the elliptope of order d + 1, up to a linear map.
+    Let e_i(x) be the unit vector of the level (value) that record x has in column i. The body
+    contains the tables (e_i(x), e_i(x) e_j(x)^T) of every record x. A point consists of shares m_i
+    (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j. The moment matrix
+    has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the number of levels of
+    all columns. The body contains all points with a positive semidefinite (psd) moment matrix. For
+    d columns of two levels this is the elliptope of order d + 1, up to a linear map.
 
     A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
     each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
     events a and b of two columns. The inequalities are M_ab >= 0 and, for events a, b, c of three
     columns, the triangle inequalities
 
-        1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
+        1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0.
 
-    where the second one also holds with b and with c in the role of a. The amounts by which a point
-    violates them must add up to at most `violation`. The cut body is convex: let f_k be the affine
-    functions on the left of the inequalities. The total violation is the sum of max(0, -f_k), which
-    is a convex function. The cut body is the part of the uncut body on which this function is at
-    most `violation`.
+    The second inequality also holds with b and with c in the role of a. The amounts by which a
+    point violates the inequalities must add up to at most `violation`. The cut body is convex,
+    because the total violation is a convex function. It is the sum of max(0, -f_k), where f_k are
+    the affine functions on the left of the inequalities.
 
-    Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
-    the columns of H_i are the Helmert contrasts of l_i levels, an orthonormal basis of the vectors
-    with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i < j) q_i q_j
-    coordinates. At the centroid 0 all levels have equal shares and columns are independent. The
-    exact sampler generalises formula sheet X-LKJ to more than two levels; `sample_uniform` contains
-    the proof.
+    The first coordinates are H_i^T m_i for all columns i. Then follow H_i^T M_ij H_j, row by row,
+    for i < j. The columns of H_i are the Helmert contrasts of l_i levels, an orthonormal basis of
+    the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i <
+    j) q_i q_j coordinates. At the centroid 0 all levels have equal shares and columns are
+    independent. The exact sampler generalises formula sheet X-LKJ to more than two levels;
+    `sample_uniform` contains the proof.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class TableMoments(Body):
         return self.violation < math.inf
 
     def implements(self, verb: Verb) -> bool:
-        """A cut body has neither volume nor second moment in closed form."""
+        """Cut bodies have no volume and no second moment in closed form."""
         return super().implements(verb) and not (
             self.cut and verb in (Body.volume, Body.second_moment)
         )
@@ -136,7 +136,7 @@ class TableMoments(Body):
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Indices of the two contrasts whose product gives each coordinate of a two-way table."""
+        """Indices of the two contrasts for each coordinate of a two-way table."""
         column = self._columns
         rows, columns = np.nonzero(column[:, None] < column)
         order = np.lexsort((columns, rows, column[columns], column[rows]))
@@ -183,8 +183,8 @@ class TableMoments(Body):
         tables = self.tables(points)
         # The indicators of the events of each column add up to the constant 1, so moment matrices
         # of order L are singular. The quadratic form is tested on a basis of the space that all
-        # indicators span. The basis is the constant 1, as the sum of the indicators of column 0,
-        # and all contrasts.
+        # indicators span. The basis consists of the constant 1 and all contrasts. The constant is
+        # the sum of the indicators of column 0.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -212,21 +212,21 @@ class TableMoments(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact: Dirichlet shares and random orthonormal rows, with rejection if the body is cut.
 
-        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. By the Schur complement of the constant 1, the
-        moment matrix is psd if and only if the matrix of order P with the following blocks is psd:
-        H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T off the diagonal and S_i on it. Write these blocks
-        as S_i^(1/2) R_ij S_j^(1/2), R_ii = I; the condition is that R is psd. The Jacobian from R
-        to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is l_i times the product of the
-        entries of m_i. Hence the m_i are independent of each other and of R, m_i is Dirichlet with
-        all parameters (P - q_i) / 2 + 1, and R is uniform.
+        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. Let T be the matrix of order P with the
+        diagonal blocks S_i and the other blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T. T is the
+        Schur complement of the constant 1, so the moment matrix is psd if and only if T is psd.
+        Write the blocks of T as S_i^(1/2) R_ij S_j^(1/2), R_ii = I. Then T is psd if and only if R
+        is psd. The Jacobian from R to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is
+        l_i times the product of the entries of m_i. Hence R and all m_i are independent. m_i is
+        Dirichlet with all parameters (P - q_i) / 2 + 1, and R is uniform.
 
         To draw R, let W be a Wishart matrix of order P with P + 1 degrees of freedom. Its density
         e^(-tr W / 2) does not depend on the W_ij with i != j, so R_ij = W_ii^(-1/2) W_ij
         W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with
         uniform orthonormal rows.
 
-        A draw costs O(L^2 P). For a cut body, draws are repeated until one is inside. This takes
-        1 / s draws on average, where s is the share of the volume that the cut leaves.
+        A draw costs O(L^2 P). For a cut body, draws are repeated until a draw is inside. If the cut
+        leaves a share s of the volume, this takes 1 / s draws on average.
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
@@ -248,12 +248,12 @@ class TableMoments(Body):
             yield tables
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the uncorrelated coordinates of uniform points of the uncut body.
+        """Variances (r,) of the coordinates of uniform points of the body without cut.
 
-        A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i a_i + 1)), where
-        a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A coordinate of
-        H_i^T M_ij H_j has variance u_i u_j + s_i s_j / (P + 1), where
-        s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i.
+        The coordinates are uncorrelated. A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i
+        a_i + 1)), where a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A
+        coordinate of H_i^T M_ij H_j has variance u_i u_j + s_i s_j / (P + 1), where s_i = a_i /
+        (l_i a_i + 1) = E tr S_i / q_i.
         """
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
@@ -267,11 +267,11 @@ class TableMoments(Body):
     def block_means(self, values: FloatArray) -> FloatArray:
         """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
-        All coordinates of a block have the same variance under the uniform distribution, even if
-        the body is cut. Estimates of their variances can therefore be averaged. Proof: permutations
-        of the levels of a column map the body to itself. Under these permutations the contrasts of
-        a column, and the products of contrasts of a pair of columns, are irreducible
-        representations, and no two of them are isomorphic. By Schur's lemma the coordinates are
+        A block is the coordinates of one column or of one pair of columns. All coordinates of a
+        block have the same variance under the uniform distribution, even if the body is cut.
+        Estimates of their variances can therefore be averaged. Proof: permutations of the levels of
+        a column map the body to itself. Each block is an irreducible representation of these
+        permutations, and no two blocks are isomorphic. By Schur's lemma the coordinates are
         uncorrelated, and the variance is the same within a block.
         """
         own = [count - 1 for count in self.levels]

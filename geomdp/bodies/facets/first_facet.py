@@ -7,16 +7,17 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: In `first_facet`, a row never stops the move of z if its product with z changes by less than this
-#: share of the largest such change. The row would be a small pivot of the simplex method.
+#: `first_facet` moves a point z until a product of z with a row meets a bound. A row is ignored if
+#: its product changes by less than this share of the largest change. Such a row would be a small
+#: pivot of the simplex method.
 PIVOT = 1e-7
-#: A singular value of the vertices is taken for a rounding error if it is at most this share of the
-#: largest one.
+#: A singular value of the vertices that is at most this share of the largest singular value counts
+#: as a rounding error.
 DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The rows (N, m) without copies of other rows or, `up_to_sign`, of their negatives, in order.
+    """The distinct rows of (N, m), in order; with `up_to_sign`, x and -x count as equal.
 
     Copies become neighbours when the rows are sorted by their product with a random vector. If
     rounding separates two copies, both are kept, which only costs time.
@@ -52,11 +53,11 @@ def first_facet(
 ) -> tuple[IntArray, FloatArray]:
     """Find a vertex z of the polar body; return the R rows with tight bounds at z, and their signs.
 
-    Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is
-    {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. The search starts at z = 0
-    and moves z in a random direction until a bound is tight, that is, holds with equality. It then
-    moves z in random directions in which all tight bounds stay tight, until R bounds are tight.
-    Raises ``ValueError`` if the vertices do not surround 0.
+    Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is {z :
+    |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. The
+    search starts at z = 0 and moves z in a random direction until a bound is tight, that is, holds
+    with equality. It then moves z in random directions in which all tight bounds stay tight, until
+    R bounds are tight. Raises ``ValueError`` if the vertices do not surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

@@ -21,8 +21,8 @@ class VertexGauge:
     """Gauge, facet normals and chords of a polytope with 0 in its relative interior.
 
     `basis` (m, r) is an orthonormal basis of the span of the polytope. `build` returns the ray
-    shooter for the polytope in the coordinates of this basis. It is not called if the polytope is
-    the point 0.
+    shooter, which finds where rays leave the polytope, in the coordinates of this basis. `build` is
+    not called if the polytope is the point 0.
     """
 
     def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
@@ -81,7 +81,7 @@ class VertexGauge:
 
 
 class PolytopeByRays(Body):
-    """A polytope whose membership, separation and chords are computed by ray shooting."""
+    """A polytope that computes membership, separation and chords by ray shooting."""
 
     @property
     @abc.abstractmethod

@@ -37,7 +37,7 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Length of the step until one product meets its bound, and what the tolerance adds to it.
+    """Length of the step until a product meets its bound, and the length that the tolerance adds.
 
     The product changes by `slope` per unit of length. The length is infinite for a positive slope
     of at most `rising`, and for a negative slope of modulus at most `falling`.
@@ -50,12 +50,12 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
+    """The vertex that stops z first, by the ratio test of Harris, and the length of the step.
 
-    Products of z with the vertices have `values` and change by `slopes` per unit of length. They
-    must stay in [-bound, bound] if `two_sided`, and in (-inf, bound] otherwise. Slopes of modulus
-    up to `smallest` are ignored. `times` is overwritten with the length of the step to every bound.
-    If nothing stops z, the vertex is -1 and the length has no meaning.
+    Products of z with the vertices have `values` and change by `slopes` per unit of length. If
+    `two_sided`, they must stay in [-bound, bound]. If not, they must stay in (-inf, bound]. Slopes
+    of modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
+    every bound. If nothing stops z, the vertex is -1 and the length has no meaning.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

@@ -1,11 +1,11 @@
-"""Exact ray shooting in polytopes whose extreme points are found on demand: column generation.
+"""Exact ray shooting in polytopes with extreme points found on demand (column generation).
 
-A ray is first shot in the hull of the extreme points known so far, which lies inside the body. Let
-z be the normal of the facet that the ray meets. If the extreme point of the body in direction z is
-not beyond this facet, the facet is a facet of the body. Otherwise that extreme point joins the
-known points, and the ray is shot again. Every round adds a new extreme point or ends the search, so
-a polytope needs finitely many rounds. In practice, their number is about the number of vertices
-near the rays. Known points are kept from call to call.
+A ray is first shot in the hull of the extreme points known so far. This hull lies inside the body.
+Let z be the normal of the facet that the ray meets. If the extreme point of the body in direction z
+is not beyond this facet, the facet is a facet of the body. If the extreme point is beyond the
+facet, it joins the known points, and the ray is shot again. Every round adds a new extreme point or
+ends the search, so a polytope needs finitely many rounds. In practice, their number is about the
+number of vertices near the rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OracleShooter:
 
     A shooter is not thread safe, because a call can add to the known points. Rays are given in the
     coordinates of `frame`, and `build` makes a `RayShooter` from known points of `body` in these
-    coordinates. The rays are shot at a target: `body`, or a body derived from it, such as its
+    coordinates. The rays are shot at a target: `body`, or a body derived from `body`, such as the
     difference body. `height` computes the support function of the target at normals z from two
     arrays (b,): the largest and the smallest product of z with points of `body`.
     """
@@ -108,10 +108,10 @@ def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
     For each new point, a Gaussian direction is drawn with the public seed and made orthogonal to
-    the differences of earlier points. Of the two extreme points along this direction, the one
-    farther from the first point is taken. The cost is 2 r + 1 extreme points, and O(r^3) to keep
-    the differences orthonormal. Raises ``ValueError`` if the body has a smaller dimension than its
-    declared affine hull.
+    the differences of earlier points. This direction and its negative give two extreme points. The
+    point farther from the first point in this direction is taken. The cost is 2 r + 1 extreme
+    points, and O(r^3) to keep the differences orthonormal. Raises ``ValueError`` if the body has a
+    smaller dimension than its declared affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension

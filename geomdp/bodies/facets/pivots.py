@@ -2,10 +2,10 @@
 
 Ray shooting finds the facet through which a ray leaves the body.
 
-A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs), together with the
-inverse of the matrix that these vertices form. Its normal z solves <z, b_k> = (bound of b_k) for
-all k. All bounds would be 1, but each is lowered by a tiny random amount to break ties. See
-`ray_shooting` for the algorithm.
+A facet is stored by the indices and signs of m vertices b_1..b_m on this facet. The inverse of the
+matrix of these vertices is also stored. The normal z of the facet solves <z, b_k> = (bound of b_k)
+for all k. All bounds would be 1, but each bound is lowered by a tiny random amount to break ties.
+See `ray_shooting` for the algorithm.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import PIVOT
 from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
 
-#: A coordinate in the vertices b_k counts as negative if it is below minus this share of the sum of
-#: the moduli of all coordinates.
+#: Points have coordinates in the basis of the vertices b_k. A coordinate counts as negative below
+#: -`NEGATIVE` times the sum of the moduli of all coordinates.
 NEGATIVE = 1e-11
 #: Number of pivots between two recomputations of the inverse.
 REFACTOR = 100
 #: The pivot element is computed twice, from the leaving row and from the entering column. If the
 #: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: Of the facets found for earlier rays, a ray starts at the one that it meets first. At most this
-#: many facets are compared, and at most half as many as there are vertices, so that the comparison
-#: costs no more than one pivot.
+#: A ray starts at a facet that was found for an earlier ray: the facet that it meets first. The
+#: comparison covers at most `POOL` facets, and at most N / 2 facets for N vertices. So the
+#: comparison costs at most one pivot.
 POOL = 512
 #: Largest number of pivots per ray and dimension. A ray that starts at the first facet needs about
 #: 6 pivots per dimension, if each pivot takes the steepest edge.
@@ -44,8 +44,8 @@ CAREFUL_REFACTOR = 10
 class Facet(NamedTuple):
     """A facet, and the current ray in coordinates of the vertices b_k. Pivots change the arrays."""
 
-    basis: IntArray  # (m,): indices of the vertices b_k on it
-    signs: FloatArray  # (m,): their signs
+    basis: IntArray  # (m,): indices of b_1..b_m
+    signs: FloatArray  # (m,): signs of b_1..b_m
     inverse: FloatArray  # (m, m): row j has product 1 with b_j, and 0 with all other b_k
     normal: FloatArray  # (m,): the normal z
     along: FloatArray  # (2, m): start and direction of the ray, in coordinates of the b_k
@@ -73,10 +73,10 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates in the b_k, (m,), of the point where the ray meets the hyperplane of the facet.
+    """Coordinates (m,), in the basis of the b_k, of the point where the ray meets the hyperplane.
 
-    If the ray is parallel to the hyperplane or moves away from it, the result is the coordinates of
-    the direction of the ray.
+    The hyperplane contains the facet. If the ray is parallel to the hyperplane or moves away from
+    it, the result is the coordinates of the direction of the ray.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -89,7 +89,7 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
     """Index k of the vertex b_k that leaves, along the steepest edge; -1 if none should leave.
 
-    Only vertices whose entry in `coordinates` is negative can leave.
+    Only vertices with a negative entry in `coordinates` can leave.
     """
     tolerance = -NEGATIVE * np.abs(coordinates).sum()
     best, leaving = 0.0, -1
@@ -196,9 +196,10 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """The earlier ray, counted from 1, whose facet the current ray meets first; 0 if it meets none.
+    """The earlier ray, counted from 1, with the facet that the current ray meets first; or 0.
 
-    There are `rays` earlier rays. Only the facets of the last `pool` of them are compared.
+    The result is 0 if the current ray meets no facet. There are `rays` earlier rays. Only the
+    facets of the last `pool` rays are compared.
     """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):

@@ -1,35 +1,35 @@
 """Where rays leave a polytope given by its vertices, and through which facet.
 
 The body in R^m is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). A ray p + t u
-leaves conv(+-v_i) through the facet whose normal z solves
+leaves conv(+-v_i) through a facet. The normal z of this facet solves
 
-    minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
+    minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0.
 
-a linear-fractional program over the polar body. The vertices z of the polar body are the normals of
-the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved by the
-simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the inverse of
-the matrix B that they form. The coordinates of p + t u in these vertices are
-lambda = B^-T p + t B^-T u. If all of them are >= 0, z is the facet normal wanted. Otherwise a
-pivot drops a vertex whose coordinate is negative. It moves z along the edge of the polar body on
-which <z, b_k> = 1 for the other b_k, until another vertex becomes tight (its product with z meets
-its bound). A pivot costs one product of all N vertices with a vector, O(N m), and one rank-one
+This is a linear-fractional program over the polar body. The vertices z of the polar body are the
+normals of the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved
+by the simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the
+inverse of the matrix B that they form. The coordinates of p + t u in these vertices are lambda =
+B^-T p + t B^-T u. If all coordinates are >= 0, z is the facet normal wanted. If not, a pivot drops
+a vertex with a negative coordinate. On an edge of the polar body, <z, b_k> = 1 still holds for all
+other b_k. The pivot moves z along this edge until another vertex becomes tight: its product with z
+meets its bound. A pivot costs a product of all N vertices with a vector, O(N m), and a rank-one
 update of the inverse, O(m^2).
 
-* The vertices are first brought to unit second moment, so that stretched bodies are no harder than
-  round ones.
-* The vertex to drop is the one with the steepest edge. Edge lengths are the norms of the rows of
-  the inverse, so the steepest edge is found exactly, not approximately.
-* Thousands of 0/1 vertices may lie on one facet, and then pivots do not move z. Each bound 1 is
-  therefore lowered by a random amount below `PERTURBATION` (public, fixed seed), which makes ties
-  rare. The facet found is recomputed with the true bounds and scaled so that its halfspace contains
-  every vertex. The result is always a valid bound on the body, and an exact facet if the vertices
-  that tie lie exactly on one facet.
-* The ratio test is that of Harris (1973): of the vertices that become tight within a tolerance far
-  below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
-  `REFACTOR` pivots.
+* The vertices are first brought to unit second moment. So stretched bodies are as easy as round
+  bodies.
+* The vertex with the steepest edge is dropped. Edge lengths are the norms of the rows of the
+  inverse. So the steepest edge is found exactly.
+* Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
+  bound 1 is lowered by a random amount below `PERTURBATION` (public, fixed seed). The facet found
+  is recomputed with the true bounds. It is scaled so that its halfspace contains every vertex. So
+  the result is always a valid bound on the body. It is an exact facet if all vertices that tie lie
+  exactly on one facet.
+* The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
+  within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
+  perturbation. The inverse is recomputed every `REFACTOR` pivots.
 * The facets found last in the same call are kept. Every ray starts from the kept facet that it
-  meets first. If the pivots of a ray fail, they are tried again from the first facet, with larger
-  pivots and a more frequently recomputed inverse. If they fail again, HiGHS solves the linear
+  meets first. If the pivots of a ray fail, the ray is tried again from the first facet, with larger
+  pivots and a more frequently recomputed inverse. If the second try fails, HiGHS solves the linear
   program of the ray.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
@@ -61,12 +61,12 @@ PERTURBATION = 1e-8
 class Exits:
     """The times and facets at which a batch of b rays leaves a body with 0 inside.
 
-    The body lies in {x : <z, x> <= 1} for each normal z, and touches this halfspace: its support
-    function is h(z) = 1. If neither pivots nor HiGHS found an exit, its time and normal are NaN.
+    For each normal z, the body lies in the halfspace {x : <z, x> <= 1}. The support function of the
+    body is h(z) = 1. If pivots and HiGHS both fail for a ray, its time and normal are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body. It is below the true value by at most rounding,
-    #: and above it by at most a share `PERTURBATION`.
+    #: (b,): the largest t with p + t u in the body. It exceeds the true value by at most the share
+    #: `PERTURBATION`, and is below the true value by at most a rounding error.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used
@@ -104,12 +104,12 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """For conv(v_i), v_i the rows of (N, m); ``ValueError`` unless 0 is in its interior."""
+        """For the hull of the rows of (N, m); ``ValueError`` if 0 is not in its interior."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
             # The mean is inside. The ray from the mean to 0 reaches 0 at t = 1, so 0 is inside if
-            # the ray leaves the hull later than that.
+            # the ray leaves the hull later.
             about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
@@ -121,13 +121,13 @@ class RayShooter:
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
-        """For conv(+-v_i), v_i the rows of (N, m); ``ValueError`` unless they span R^m."""
+        """For the hull of the rows of (N, m) and their negatives; ``ValueError`` if it is flat."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
-        """For K - K, K the hull of the rows of (N, m); ``ValueError`` unless K fills R^m."""
+        """For K - K, K the hull of the rows of (N, m); ``ValueError`` if K is flat."""
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
@@ -158,7 +158,7 @@ class RayShooter:
         return Exits(left / reach, normals, pivots, converged)
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
-        """The facet normal (R,) by HiGHS, for a ray whose pivots failed; None if HiGHS fails too.
+        """The facet normal (R,) by HiGHS, for a ray with failed pivots; None if HiGHS fails too.
 
         The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
         over the columns c_i, and their negatives if `lower` is 1. Its dual solution is a positive

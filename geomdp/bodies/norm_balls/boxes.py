@@ -22,7 +22,7 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Its methods are closed forms that cost O(m) per point. It implements neither `facets` nor
+    Its methods are closed forms that cost O(m) per point. It does not implement `facets` and
     `vertex_list`.
 
     Parameters
@@ -212,7 +212,7 @@ class Box(Body):
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:
-    """Column (k,) of the one nonzero entry of each row of a matrix (k, m).
+    """Column (k,) of the only nonzero entry of each row of a matrix (k, m).
 
     None if a row has no nonzero entry or several, or if two rows share a column.
     """

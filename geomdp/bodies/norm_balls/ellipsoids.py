@@ -16,8 +16,8 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
 
-#: Columns of the matrix `root` of an ellipsoid count as orthogonal if their inner products are at
-#: most this share of the product of their lengths. Rounding alone leaves about 1e-15.
+#: Two columns of the matrix `root` of an ellipsoid count as orthogonal if their inner product is at
+#: most this share of the product of the two lengths. Rounding alone leaves about 1e-15.
 ORTHOGONAL = 1e-13
 
 
@@ -75,11 +75,11 @@ class Ellipsoid(Body):
 
         If the columns of the root are orthogonal, as for most workloads, the semi-axis lengths are
         the lengths of the columns. If the rows are orthogonal, as for projections on some of the
-        axes, the semi-axis lengths are the lengths of the rows. The singular value decomposition
-        takes about twenty times as long as the test for orthogonality.
+        axes, the semi-axis lengths are the lengths of the rows. The test for orthogonality is about
+        twenty times faster than a singular value decomposition.
         """
         size = float(np.abs(self.root).max(initial=0.0)) or 1.0
-        columns = self.root / size  # so that squares neither underflow nor overflow
+        columns = self.root / size  # prevents underflow and overflow of squares
         if columns.shape[0] < columns.shape[1]:
             columns = columns.T  # the singular values are the same
         gram = columns.T @ columns

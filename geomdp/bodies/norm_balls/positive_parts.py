@@ -1,8 +1,8 @@
 """Chords of sets {y : sum_i (y_i)_+ <= level} and projections on simplices, exactly by sorting.
 
-These functions are used by the cross-polytope (||x||_1 is the sum of the positive parts of
-(x, -x)), by the difference body of a simplex (in barycentric coordinates) and by the spectral
-bodies (for eigenvalues).
+The positive part (y)_+ is max(y, 0). The cross-polytope uses these functions, because ||x||_1 is
+the sum of the positive parts of (x, -x). The difference body of a simplex uses them in barycentric
+coordinates. The spectral bodies use them for eigenvalues.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from geomdp._typing import FloatArray
 def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
     """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for rows y, w of (b, k): (b,).
 
-    The sum is convex and piecewise linear in t, so it is the maximum of its linear pieces. Each
-    piece with a positive slope bounds t. The answer is the smallest of these bounds, or inf if no
-    piece has a positive slope. Rows y should satisfy sum y_+ <= level; if rounding violates this
-    inequality, the answer is 0. The cost is O(k log k) per row.
+    The sum is a convex, piecewise linear function of t. So the sum is the maximum of its linear
+    pieces. Each piece with a positive slope bounds t. The answer is the smallest of these bounds,
+    or inf if no piece has a positive slope. Rows y should satisfy sum y_+ <= level; if rounding
+    violates this inequality, the answer is 0. The cost is O(k log k) per row.
     """
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
@@ -57,8 +57,8 @@ def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
 def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
     """Euclidean projection of rows (b, k) on {x >= 0, sum x = level}: (b, k), O(k log k) each.
 
-    The point nearest to a row x is (x - tau)_+, where tau is the number for which the entries of
-    this point sum to `level` (Held, Wolfe and Crowder 1974).
+    The point nearest to a row x is (x - tau)_+. The number tau is such that the entries of this
+    point add up to `level` (Held, Wolfe and Crowder 1974).
     """
     ordered = -np.sort(-values, axis=1)
     counts = np.arange(1, values.shape[1] + 1)

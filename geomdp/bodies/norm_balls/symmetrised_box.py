@@ -18,10 +18,10 @@ class SymmetrisedBox(Body):
     """conv(B u -B) for the box B = [0, u_1] x ... x [0, u_m].
 
     With y_i = x_i / u_i it is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where a_+ = max(a, 0) and
-    a_- = max(-a, 0). In the coordinates y it is the image of the cube [0, 1]^(m+1) under
-    c -> (c_i - c_0)_i. For u = (1, ..., 1) it is the neighbour body of one-way marginals under
-    add/remove adjacency. Support, gauge, facets, exact uniform samples, moments and volume have
-    closed forms and cost O(m) per point.
+    a_- = max(-a, 0). In the coordinates y, the body is the image of the cube [0, 1]^(m+1) under the
+    map c -> (c_i - c_0)_i. For u = (1, ..., 1), the body is the hull of all changes of one-way
+    marginals by adding or removing a record. Support, gauge, facets, exact uniform samples, moments
+    and volume have closed forms and cost O(m) per point.
 
     Parameters
     ----------

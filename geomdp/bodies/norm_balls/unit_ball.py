@@ -52,9 +52,10 @@ def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatA
 def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ends (lo, hi), (b,) each, of the intervals {t : ||x + t u||_2 <= 1}.
 
-    x is a row of `points` in the unit ball, and u is the same row of `directions`, not 0.
-    The ends are the roots of a quadratic polynomial. The root of larger modulus is computed by a
-    formula without cancellation, and the other root from the product of the two roots.
+    x is a row of `points` in the unit ball. u is the row of `directions` with the same index, and u
+    is not 0. The ends are the roots of a quadratic polynomial. The root of larger modulus is
+    computed by a formula without cancellation, and the other root from the product of the two
+    roots.
     """
     square = np.einsum("bm,bm->b", directions, directions)
     slope = np.einsum("bm,bm->b", points, directions)

@@ -19,11 +19,11 @@ from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest relative error of a gauge in this library; it occurs in ray shooting in V-polytopes.
+#: Largest relative error of a gauge in this library, from ray shooting in V-polytopes.
 GAUGE_ERROR = 1e-8
-#: Largest number of differences of answers that are checked one by one.
+#: At most this many differences of answers are checked one by one.
 MAX_PAIRS = 1 << 20
-#: Number of differences whose gauges are computed at a time.
+#: Number of differences in one call of a gauge.
 PAIR_ROWS = 1 << 14
 
 
@@ -33,18 +33,18 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     The neighbour body contains the differences of the sums of answers of any two neighbours. How
     containment is proved depends on the body:
 
-    * Bodies bounded by listed hyperplanes (`Body.largest_gauge`: slabs, H-polytopes, boxes, and
-      their multiples, products and one-to-one linear images) are checked exactly. The support
-      function of the neighbour body along each normal is compared with the offset.
+    * Some bodies are bounded by listed hyperplanes (`Body.largest_gauge`): slabs, H-polytopes,
+      boxes, and their multiples, products and one-to-one linear images. The check is then exact.
+      The support function of the neighbour body along each normal is compared with the offset.
     * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
       on the l1 and l2 norms of differences imply containment.
-    * If the body is spectral (a set of matrices defined by eigenvalues) and the workload is of
-      second moments, the gauge is the same at M and V M V^T for orthogonal V. One extreme point M
-      of each set of such matrices is checked.
+    * A spectral body is a set of matrices defined by eigenvalues. For a spectral body and a
+      workload of second moments, M and V M V^T have equal gauges for all orthogonal V. One extreme
+      point M of each set {V M V^T} is checked.
     * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
       one by one. The points are all differences of two answers (replace-one) or all answers
-      (add/remove). The extreme points of the neighbour body are among these points and their
-      negatives. At most 2^20 points are checked.
+      (add/remove). Each extreme point of the neighbour body is such a point or the negative of such
+      a point. At most 2^20 points are checked.
 
     Parameters
     ----------
@@ -58,16 +58,17 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Returns
     -------
     float
-        A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body. It is the largest
-        gauge found, but at least 1. It exceeds 1 only because computed gauges have errors. K-norm
-        noise of t K has exactly the guarantee that noise of a body containing the neighbour body
-        has.
+        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body. t
+        is the largest gauge found, but at least 1. t exceeds 1 only because computed gauges have
+        errors. K-norm noise of t K has exactly the guarantee that noise of a body containing the
+        neighbour body has.
 
     Raises
     ------
     ValueError
-        If `body` is not a `Body`, has another dimension than the answers, is not known to be
-        symmetric or does not contain the neighbour body, or if containment cannot be verified.
+        If `body` is not a `Body`, has another dimension than the answers, or is not known to be
+        symmetric. Also if `body` does not contain the neighbour body, or if containment cannot be
+        verified.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
 
 
 def _listed_answers(workload: Workload) -> FloatArray | None:
-    """Points whose hull is the sensitivity polytope, or None if there are too many to list."""
+    """Points with the sensitivity polytope as hull, or None if there are too many to list."""
     K = sensitivity_polytope(workload)
     if K.implements(Body.vertex_list):
         return K.vertex_list()

@@ -26,8 +26,8 @@ from geomdp.workloads import Block, Workload
 
 #: Largest number N^2 m of entries of all differences of N vertices in R^m: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
-#: Computed half-widths and vertices are enlarged by this share, which is far above their relative
-#: rounding errors (SAM-5).
+#: Computed half-widths and vertices are enlarged by this share. The share is far above the relative
+#: rounding errors of these numbers (SAM-5).
 INFLATION = 1e-9
 
 
@@ -63,11 +63,12 @@ class NamedBody:
 def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
     """The neighbour body cut into simplices, as a list; an empty list if this is impossible.
 
-    `rank` is the dimension of K, which costs time to find from listed points.
+    `rank` is the dimension of K. The caller passes `rank`, because finding the dimension from
+    listed points takes time.
 
-    A cut is impossible beyond the limits of `triangulate`, for example for all pairs of 5 columns
-    (32 answers in dimension 15), or if rounding makes the simplices wrong. One of the other bodies
-    of `exact_noise_bodies` is then used.
+    A cut is impossible beyond the limits of `triangulate`. An example is all pairs of 5 columns,
+    with 32 answers in dimension 15. A cut is also impossible if rounding makes the simplices wrong.
+    One of the other bodies of `exact_noise_bodies` is then used.
     """
     if not K.implements(Body.vertex_list):
         return []
@@ -78,8 +79,8 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
-    # K has at least rank + 1 vertices. If even these are too many, skip the search for its
-    # vertices, which takes many seconds in twenty dimensions.
+    # K has at least rank + 1 vertices. If rank + 1 vertices are too many, skip the search for
+    # vertices. The search takes many seconds in twenty dimensions.
     if not can_triangulate(fewest, dimension):
         return []
     from scipy.spatial import QhullError  # slow import
@@ -104,7 +105,7 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The product of balls in orthogonal subspaces; one-dimensional subspaces share one box."""
+    """A product of balls in orthogonal subspaces; one box covers all one-dimensional subspaces."""
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
@@ -127,7 +128,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2 by the block, or the largest over listed Q(x) if smaller."""
+    """Bound on ||basis^T Q(x)||_2: the block's bound, or the maximum of listed Q(x) if smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
@@ -135,7 +136,7 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """Direction and length of the component of all answers that is orthogonal to their hull."""
+    """Direction and length of the component, equal for all answers, orthogonal to their hull."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -164,7 +165,7 @@ def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> l
 def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
     """Support function (r,) of the neighbour body along r axes, inflated.
 
-    `coordinates` (N, r) are those of the answers of all elements along the axes.
+    `coordinates` (N, r) are the coordinates of the answers of all elements along the axes.
     """
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))
@@ -172,7 +173,7 @@ def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the answers and the l1 ball, with the bounds of `norm_bounds`.
+    """The l2 ball in the span of the answers, and the l1 ball; radii from `norm_bounds`.
 
     `basis` (m, r) spans the neighbour body.
     """

@@ -1,11 +1,11 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
 Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
-The set of all moments whose matrix is psd contains the sensitivity polytope. To maximise a linear
-function over this set takes one semidefinite program whose variable is the matrix. To maximise it
-over the polytope of d attributes takes its values at the answers of all 2^d elements. Projections
-use these outer bodies. Lower bounds never use them, because a lower bound for a larger body need
-not hold for the polytope.
+The outer body is the set of all moments with a psd matrix. It contains the sensitivity polytope,
+which is the hull of all answers. Maximising a linear function over the outer body takes one
+semidefinite program. Maximising the function over the polytope of d attributes takes its values at
+the answers of all 2^d elements. Projections use these outer bodies. Lower bounds never use them,
+because a lower bound for a larger body need not hold for the polytope.
 
 References
 ----------
@@ -38,8 +38,8 @@ from geomdp.workloads.structure.sign_products import sign_products
 class MomentRelaxation(Body):
     """The body {c + L z : M(z) psd}, where M(z) is a matrix of moments z of signs.
 
-    `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
-    which `geomdp.project` finds nearest points.
+    `moment_relaxation` builds it for a workload. The body has a support function and extreme
+    points. `geomdp.project` finds nearest points from them.
 
     Parameters
     ----------
@@ -101,8 +101,9 @@ class MomentRelaxation(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
-        They are too large by at most a relative 1e-9 for 2-way marginals. Otherwise each takes one
-        semidefinite program and is too large by about 1e-8; see `MomentMatrix.highest`.
+        For 2-way marginals, the bounds are too large by at most a relative 1e-9. For other
+        workloads, each bound takes one semidefinite program and is too large by about 1e-8; see
+        `MomentMatrix.highest`.
         """
         linear, constant = self._map
         weights = (linear.T @ directions.T).T
@@ -138,7 +139,7 @@ def moment_relaxation(workload: Workload) -> Body:
     Parameters
     ----------
     workload : Workload
-        One of those in the table.
+        A workload of the table.
 
     Returns
     -------

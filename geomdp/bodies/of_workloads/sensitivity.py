@@ -53,7 +53,7 @@ from geomdp.workloads import (
 #: answers. For tables and marginals, this search is also faster than a matrix product with all
 #: vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: Number of workloads whose polytope and noise bodies are kept in memory. Two are needed for the
+#: The polytopes and noise bodies of this many workloads are kept in memory. Two are needed for the
 #: mechanism `JL`: the current workload and the image of this workload under a linear map.
 KEPT_WORKLOADS = 2
 
@@ -62,13 +62,17 @@ KEPT_WORKLOADS = 2
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
-    The type of the body depends on the workload: a box for one-way marginals and parities; a
-    product of simplices, one per column, for one-way tables; the unit ball for means of points of
-    this ball; the spectraplex for second moments; for a linear map of another workload, the image
-    of that workload's body (an ellipsoid if the body is a ball). For any other workload on N
-    elements with N m <= 2^24, K_Q is a `Simplex` if the distinct answer vectors are affinely
-    independent, and a `VPolytope` if they are dependent. For larger N m it is a `WorkloadPolytope`,
-    which uses the workload's own search for extreme answers.
+    The type of the body depends on the workload:
+
+    * one-way marginals and parities: a box;
+    * one-way tables: a product of simplices, one per column;
+    * means of points of the unit ball: this ball;
+    * second moments: the spectraplex;
+    * a linear map of another workload: the image of the body of that workload (an ellipsoid if the
+      body is a ball);
+    * any other workload on N elements with N m <= 2^24: a `Simplex` if the distinct answer vectors
+      are affinely independent, and a `VPolytope` if they are dependent;
+    * for larger N m: a `WorkloadPolytope`. It uses the workload's own search for extreme answers.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
 
 @lru_cache(maxsize=KEPT_WORKLOADS)
 def _kept_polytope(workload: Workload) -> Body:
-    """The hull of all answers, kept so that mechanisms compared for one workload share it."""
+    """The hull of all answers, kept in memory for all mechanisms of a comparison."""
     return hull_of(explicit_answers(workload))
 
 
@@ -162,7 +166,7 @@ def _(workload: LinearMap) -> Body:
     if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
     if isinstance(inner, Ball | Ellipsoid):
-        # Return an ellipsoid even if the map is not one-to-one: ellipsoids have an exact sampler.
+        # Ellipsoids have an exact sampler, so return an ellipsoid for every map.
         return inner.linear_image(workload.matrix)
     return LinearImage(workload.matrix, inner)
 
@@ -175,7 +179,8 @@ def _can_list(workload: Workload) -> bool:
 def hull_of(points: FloatArray) -> Body:
     """The convex hull of the rows of `points` (N, m).
 
-    A `Simplex` if the distinct rows are affinely independent, otherwise a `VPolytope`.
+    A `Simplex` if the distinct rows are affinely independent, and a `VPolytope` if they are
+    dependent.
     """
     distinct = np.unique(points, axis=0)
     small = len(distinct) <= distinct.shape[1] + 1
@@ -233,15 +238,20 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
 
     All these bodies are symmetric and contain the neighbour body, so K-norm noise of any of them is
     private (SAM-5). The error of the noise differs from body to body. The list has each of the
-    following bodies that exists for the workload: the neighbour body itself, or this body cut into
-    simplices; the product of balls over the workload's orthogonal blocks; boxes in the standard and
-    in the principal axes, for a workload with listed answers; the l2 ball in the span; the l1 ball.
+    following bodies that exists for the workload:
+
+    * the neighbour body itself, or this body cut into simplices;
+    * the product of balls over the workload's orthogonal blocks;
+    * boxes in the standard and in the principal axes, for a workload with listed answers;
+    * the l2 ball in the span;
+    * the l1 ball.
+
     The list is never empty, and its order has no meaning.
 
-    Computed half-widths, and the vertices of the body cut into simplices, are multiplied
-    by 1 + 1e-9, so that rounding cannot make a body too small. The bodies of the last two workloads
-    are kept in memory. Mechanisms compared for one workload therefore share the bodies and all that
-    these bodies have computed.
+    Computed half-widths, and the vertices of the body cut into simplices, are multiplied by 1 +
+    1e-9, so that rounding cannot make a body too small. The bodies of the last two workloads are
+    kept in memory. So mechanisms compared for one workload share the bodies and the computed
+    properties of these bodies.
 
     Parameters
     ----------
@@ -290,7 +300,8 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
         found = triangulated_neighbours(K, workload.affine_hull().dimension, adjacency)
     found += block_products(workload, K, adjacency)
     # Under replace-one, the affine hulls of the workload and of the neighbour body have the same
-    # directions. The workload knows its hull in closed form, or has computed it before.
+    # directions. The workload has a closed form of its hull, or keeps the hull from an earlier
+    # computation.
     replaced = adjacency is Adjacency.REPLACE_ONE
     basis = (workload if replaced else neighbours).affine_hull().basis
     if K.implements(Body.vertex_list):

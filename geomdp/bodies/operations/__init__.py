@@ -1,1 +1,1 @@
-"""New bodies from old ones: images, products, intersections, differences."""
+"""Operations on bodies: images, products, intersections, differences."""

@@ -13,13 +13,13 @@ from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs (methods of `Body`) that an intersection implements if all its parts implement them.
+#: Verbs (methods of `Body`) of an intersection that need the same verb of all parts.
 _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 
 
 @dataclass(frozen=True, eq=False)
 class Intersection(Body):
-    """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
+    """The intersection of K_1, ..., K_s. The interiors must have a point in common.
 
     Gauges, chords and membership follow from the gauges, chords and membership of the parts. The
     support function does not follow: each of its values needs a convex program. A `CvxBody` with

@@ -23,8 +23,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs (methods of `Body`) of a linear image that need a matrix that is one-to-one on the affine
-#: hull of the body.
+#: Verbs (methods of `Body`) of a linear image that need a one-to-one matrix on the affine hull of
+#: the body.
 _PULLED_BACK = frozenset(
     {
         Body.gauge,
@@ -45,7 +45,7 @@ class LinearImage(Body):
 
     A method (verb) of the image calls the same method of K. `gauge`, `facets`, `contains`, `chord`,
     `sample_uniform`, `centroid`, `second_moment` and `volume` need a matrix that is one-to-one on
-    the affine hull of K. (It need not be one-to-one on R^m.) `project` needs a matrix that
+    the affine hull of K. The matrix need not be one-to-one on R^m. `project` needs a matrix that
     multiplies all lengths within the hull by the same number above 0.
 
     Parameters
@@ -58,7 +58,7 @@ class LinearImage(Body):
     Raises
     ------
     ValueError
-        If `body` is not a `Body`, or the matrix does not fit it or has entries that are not finite.
+        If `body` is not a `Body`, the matrix has a wrong shape, or an entry is NaN or infinite.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class LinearImage(Body):
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """Matrix (m, p) that pulls the image of a direction of K's hull back to that direction.
+        """Matrix (m, p) that maps the image of each direction of K's hull back to this direction.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class LinearImage(Body):
         return verb not in _PULLED_BACK or self.one_to_one
 
     def _pull_back(self, points: FloatArray) -> FloatArray:
-        """Points of the affine hull of K whose images are nearest to `points`."""
+        """Points of the affine hull of K with images nearest to `points`."""
         offset = self._inner_hull.offset
         return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
 
@@ -196,7 +196,7 @@ class LinearImage(Body):
     def project(self, points: FloatArray) -> FloatArray:
         """Image of the point of K that is nearest to the pulled-back point.
 
-        ``MissingOracle`` unless the matrix multiplies all lengths within K's hull by one number.
+        ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one number.
         """
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that scales all lengths by one factor")
@@ -243,7 +243,7 @@ class LinearImage(Body):
         return np.asarray(self.body.vertex_list() @ self.matrix.T)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on an auxiliary vector: it lies in K, and its image is the variable."""
+        """Constraints that an auxiliary vector lies in K and has the variable as its image."""
         import cvxpy as cp
 
         inner = cp.Variable(self.body.dimension)
@@ -269,7 +269,7 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge on the set whose support function is `support`.
+        """Largest gauge on the set with the support function `support`.
 
         It is the largest gauge of K over the preimage of the set. The result is None if K returns
         None, or if the matrix is not one-to-one on the affine hull of K.

@@ -77,10 +77,10 @@ class Product(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether this class has the verb and all factors implement it.
+        """Whether this class has the verb and all factors implement the verb.
 
-        One flat factor makes the product flat, so `affine_hull` needs only one factor that
-        implements it. The affine hull of any other factor is the whole space.
+        `affine_hull` needs only one factor with this verb, because one flat factor makes the
+        product flat. The affine hull of any other factor is the whole space.
         """
         known = (body.implements(verb) for body in self.bodies)
         return super().implements(verb) and (any(known) if verb is Body.affine_hull else all(known))
@@ -174,8 +174,8 @@ class Product(Body):
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The product of the factors' images.
 
-        None unless each row of the matrix is nonzero on the coordinates of exactly one factor, and
-        all images of factors have a closed form.
+        Each row of the matrix must be nonzero on the coordinates of exactly one factor, and all
+        images of factors must have a closed form. If not, the result is None.
         """
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():
@@ -205,8 +205,8 @@ class Product(Body):
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """Largest gauge on the set that `support` describes; None if a factor returns None.
 
-        This is the maximum over all factors of the factor's largest gauge on the projection of the
-        set to the coordinates of the factor.
+        For each factor, the set is projected to the coordinates of the factor. The result is the
+        maximum, over all factors, of the largest gauge of the projected set.
         """
 
         def largest(body: Body, part: slice) -> float | None:

@@ -187,8 +187,8 @@ def difference_body(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of K - K (`Body.difference`) if there is one. Without a closed form, 2 K if
-        K is known to be symmetric, and the wrapper `Difference` otherwise.
+        The closed form of K - K (`Body.difference`) if there is one. If there is none, 2 K for a K
+        known to be symmetric, and the wrapper `Difference` for any other K.
 
     Raises
     ------
@@ -228,8 +228,8 @@ def symmetric_hull(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of conv(K u -K) (`Body.symmetric_hull`) if there is one. Without a closed
-        form, K itself if K is known to be symmetric, and the wrapper `SymmetricHull` otherwise.
+        The closed form of conv(K u -K) (`Body.symmetric_hull`) if there is one. If there is none, K
+        itself for a K known to be symmetric, and the wrapper `SymmetricHull` for any other K.
 
     Raises
     ------

@@ -15,8 +15,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs (methods of `Body`) whose results for K do not hold for the shifted body, because they
-#: depend on the position of 0. `gauge` is derived from `chord`; `facets` is missing.
+#: These verbs (methods of `Body`) depend on the position of 0, so the results for K do not hold for
+#: the shifted body. `gauge` is derived from `chord`; `facets` is missing.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
@@ -34,7 +34,7 @@ class Shifted(Body):
     Raises
     ------
     ValueError
-        If `body` is not a `Body`, or `offset` does not fit it or has entries that are not finite.
+        If `body` is not a `Body`, `offset` has a wrong shape, or an entry is NaN or infinite.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """The difference body and the symmetric hull of any body.
 
-The neighbour body of a workload is the difference body of its sensitivity polytope (replace-one) or
-the symmetric hull (add/remove). The methods of a body are called verbs.
+Let K be the sensitivity polytope of a workload. The neighbour body of the workload is the
+difference body of K (replace-one) or the symmetric hull of K (add/remove). The methods of a body
+are called verbs.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Symmetrised(Body):
 
     @abc.abstractmethod
     def _shooter(self, points: FloatArray) -> RayShooter:
-        """The ray shooter for this body, given coordinates of points whose hull is K."""
+        """The ray shooter for this body, from the coordinates of points with hull K."""
 
     @abc.abstractmethod
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
@@ -227,7 +228,7 @@ class SymmetricHull(Symmetrised):
         return np.maximum(self.body.support(directions), self.body.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Of the extreme points of K and of -K for u, the one with the larger <u, x>."""
+        """The extreme point of K or of -K for u; the point with the larger <u, x> is chosen."""
         first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
         gain = np.einsum("bm,bm->b", directions, first - second)
         return np.where(gain[:, None] >= 0, first, second)

@@ -65,9 +65,9 @@ class BarycentricBody(Body):
     def at_units(cls, count: int) -> Self:
         """The body of the unit vectors e_1, ..., e_count, in O(count) memory.
 
-        The matrix of the unit vectors has count^2 entries. It is stored as a view of one sequence
-        0, ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers: each row begins one place further to the
-        left in the sequence than the row above it.
+        The matrix of the unit vectors has count^2 entries. The matrix is a view of one sequence 0,
+        ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers. Each row begins in the sequence one place to
+        the left of the row above.
         """
         body = object.__new__(cls)
         sequence = np.zeros(2 * whole(count, "count", minimum=1) - 1)
