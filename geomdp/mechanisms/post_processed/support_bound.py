@@ -22,7 +22,7 @@ from geomdp.noise.base import Noise
 #: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
 #: near 1%.
 MAX_DRAWS = 512
-#: Smallest number of draws, however large the dimension, unless a caller asks for fewer.
+#: Smallest number of draws, for every dimension. A caller can ask for fewer draws.
 MIN_DRAWS = 32
 #: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
 #: if each value takes milliseconds: tables of 100 columns get 105 draws. The mean of h_K over
@@ -46,7 +46,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: few draws test it against a limit, and many draws bound it.
+    """E h_K(Z) of a noise and a body: a quick test against a limit, and an upper bound.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * For Gaussian noise sigma g in a subspace that contains all differences of points of K, the
-      bound is sigma times the upper end of the confidence interval for the Gaussian width w(K).
-    * K-norm noise of a body of dimension r is Z = R U, where U is uniform on this body and
+    * Let the noise be Gaussian noise sigma g in a subspace that contains all differences of points
+      of K. The bound is sigma times the upper end of the confidence interval for the Gaussian width
+      w(K).
+    * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For any other noise, the bound is an upper limit of E h_K(Z).
 

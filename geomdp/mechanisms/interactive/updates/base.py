@@ -48,7 +48,8 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    The answer was paid for, so an answer that the rule cannot follow must not end in an error.
+    The privacy budget has already paid for the answer. So if the rule cannot follow the answer,
+    this must not end in an error.
     """
     try:
         hypothesis.update(query, answer)
