@@ -70,9 +70,9 @@ class SecondMoment(PostProcessed):
     because clipping changes each record by itself, and shrinkage and projection read only the noisy
     matrix. The sampler is exact.
 
-    Error: for all data of n records, let h(Z) = max(lambda_max(Z), 0). E ||M(X) - (1/n) sum of
-    x x^T||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared diameter of
-    the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
+    Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
+    E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
+    diameter of the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
         E h(Z) <= (4 d + 3) / (2 r).

@@ -73,8 +73,9 @@ class Interactions:
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
         """Positions of the interactions within a table in the result of `to_interactions`.
 
-        The list has a triple for each U within the table: the number of U, the positions of its
-        coordinates in that result, and their positions among the coordinates of all interactions.
+        The list has a triple for each U within the table. The triple has the number of U and two
+        arrays of positions of the coordinates of U: in that result, and among the coordinates of
+        all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -104,7 +105,7 @@ class Interactions:
         for shape, places in self._tables_by_shape.items():
             count, size = places.shape
             inside = coordinates[self._sources[places]].reshape(count, size, -1)
-            # Transform all tables of this shape at once, as additional columns.
+            # Transform all tables of this shape together, as additional columns.
             flat = inside.transpose(1, 0, 2).reshape(size, -1)
             solved = _along_axes([_synthesis(n) for n in shape], flat)
             answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
@@ -166,8 +167,8 @@ class Interactions:
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
     """Sets of at most `most` axes, and the positions of their coordinates.
 
-    The positions are those in a table of this shape after the change of basis: along an axis,
-    position 0 is the sum, and the others are the coordinates in the basis.
+    The positions refer to a table of this shape after the change of basis. Along each axis,
+    position 0 is the sum. The other positions are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []
@@ -186,7 +187,7 @@ _known_patterns = lru_cache(maxsize=256)(_patterns)
 
 @cache
 def _analysis(levels: int) -> FloatArray:
-    """The map [1, B]^T from counts of levels to their sum and their coordinates in the basis B."""
+    """The map [1, B]^T from counts of levels to the sum, and to coordinates in the basis B."""
     return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
 
 

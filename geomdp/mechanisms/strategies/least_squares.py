@@ -10,8 +10,8 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 
-#: The matrix of a linear system counts as singular if the residual of the computed solution is
-#: larger than this, relative to the right-hand side.
+#: Largest residual of a solution of a linear system, relative to the right-hand side. If the
+#: residual is larger, the matrix counts as singular.
 SOLVED = 1e-9
 
 
@@ -26,7 +26,7 @@ def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Answers (N, m); under replace-one, their mean over the elements is subtracted."""
+    """Answers (N, m); under replace-one, minus the mean of each query over the elements."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
     # Subtracting the first row before the mean makes constant columns exactly 0.

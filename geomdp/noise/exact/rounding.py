@@ -62,10 +62,10 @@ def refined(
     Parameters
     ----------
     evaluate : callable
-        A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
-        or if the working precision is too low. Every inexact ball (an `arb` with an error above 0)
-        must be computed inside the call, because a ball from outside does not become smaller at a
-        higher precision.
+        A function of the uniform numbers. It raises `Undecided` if too few bits of these numbers
+        are known, or if the working precision is too low. Every inexact ball (an `arb` with an
+        error above 0) must be computed inside the call. A ball from outside would not become
+        smaller at a higher precision.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`.
     filtered : callable, optional
@@ -99,7 +99,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     Parameters
     ----------
     values : sequence of arb
-        Balls, each of which contains an exact value.
+        Balls around exact values.
     grid : int
         Negative if the grid unit 2^-grid is above 1.
 

@@ -2,8 +2,8 @@
 
 The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). So the
 float64 matrix of a map from contrasts to counts has rounded irrational entries, and does not give
-the exact counts of records. As a map of the cells, the same map has rational coefficients. They are
-recovered here by rounding.
+the exact counts of records. As a map of the cells, the same map has rational coefficients. These
+coefficients are recovered here by rounding.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class CellMap:
 def cell_map(
     levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
 ) -> CellMap | None:
-    """The rational map of cells whose float64 form is `matrix` and `constant`; None if none fits.
+    """The rational map of cells that `matrix` and `constant` approximate; None if none fits.
 
     Parameters
     ----------
     levels : sequence of int
         Numbers of levels l_i of the columns of `TableMoments`.
     matrix : (m, r) sparse array
-        T, a map of contrasts. A `CellMap` is found if the coefficients of T on cells and the
-        constant are multiples of 1 / D, where D <= 2^32 is the square of the least common multiple
-        of the l_i. Maps to cells, marginals and sign products are of this form.
+        T, a map of contrasts. Let D be the square of the least common multiple of the l_i. A
+        `CellMap` is found if D <= 2^32, and the coefficients of T on cells and the constant are
+        multiples of 1 / D. Maps to cells, marginals and sign products are of this form.
     constant : (m,) array, optional
         c; by default 0.
 

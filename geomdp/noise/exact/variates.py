@@ -118,12 +118,12 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 
 
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
-    """Row i = `place` (from 0) of a lower triangular L such that L L^T has the law of G G^T.
+    """Row i = `place` (from 0) of a lower triangular L; L L^T has the law of G G^T.
 
-    G (p, p + 1) is a standard Gaussian matrix with p = `order`. Row i of L holds coordinates of row
-    i of G in the orthonormal basis that the Gram-Schmidt process makes of the rows of G. The first
-    i coordinates are independent Gaussian variables. The last one, on the diagonal, is the length
-    of the rest of the row, a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    G (p, p + 1) is a standard Gaussian matrix with p = `order`. The Gram-Schmidt process turns the
+    rows of G into an orthonormal basis. Row i of L holds the coordinates of row i of G in this
+    basis. The first i coordinates are independent Gaussian variables. The coordinate on the
+    diagonal is a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
 

@@ -246,9 +246,9 @@ class _Lift:
 def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
     """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
 
-    For the moment body of tables the point is given by the cells of the tables, if the answers are
-    combinations of cells with rational coefficients of one denominator. These coefficients are
-    exact, while the entries of `matrix` are rounded to float64.
+    There is a special case for the moment body of tables. If the answers are combinations of cells
+    with rational coefficients of one denominator, the point is given by the cells of the tables.
+    The rational coefficients are exact, but the entries of `matrix` are rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)
