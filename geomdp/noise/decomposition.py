@@ -60,7 +60,8 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
     Shadows without an exact sampler are sampled by Markov chains. A shadow that implements neither
-    `chord` nor `gauge` is first enclosed in an intersection of slabs (X-OUT).
+    `chord` nor `gauge` is first enclosed in an intersection of slabs (sets between two parallel
+    hyperplanes; X-OUT).
 
     Parameters
     ----------

@@ -42,7 +42,8 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S, in the order of the choice: each point is as far as possible from all earlier points.
+        S, in the order of the choice. Each new point has the largest distance from the earlier
+        points.
 
     Raises
     ------

@@ -79,13 +79,14 @@ class SignNorm:
     A column of two levels is a sign, 1 or -1. With the constant sign 1 in front, d columns give
     d + 1 signs. Let r hold the products of any two of these signs. All 2-way tables of the d
     columns are c + T r. Products with the first sign are single signs. The noise on r is treated as
-    uncorrelated. All single signs get one variance, and all other products get one variance. With
-    these weights the body is a `MappedElliptope`, which implements `project`.
+    uncorrelated. Single signs have one common variance. All other products have another. With these
+    weights the body is a `MappedElliptope`, which implements `project`.
     """
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r for r in the elliptope, where g^2 is proportional to 1 / noise variance.
+    #: All diag(g) r for r in the elliptope (the set of correlation matrices). g^2 is proportional
+    #: to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod

@@ -47,9 +47,9 @@ class Projected(PostProcessedNoise):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
-    K = K_Q is the sensitivity polytope. The polytope of all 2-way tables of 25 to 128
-    two-level columns cannot be searched fast enough. For these workloads K is the
-    `moment_relaxation`, an image of the elliptope that contains the polytope.
+    K = K_Q is the sensitivity polytope. The polytope of all 2-way tables of 25 to 128 two-level
+    columns cannot be searched fast enough. For these workloads K is the `moment_relaxation`. It
+    contains the polytope, and is an image of the elliptope (the set of correlation matrices).
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class ReportNoisyMax(Selection):
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
     this also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters are those of `Selection`.
+    The parameters are described in `Selection`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class PermuteAndFlip(Selection):
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
     this also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters are those of `Selection`.
+    The parameters are described in `Selection`.
 
     Examples
     --------

@@ -132,8 +132,8 @@ class Design:
     energy : float
         E ||Z||_2^2 of the noise Z on the sums of answers at epsilon = 1.
     answers : (b, m) array
-        The m answers of b elements: of all, or of enough elements to detect an answer that the
-        measurements do not determine.
+        The m answers of b elements: all elements, or enough to detect an answer that does not
+        follow from the measurements.
     adjacency : Adjacency
         Neighbour relation.
     measure : callable

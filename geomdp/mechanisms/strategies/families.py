@@ -76,7 +76,7 @@ def _combined(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,), after adding some of the splits `families` (s, f) in turn."""
+    """The split `shares` (s,), after adding some of the splits `families` (s, f) one by one."""
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

@@ -21,14 +21,16 @@ Columns = tuple[int, ...]
 class Interactions:
     """Coordinates of the interactions on which the answers to table queries depend.
 
-    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels of
-    column i. The interaction of a set U of columns is, for the histogram h of the records,
+    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels
+    (values) of column i. The interaction of a set U of columns is, for the histogram h of the
+    records,
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    A table of counts for a set S of columns determines theta_U for all U within S. The change of
-    basis is [1, B_i]^T along the axis of each column i. Its inverse [1 / l_i, B_i] computes the
-    cells of a table from the interactions within it. So no matrix over the cells of S is formed.
+    The table of a set S of columns has a cell for each combination of levels: the number of records
+    with these levels. It determines theta_U for all U within S. The change of basis is [1, B_i]^T
+    along the axis of each column i. Its inverse [1 / l_i, B_i] computes the cells of a table from
+    the interactions within it. So no matrix over the cells of S is formed.
 
     Parameters
     ----------
@@ -73,9 +75,9 @@ class Interactions:
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
         """Positions of the interactions within a table in the result of `to_interactions`.
 
-        The list has a triple for each U within the table. The triple has the number of U and two
-        arrays of positions of the coordinates of U: in that result, and among the coordinates of
-        all interactions.
+        The list has a triple for each U within the table. First comes the number of U, then the
+        positions of the coordinates of U in that result. Last come the positions of these
+        coordinates among all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []

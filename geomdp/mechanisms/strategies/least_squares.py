@@ -96,8 +96,8 @@ def error_and_slopes(
 
     `gram` (N, N) is G, `diagonal` (N,) is d and `rows` (p, N) is T. The value is the squared error
     of least squares from measurements with the information matrix diag(d) + T^T T. Under
-    replace-one the number of records is known exactly. S is then the limit in which a growing
-    multiple of 1 1^T is added to the information matrix. The cost is O(p N^2), by the matrix
+    replace-one the number of records is known exactly. S is then a limit: larger and larger
+    multiples of 1 1^T are added to the information matrix. The cost is O(p N^2), by the matrix
     inversion lemma.
     """
     scaled = rows / diagonal

@@ -24,8 +24,8 @@ MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. A product has a
-#: precision, and a factor 1 - 1 / l for each column of l levels of a table. Each factor takes a few
-#: roundings. Tables have at most 24 columns, because they have at most 2^24 subsets.
+#: precision, and a factor 1 - 1 / l for each column of l levels (values) of a table. Each factor
+#: takes a few roundings. Tables have at most 24 columns, because they have at most 2^24 subsets.
 SUM_ERROR = 256 * UNIT
 
 

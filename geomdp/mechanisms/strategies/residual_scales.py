@@ -32,7 +32,8 @@ from geomdp.workloads.structure.residuals import Residuals
 GAP = 1e-7
 #: Largest number of rounds of the search. Each round adds one profile.
 MAX_ROUNDS = 100
-#: Beyond this number of kinds, a formula replaces the search. A round takes a second with 1000.
+#: Beyond this number of kinds, a formula replaces the search. A round with 1000 kinds takes a
+#: second.
 MAX_KINDS = 1 << 10
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8

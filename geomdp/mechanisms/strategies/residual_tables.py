@@ -24,9 +24,9 @@ class TableCost:
     """A bound under replace-one that adds up the largest change of each table.
 
     The precision s_A of a set A is divided among the tables T that contain A, in proportion to
-    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels. Let
-    h_AT be these shares. Two records that differ in the columns D cost c_A(D) for each unit of s_A
-    (see `CappedCost`). This depends on A & D only. So D costs
+    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels
+    (values). Let h_AT be these shares. Two records that differ in the columns D cost c_A(D) for
+    each unit of s_A (see `CappedCost`). This depends on A & D only. So D costs
 
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
 

@@ -1,4 +1,7 @@
-"""The strategy for tables of columns: marginal tables of sets of columns, with weights."""
+"""The strategy for tables of columns: marginal tables of sets of columns, with weights.
+
+The table of a set of columns has a cell for each combination of levels (values) of these columns.
+"""
 
 from __future__ import annotations
 

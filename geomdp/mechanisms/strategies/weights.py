@@ -27,9 +27,9 @@ FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: Descents begin in blocks. This is the largest number of products of a share and an entry of the
-#: matrix g of `best_split` in one round of a block. Descents are faster in one block, but if g is
-#: large, descents that need different parts of g are faster in separate blocks.
+#: Descents begin in blocks. A round multiplies shares by entries of the matrix g of `best_split`.
+#: This is the largest number of such products in a round of a block. Descents are faster in one
+#: block, but if g is large, descents that need different parts of g are faster in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision that a descent uses, so that its square does not underflow in float64.
 LEAST_PRECISION = 1e-100

@@ -71,9 +71,9 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to exact numbers, given `values` near these.
+    """The whole numbers j with j 2^-grid nearest to exact numbers near `values`.
 
-    The distance between values and exact numbers is at most `errors`.
+    `values` differ from the exact numbers by at most `errors`.
 
     Raises
     ------

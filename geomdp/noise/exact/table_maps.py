@@ -1,9 +1,9 @@
 """Rewrite linear maps of contrasts of tables as maps of cells, with rational coefficients.
 
-The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). So the
-float64 matrix of a map from contrasts to counts has rounded irrational entries, and does not give
-the exact counts of records. As a map of the cells, the same map has rational coefficients. These
-coefficients are recovered here by rounding.
+The coordinates of `TableMoments` are Helmert contrasts: sums of cells with weights that add up to
+0. The weights are numbers like 1 / 6^(1/2). So the float64 matrix of a map from contrasts to counts
+has rounded irrational entries, and does not give the exact counts of records. As a map of the
+cells, the same map has rational coefficients. These coefficients are recovered here by rounding.
 """
 
 from __future__ import annotations

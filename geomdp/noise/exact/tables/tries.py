@@ -11,9 +11,9 @@ Notes
 -----
 The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
 relative error u = 2^-53, in any order of summation. The functions of `float_functions` have error
-bounds of their own. Each step counts at least twice its rounding error. This covers products of
-errors, because every error is below 2^-20. If an error is larger, the total error is set to
-infinity, and the try stays open: float64 does not decide it.
+bounds of their own. The bound for each step is at least twice the rounding error of the step. This
+covers products of errors, because every error is below 2^-20. If an error is larger, the total
+error is set to infinity, and the try stays open: float64 does not decide it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TryShape:
     def starts(self) -> IntArray:
         """Index of the first event of each column; the last entry is the number of events.
 
-        An event is a level of a column.
+        An event is a level (value) of a column.
         """
         return np.cumsum([0, *self.levels]).astype(np.int64)
 

@@ -1,7 +1,8 @@
 """Violations of cell and triangle inequalities by many matrices of tables, in float64.
 
-An event is a level of a column. A cell inequality says that a cell is at least 0. The triangle
-inequalities of three events relate the shares of records in each event and in each pair of events.
+An event is a level (value) of a column. A cell of a two-way table is the share of records in two
+events. A cell inequality says that a cell is at least 0. The triangle inequalities of three events
+relate the shares of records in each event and in each pair of events.
 """
 
 from __future__ import annotations
