@@ -56,8 +56,8 @@ class Prediction:
     kind : PredictionKind
         Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Id of the formula in the formula sheet, and the part of the formula that was estimated, if
-        any.
+        Id of the formula in the formula sheet. If a part of the formula was estimated, also this
+        part.
     stderr : float
         Standard error of `value`; 0 if nothing was estimated.
 

@@ -49,8 +49,8 @@ class ConeNoise:
     Raises
     ------
     ValueError
-        If `rate` is out of range, K has no exact sampler, `matrix` does not fit K, or a `constant`
-        comes with a `centre` other than 0.
+        If `rate` is out of range, K has no exact sampler, or `matrix` does not fit K. Also for a
+        `constant` together with a `centre` other than 0.
 
     References
     ----------

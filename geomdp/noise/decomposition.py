@@ -26,7 +26,7 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.noise.knorm import MOMENT_DRAWS
 from geomdp.noise.levels import Level, NoiseBody, Stage
 
-#: A matrix M counts as an isometry if no entry of M^T M - I has a larger modulus than this number.
+#: A matrix M counts as an isometry if all entries of M^T M - I have moduli of at most this number.
 #: For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the number of
 #: rows.
 ISOMETRY_TOLERANCE = 1e-12

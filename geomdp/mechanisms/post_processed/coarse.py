@@ -49,7 +49,7 @@ class Coarse(PostProcessed):
     ------
     ValueError
         For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or an `inner` of a kind that cannot answer Q'.
+        or if this kind of mechanism cannot answer Q'.
 
     Notes
     -----

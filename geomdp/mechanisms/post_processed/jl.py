@@ -34,9 +34,9 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Choose the number of rows of a `JL` map by its predicted error.
 
-    One map is drawn for each k = 1, 2, 4, ... below the effective dimension r (the dimension of the
-    affine hull of the answer vectors), and one for r - 1. The map with the least predicted error is
-    kept. Predictions read public objects only, so the choice costs no privacy.
+    The effective dimension r is the dimension of the affine hull of the answer vectors. One map is
+    drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The map with the least predicted
+    error is kept. Predictions read public objects only, so the choice costs no privacy.
 
     Examples
     --------

@@ -37,9 +37,8 @@ LEAST_TOLERANCE = 1e-14
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
-#: Number of standard errors that are added to an estimate of the mean squared noise before it
-#: enters an upper bound. A normal variable exceeds the mean by 4.76 standard deviations with
-#: probability 1e-6.
+#: An upper bound uses an estimate of the mean squared noise plus this number of standard errors. A
+#: normal variable exceeds the mean by 4.76 standard deviations with probability 1e-6.
 STANDARD_ERRORS = 4.76
 
 
@@ -56,9 +55,9 @@ class Projected(PostProcessedNoise):
     inner : AdditiveMechanism
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Largest number of public draws from which the prediction estimates E h_K(Z), where h_K is
-        the support function of K. Fewer draws take less time and give a looser bound. Releases do
-        not depend on `draws`.
+        Let h_K be the support function of K. The prediction estimates E h_K(Z) from public draws.
+        This is the largest number of draws. Fewer draws take less time and give a looser bound.
+        Releases do not depend on `draws`.
 
     Notes
     -----
@@ -71,7 +70,7 @@ class Projected(PostProcessedNoise):
 
     so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
     the numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for
-    data sets of exactly n records; for other data sets only the privacy statement holds.
+    data sets of exactly n records. For other data sets only the privacy statement holds.
 
     References
     ----------

@@ -77,10 +77,9 @@ class ExpectedSupport:
     def exceeds(self, limit: float) -> bool:
         """Whether 8 draws show that E h_K(Z) is above `limit`.
 
-        Suppose that a caller wants the least of `bound` and other upper bounds, and passes the
-        least of the others as `limit`. If the answer is True, `bound` is not the least, and need
-        not be computed. If this answer is wrong, the caller has a larger bound than necessary, but
-        still an upper bound.
+        Suppose that a caller has other upper bounds, and passes the least of them as `limit`. If
+        the answer is True, `bound` is above `limit` and need not be computed. If this answer is
+        wrong, `limit` is still an upper bound, but not the least one.
         """
         return self._pilot > limit
 
@@ -95,8 +94,8 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
-    The limits are upper confidence limits for a mean over at most `most` draws with a fixed public
-    seed: one-sided, by Student's t, at level 1e-6. They are asymptotic and not proved. Since Z and
+    The limits are one-sided upper confidence limits by Student's t, at level 1e-6. They come from
+    at most `most` draws with a fixed public seed. They are asymptotic and not proved. Since Z and
     -Z have the same distribution, every draw contributes (h_K(Z) + h_K(-Z)) / 2.
 
     Parameters

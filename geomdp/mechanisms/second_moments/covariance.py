@@ -32,8 +32,8 @@ from geomdp.workloads.universe.universes import Records
 #: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
 #: svec lists the upper triangle of a matrix, see `Covariance`.
 Sums = tuple[FloatArray, FloatArray]
-#: Two functions that add noise that is already drawn. The first maps the sums of x to the noisy
-#: mean, the second maps the sums of x x^T to noisy second moments.
+#: Two functions that add noise. The noise is drawn before. The first maps the sums of x to the
+#: noisy mean, the second maps the sums of x x^T to noisy second moments.
 Noisy = tuple[Privatiser, Privatiser]
 
 

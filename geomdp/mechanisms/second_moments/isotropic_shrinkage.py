@@ -13,10 +13,10 @@ from geomdp.noise.base import Noise
 
 #: Number of public draws of the noise. The limit is the fifth largest of the largest eigenvalues of
 #: the draws. So noise on a multiple of the identity exceeds the limit with probability 5 / 1001.
-#: The matrix is then not shrunk, and its error is several times as large as after shrinkage (0.095
-#: instead of 0.015 at d = 50, n = 5000). If this probability were 10 / 1001, shrinkage would gain
-#: much less on isotropic data. If it were 1 / 1001, single large eigenvalues would be missed more
-#: often, and errors would be up to 1.2 times as large as without shrinkage (at d = 20, n = 100).
+#: The matrix is then not shrunk, and the error is several times larger (at d = 50, n = 5000: 0.095
+#: instead of 0.015). If this probability were 10 / 1001, shrinkage would gain much less on
+#: isotropic data. If this probability were 1 / 1001, single large eigenvalues would be missed more
+#: often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22

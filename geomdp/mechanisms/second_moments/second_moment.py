@@ -35,9 +35,9 @@ class SecondMoment(PostProcessed):
     privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
     of two Wishart matrices with d + 1 degrees of freedom. On the psd cone, their density at a is
     proportional to e^(-rate tr a). The rate is epsilon / 2 under replace-one and epsilon under
-    add/remove. Under replace-one the number of records is public. So a part of the noise along the
-    identity can be computed from the noisy number of records, and this part is subtracted (X-CONE).
-    For other definitions of privacy Z is Gaussian.
+    add/remove. Under replace-one the number of records is public. So the noisy number of records
+    shows a part of the noise along the identity. This part is subtracted (X-CONE). For other
+    definitions of privacy Z is Gaussian.
 
     Parameters
     ----------

@@ -190,8 +190,8 @@ class Selection(abc.ABC):
         Raises
         ------
         ValueError
-            For records outside the universe, a number of records other than n under replace-one, or
-            too many records for exact sums. Nothing is paid.
+            For records outside the universe, or too many records for exact sums. Under replace-one,
+            also if the number of records is not n. Nothing is paid.
         BudgetExhausted
             If the ledger cannot pay. The records are not read.
         """

@@ -119,7 +119,7 @@ def _law_of_largest(
 ) -> FloatArray:
     """Probability that score s_j plus its noise is the largest, for each of m scores.
 
-    With the density f and the distribution function F of the noise, this probability is the
+    Let f be the density and F the distribution function of the noise. Then this probability is the
     integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two scores
     the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
     """

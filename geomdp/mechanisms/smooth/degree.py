@@ -141,8 +141,8 @@ def predicted_error(
     """Predicted approximation error and noise error of the worst query of C^K_1.
 
     C^K_1 is the set of functions of d variables with all derivatives up to order K = `smoothness`
-    bounded by 1. The approximation error is t^-K for t degrees in each variable: the rate of the
-    best polynomial approximation, with its constant left out. Let ||m|| be the largest of the d
+    bounded by 1. The approximation error is t^-K for t degrees in each variable. This is the rate
+    of the best polynomial approximation, without the constant. Let ||m|| be the largest of the d
     degrees of moment m, and s_m the `deviations` (t^d - 1,) of the noise on the means. The noise
     error is (sum_m ||m||^(-2 K) s_m^2)^(1/2). The reason is SM-X1: for the coefficients c of a
     query, sum_m ||m||^(2 K) c_m^2 is of order 1. So |<c, noise>| is at most of the order of

@@ -1,8 +1,8 @@
 """Families of noise for Chebyshev moments, calibrated to a guarantee.
 
-Moments are summed in float64. The sensitivity of the computed sums is at most the sensitivity of
-the exact sums plus a public `slack`, which bounds numerical errors. All noise here is calibrated
-to this upper bound. There are m = t^d - 1 moments, for t degrees in each of d variables.
+Moments are summed in float64. Numerical errors raise the sensitivity of the sums by at most a
+public `slack`. All noise here is calibrated to the sensitivity of the exact sums plus the slack.
+There are m = t^d - 1 moments, for t degrees in each of d variables.
 """
 
 from __future__ import annotations

@@ -47,12 +47,12 @@ class SmoothAnswer(NamedTuple):
     approximation_error : float
         The largest of the differences between the query and the polynomial at some public points.
     error_bound : float
-        A proved bound on the difference at all points; infinite if the query states no bounds on
-        its derivatives.
+        A proved bound on the difference at all points. It is infinite if the query states no bounds
+        on the derivatives.
     missing_record : float
         The value of a missing record under add/remove. It is the constant coefficient c_0 of the
-        polynomial: the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in each
-        variable.
+        polynomial. This is the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in
+        each variable.
 
     Examples
     --------

@@ -44,9 +44,9 @@ class SmoothSummary:
     """Release noisy Chebyshev product moments of records in [-1, 1]^d.
 
     For records X, M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The
-    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. The
-    release answers every query with K bounded derivatives, at any later time, by combining the
-    moments (Wang et al., Algorithms 1 and 2).
+    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0.
+    Later, combinations of these moments answer every query with K bounded derivatives (Wang et al.,
+    Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class SmoothSummary:
 
     On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
     multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid more than the
-    sum itself, and the noise is calibrated to allow for this, too. The sensitivities and scales are
+    sum itself. The noise is calibrated to allow for this, too. The sensitivities and scales are
     computed in float64. To cover their rounding errors, the noise is multiplied by 1 + 1e-6.
 
     The error of a query is its approximation error plus the noise. Every answer states both. Under

@@ -113,8 +113,8 @@ class RoundedRows:
     """Correctly rounded noise on the whole numbers T^(1/2) A D (X-GRID).
 
     The entries of A are +-T^(-1/2). So for every choice of the signs, adding a record changes each
-    entry of T^(1/2) A D by 1, and replacing a record changes it by at most 2. Dividing the noisy
-    numbers by T^(1/2) is post-processing.
+    entry of T^(1/2) A D by 1. Replacing a record changes each entry by at most 2. Dividing the
+    noisy numbers by T^(1/2) is post-processing.
 
     Parameters
     ----------

@@ -102,10 +102,10 @@ def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArra
     group. The bits of the points of a block add up to at most `limit`. If the search needs more
     than `MAX_BLOCKS` blocks, the result is None.
 
-    A block starts from an uncovered set of `strength` points and grows by one point at a time. The
-    gain of a point is the total weight of the uncovered sets that contain the point, divided by
-    the bits of the point. The point with the largest gain is added. A set weighs less if more of
-    its points are missing from the block.
+    A block starts from an uncovered set of `strength` points and grows by one point at a time.
+    Uncovered sets have weights. A set weighs less if more of its points are missing from the block.
+    The gain of a point is the total weight of the uncovered sets with this point, divided by the
+    bits of the point. The point with the largest gain is added.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

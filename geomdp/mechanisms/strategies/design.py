@@ -22,12 +22,12 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest difference between an exact answer and the answer computed from exact measurements, as a
-#: share of the standard deviation of the noise at epsilon = 1. The difference is released without
-#: noise, so the privacy loss exceeds epsilon by about this share.
+#: Largest accepted difference between an exact answer and the answer computed from exact
+#: measurements. The unit is the standard deviation of the noise at epsilon = 1. The difference is
+#: released without noise, so the privacy loss exceeds epsilon by about this share of epsilon.
 MISFIT = 1e-8
-#: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
-#: last place of float64.
+#: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
+#: the last place of float64.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
@@ -176,8 +176,8 @@ class Design:
         Raises
         ------
         ValueError
-            If the measurements do not determine every answer (see `check_rebuilt`), and for an
-            epsilon that is not finite and above 0.
+            If the measurements do not determine every answer (see `check_rebuilt`). Also if epsilon
+            is not finite and above 0.
         """
         self.check_answers()
         return self._noise(positive(epsilon, "epsilon"))

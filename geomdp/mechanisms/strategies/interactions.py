@@ -126,9 +126,9 @@ class Interactions:
     def _weights_by_table(self) -> sp.csr_array:
         """Variance of an answer from T for noise of variance 1 on theta_U: (tables, sets).
 
-        Each answer from table T is a weighted sum of coordinates. The squared weights of the
-        coordinates of theta_U add up to w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of
-        1 / l_i^2, where w_T is the weight of the table. This sum is the same for all cells of T.
+        Each answer from table T is a weighted sum of coordinates. Let w_T be the weight of the
+        table. The squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
+        (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []
         weights = self.workload.table_weights.tolist()

@@ -138,8 +138,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
     def descend() -> FloatArray:
-        # Hat functions plus a little noise. Without noise most entries would start at their lower
-        # bound 0, which the descent leaves slowly, and equal rows would stay equal.
+        # Hat functions plus a little noise. Without noise most entries would start at the lower
+        # bound 0. The descent leaves this bound slowly. Also, equal rows would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
         from scipy.optimize import minimize  # slow import
 

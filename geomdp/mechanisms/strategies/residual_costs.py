@@ -1,7 +1,7 @@
 """Bounds on the squared change of all residuals between neighbours, in units of their noise.
 
-The residual of a set A of columns is the part of the table of A that the tables of fewer columns do
-not tell (see `Residuals`). The precision of its noise is 1 / variance.
+The residual of a set A of columns is a part of the table of A: the part that tables of fewer
+columns do not determine (see `Residuals`). The precision of its noise is 1 / variance.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. For the bound, each column gets the largest number of levels in its class, and each
-    set gets the highest precision of its kind. This is an upper bound, because c_A(D) of
-    `CappedCost` does not decrease in any l_i. The bound is exact under two conditions. The columns
-    of each class have equal numbers of levels, and all possible sets of each kind are measured with
-    the same precision. The bound depends on D only by the profile: the number d_g of columns in D
-    of each class g. The maximum is over all profiles d:
+    one kind. The bound gives each column the largest number of levels in its class. It gives each
+    set the highest precision of its kind. This is an upper bound, because c_A(D) of `CappedCost`
+    does not decrease in any l_i. The bound is exact under two conditions. The columns of each class
+    have equal numbers of levels, and all possible sets of each kind are measured with the same
+    precision. The bound depends on D only by the profile: the number d_g of columns in D of each
+    class g. The maximum is over all profiles d:
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
@@ -195,8 +195,8 @@ class ProfileCost:
     def average(self) -> FloatArray:
         """2 P / k for each A, where P is the sum of p_B over all possible sets B of the kind of A.
 
-        k is the number of sets of this kind in `residuals`. 2 p_B is the mean of c_B(D) over two
-        records with uniform and independent levels.
+        k is the number of sets of this kind in `residuals`. For two records with uniform and
+        independent levels, 2 p_B is the mean of c_B(D).
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])

@@ -1,8 +1,9 @@
 """A bound on the cost of noisy residuals, for workloads of a few tables with many columns each.
 
-The residual of a set of columns is the part of its table that the tables of fewer columns do not
-tell (see `Residuals`). The precision of its noise is 1 / variance. The cost is the largest squared
-change of all residuals between neighbours, in units of their noise (see `ResidualCost`).
+The residual of a set of columns is a part of the table of these columns: the part that tables of
+fewer columns do not determine (see `Residuals`). The precision of its noise is 1 / variance. The
+cost is the largest squared change of all residuals between neighbours, in units of their noise (see
+`ResidualCost`).
 """
 
 from __future__ import annotations

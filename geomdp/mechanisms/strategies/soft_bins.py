@@ -77,7 +77,7 @@ class SoftBins:
         ``ValueError`` if the universe has fewer than 2 or more than 2^10 elements.
         """
         answers = optimisable_answers(workload)
-        # One bin counts all records, which is useless if their number is public.
+        # A single bin counts all records. This is useless if the number of records is public.
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         tried = [count for count in bump_counts(len(answers)) if count >= least]
         counts = [0, *tried] if self.bins is None else [self.bins]

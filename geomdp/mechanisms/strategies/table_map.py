@@ -38,8 +38,7 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        The share of this table in the estimate of each interaction, by the number of the
-        interaction.
+        For the number of each interaction, the share of this table in the estimate.
     """
 
     interactions: Interactions = field(repr=False)
@@ -88,7 +87,8 @@ class TableMap:
 
         Z has the same variance along each unit vector of its support. The support is the whole
         space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
-        products of Z with orthogonal vectors of squared length (cells of the table) / (cells of U).
+        products of Z with orthogonal vectors. The squared length of each vector is (cells of the
+        table) / (cells of U).
         """
         match noise:
             case LaplaceNoise():

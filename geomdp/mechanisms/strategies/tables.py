@@ -41,8 +41,8 @@ MAX_SETS = 1 << 11
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs (S, U). S is a measured set of columns, and U is a subset of S with at
-#: most k columns. k is the number of columns of the largest table of the workload. With 2^22 pairs,
+#: Largest number of pairs (S, U). S is a measured set of columns. U is a subset of S with at most k
+#: columns. k is the number of columns of the largest table of the workload. With 2^22 pairs,
 #: splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.

@@ -28,10 +28,11 @@ FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
 #: Descents begin in blocks. A round multiplies shares by entries of the matrix g of `best_split`.
-#: This is the largest number of such products in a round of a block. Descents are faster in one
-#: block, but if g is large, descents that need different parts of g are faster in separate blocks.
+#: This is the largest number of such products in a round of a block. Descents are usually faster in
+#: one block. But if g is large, descents can need different parts of g. These descents are faster
+#: in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
-#: Smallest precision that a descent uses, so that its square does not underflow in float64.
+#: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
 #: Shares below this part of the largest share are set to 0. But if some quantity needs a
 #: measurement with such a share, the share is raised to this part of the largest share.
@@ -57,7 +58,7 @@ class Split:
 def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
-    With the share t_i of the budget, measurement i determines quantity u with precision
+    Measurement i has the share t_i of the budget. It determines quantity u with precision
     g_iu t_i^2. c_u is the weight of the variance of u in the error. If every quantity is determined
     by exactly one measurement, the solution has a closed form (JL-SPLIT). In general the problem is
     not convex. It is solved by descents from many points, and the best result is returned.

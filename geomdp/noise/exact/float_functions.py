@@ -23,8 +23,8 @@ def logarithm(values: FloatArray) -> FloatArray:
     """ln x for normal x > 0, with a relative error of at most 2^-46.
 
     With x = m 2^e as in `split_logarithm`, ln x = e ln 2 + ln m. If e = 0, the result is ln m as
-    computed by that function. If e is not 0, |ln x| is at least ln(2) / 2, both summands are at
-    most 3 |ln x| in modulus, and rounding them adds at most 10 u.
+    computed by that function. If e is not 0, |ln x| is at least ln(2) / 2. Then both summands are
+    at most 3 |ln x| in modulus, and rounding adds at most 10 u.
     """
     exponent, rest = split_logarithm(values)
     return np.asarray(exponent * math.log(2) + rest)

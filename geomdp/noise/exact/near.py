@@ -5,8 +5,8 @@ distance from the exact value. If all numbers within this distance round to the 
 result is this multiple. If not, ball arithmetic computes the result from more bits of the same
 uniform numbers. So the filter does not change any result.
 
-The proofs of the bounds use only sums, products, quotients and square roots, which IEEE 754 rounds
-correctly: each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
+The proofs of the bounds use only sums, products, quotients and square roots. IEEE 754 rounds these
+correctly, so each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
 computed by polynomials, because the functions of a mathematical library have no proved error bound.
 The docstrings derive errors. The bounds in use are 2 to 8 times as large.
 """

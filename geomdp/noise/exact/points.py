@@ -72,8 +72,8 @@ LARGEST_EXPONENT = 2.0**20
 def uniform_point(body: Body) -> Computable:
     """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
 
-    All numbers that depend only on the body are computed in this call, so that errors are raised
-    before any draw.
+    This call computes all numbers that depend only on the body. So errors are raised before any
+    draw.
 
     Raises
     ------

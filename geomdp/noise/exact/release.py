@@ -99,8 +99,8 @@ class RoundedNoise(RoundedVector):
     noise : Noise
         Noise on sums. Scales, and entries of matrices and bodies, are taken as exactly the numbers
         that the floats represent. The privacy proof must hold for these numbers. There is one
-        exception: a map from the coordinates of a `TableMoments` is replaced by a map from table
-        cells with rational coefficients, see `cell_map`.
+        exception. A map from the coordinates of a `TableMoments` is replaced by a map from table
+        cells with rational coefficients (see `cell_map`).
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
 

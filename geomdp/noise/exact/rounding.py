@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 #: standard deviation s is then known to about 2^-110 s. On a grid of s / 1024, about one coordinate
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
-#: Number of words at the last evaluation: 15872 bits. More would be needed only for grids finer
-#: than 2^-15000, or if a coordinate is exactly half-way between grid points with positive
+#: Number of words at the last evaluation: 15872 bits. Grids finer than 2^-15000 would need more. No
+#: number of bits suffices if a coordinate is exactly half-way between grid points with positive
 #: probability.
 LAST_WORDS = 256
 
@@ -30,8 +30,8 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     --------
     >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
 
-    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2, so
-    it remains unknown whether to round to 0 or to 1.
+    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2. So
+    it remains open whether to round to 0 or to 1.
 
     >>> def one_half(draw):
     ...     u = draw.uniform()

@@ -30,9 +30,9 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    `cells` lists the shares m_i of the levels of each column i, and then the entries of the two-way
-    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in the same
-    order, where the columns of H_i are the Helmert contrasts of column i.
+    `cells` begins with the shares m_i of the levels of each column i. The entries of the two-way
+    tables M_ij for i < j follow, row by row. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in
+    the same order, where the columns of H_i are the Helmert contrasts of column i.
 
     Parameters
     ----------

@@ -37,9 +37,8 @@ from geomdp.noise.residual import ResidualNoise
 def noise_vector(noise: Noise) -> Computable:
     """The noise Z on sums as a function of uniform numbers.
 
-    For independent uniform numbers, Z has the distribution that the class of `noise` states. All
-    numbers that depend only on the noise are computed in this call, so that errors are raised
-    before any draw.
+    For independent uniform numbers, Z has the distribution that the class of `noise` states. This
+    call computes all numbers that depend only on the noise. So errors are raised before any draw.
 
     Parameters
     ----------
@@ -216,7 +215,7 @@ def _paired(noise: PairedNoise) -> Computable:
 class _Lift:
     """A uniform point x of a body, and the answers of x: (matrix @ x + constant) / denominator.
 
-    A rational matrix is stored as whole numbers, which are exact, and a common denominator.
+    A rational matrix is stored as exact whole numbers and a common denominator.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 class UnfollowedAnswerError(ValueError):
     """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
 
-    The conditions of the bound of the rule then do not hold, for instance because the noise on an
+    Then the bound on the number of updates does not hold. One possible reason: the noise on an
     earlier answer was too large.
     """
 

@@ -31,9 +31,8 @@ class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for queries of sparsity at most m.
 
     The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. There
-    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates, because each lowers the potential
-    function of the proof by at least alpha^2 / 4. Since s >= m B(alpha), there are enough slots for
-    all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough
+    slots for all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------

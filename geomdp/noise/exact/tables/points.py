@@ -55,10 +55,10 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Points of the uncut body are drawn until a point violates the inequalities of the cut by at most
-    `limit` in total. Every try takes the same number of uniform numbers, and no two tries share
-    any. A computation in float64 with proved error bounds refuses most tries (see `tries`). Every
-    decision holds for the exact point, so decisions do not depend on the precision.
+    Points of the uncut body are drawn. The first point that violates the inequalities of the cut by
+    at most `limit` in total is taken. Every try takes the same number of uniform numbers, and no
+    two tries share any. A computation in float64 with proved error bounds refuses most tries (see
+    `tries`). Every decision holds for the exact point, so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)

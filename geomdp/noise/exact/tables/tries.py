@@ -13,7 +13,7 @@ The error bounds hold for additions, products, quotients and roots that are corr
 relative error u = 2^-53, in any order of summation. The functions of `float_functions` have error
 bounds of their own. The bound for each step is at least twice the rounding error of the step. This
 covers products of errors, because every error is below 2^-20. If an error is larger, the total
-error is set to infinity, and the try stays open: float64 does not decide it.
+error is set to infinity. Then the try stays open: float64 does not decide it.
 """
 
 from __future__ import annotations
@@ -269,10 +269,9 @@ def _vectors(
 ) -> _Pair:
     """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
-    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers,
-    and the entries of C are products of shares and of roots of shares. So relative errors add up.
-    For each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of
-    C.
+    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers.
+    The entries of C are products of shares and of roots of shares. So relative errors add up. For
+    each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of C.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50
