@@ -13,7 +13,7 @@ LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
 def check_range(privacy: Privacy) -> None:
-    """Raise ``ValueError`` unless epsilon, or rho, is from 1e-12 to 1e12.
+    """Raise ``ValueError`` if epsilon, or rho, is below 1e-12 or above 1e12.
 
     Constructors of mechanisms call this function, so that a value out of range raises before any
     budget is spent. Definitions of privacy and their composition have no such range.

@@ -44,8 +44,9 @@ def release_once(
     1. `set_up` does all public work, so that it cannot fail after the ledger has paid.
     2. The ledger checks whether it can pay. If not, `BudgetExhausted` is raised and the records are
        not read.
-    3. `read` reads the records once, checks them, and returns their number and the statistic that
-       `draw` needs. It may draw noise before it reads, but not afterwards.
+    3. `read` reads the records once and checks them. It returns the number of records, and the
+       statistic that `draw` needs. Before the records are read, `read` may draw noise; afterwards
+       it may not.
     4. Under replace-one, any other number of records than `n` is a ``ValueError``.
     5. The ledger pays, under the name `label`.
     6. `draw` adds the noise and returns the release.

@@ -15,7 +15,7 @@ from geomdp.workloads import Workload
 #: How many of the first answers are shown in a line of text, and in the table of a notebook.
 FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
 #: Largest number of queries for which the table of a notebook has labels. A workload makes the
-#: labels of all queries at once, even if only ten are shown.
+#: labels of all queries, even if only ten are shown.
 MAX_LABELLED = 1 << 16
 
 
@@ -56,8 +56,8 @@ class Prediction:
     kind : PredictionKind
         Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Id of the formula in the formula sheet, and the part of the formula that was estimated, if
-        any.
+        Id of the formula in the formula sheet. If a part of the formula was estimated, also this
+        part.
     stderr : float
         Standard error of `value`; 0 if nothing was estimated.
 
@@ -106,7 +106,7 @@ def short_claim(guarantee: Guarantee) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """Private answers, with their privacy record and their predicted error.
+    """Private answers, with a privacy record and the predicted error.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ class Release:
     workload : Workload, optional
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
-        The noisy values from which the answers were computed; they are private, too. If the
-        answers are a projection of noisy answers to the queries, the noisy values are these noisy
-        answers (m,), around which confidence intervals can be computed.
+        The noisy values from which the answers were computed; they are private, too. If the answers
+        are a projection of noisy answers (m,) to the queries, the noisy values are these noisy
+        answers. Confidence intervals can be computed around them.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the Euclidean change of the sum of answer vectors between neighbours.
 
-    The definition and the errors are those of `l1_sensitivity`, with l2 norms.
+    The same as `l1_sensitivity`, with l2 norms in place of l1 norms.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
@@ -94,8 +94,8 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     """The public subspace that contains the mean answers of every data set.
 
     Let Q(x) be the answers of an element x to the m queries. Under replace-one the subspace is the
-    affine hull of {Q(x)}. Under add/remove, where sums are divided by a declared n, it is the
-    linear span of that hull, with offset 0. The dimension of the subspace is the effective
+    affine hull of {Q(x)}. Under add/remove sums are divided by a declared n. The subspace is then
+    the linear span of this hull, with offset 0. The dimension of the subspace is the effective
     dimension r >= 1 of all noise (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` for
     a constant workload.
     """

@@ -18,8 +18,8 @@ class Noise(Protocol):
     Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
     n at release, so the same noise serves every n.
 
-    Noises whose density is known in closed form also have `log_density`: `LaplaceNoise`,
-    `GaussianNoise`, `KNormNoise`, and `RecursiveNoise` with intrinsic levels.
+    Noises with a density in closed form also have `log_density`: `LaplaceNoise`, `GaussianNoise`,
+    `KNormNoise`, and `RecursiveNoise` with intrinsic levels.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class ConeNoise:
     Raises
     ------
     ValueError
-        If `rate` is out of range, K has no exact sampler, `matrix` does not fit K, or a `constant`
-        comes with a `centre` other than 0.
+        If `rate` is out of range, K has no exact sampler, or `matrix` does not fit K. Also for a
+        `constant` together with a `centre` other than 0.
 
     References
     ----------
@@ -135,7 +135,7 @@ class ConeNoise:
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U and, if they are estimated, the public points that give them."""
+        """Moments of U and T U. If these are estimated, also the public points of the estimate."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:

@@ -26,7 +26,7 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.noise.knorm import MOMENT_DRAWS
 from geomdp.noise.levels import Level, NoiseBody, Stage
 
-#: A matrix M counts as an isometry if no entry of M^T M - I has a larger modulus than this number.
+#: A matrix M counts as an isometry if all entries of M^T M - I have moduli of at most this number.
 #: For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the number of
 #: rows.
 ISOMETRY_TOLERANCE = 1e-12
@@ -35,8 +35,8 @@ ISOMETRY_TOLERANCE = 1e-12
 class Variant(enum.Enum):
     """Which K-norm noise a level adds in its subspace V.
 
-    W is the subspace that remains at this stage of `decompose`. V is spanned by the principal axes
-    of least variance of the shadow of K on W.
+    A level is one summand of `RecursiveNoise`. W is the subspace that remains at this stage of
+    `decompose`. V is spanned by the principal axes of least variance of the shadow of K on W.
 
     Examples
     --------
@@ -59,8 +59,9 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     of least variance span V, and the others span the next W. The recursion ends when W has
     dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages.
 
-    Shadows without an exact sampler are sampled by Markov chains. A shadow that has no oracle for
-    chords and none for the gauge is first enclosed in an intersection of slabs (X-OUT).
+    Shadows without an exact sampler are sampled by Markov chains. A shadow that implements neither
+    `chord` nor `gauge` is first enclosed in an intersection of slabs (sets between two parallel
+    hyperplanes; X-OUT).
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     Raises
     ------
     ValueError
-        If K is not known to be symmetric, if K is the single point 0, or if `exact` is set and K
+        If K is not known to be symmetric, or K is the single point 0. Also if `exact` is set and K
         lacks an exact sampler or an exact second moment.
 
     References
@@ -131,7 +132,7 @@ class _Step:
 
 
 def _steps(frame: FloatArray, core: Body, exact: bool) -> Iterator[_Step]:
-    """The subspaces W. If `exact` is set, they end before the first one without exact noise."""
+    """The subspaces W. If `exact` is set, stop before the first W without exact noise."""
     rows = np.eye(core.dimension)
     source = _prepared(core, exact)
     while source is not None:
@@ -164,7 +165,7 @@ def _stages(steps: list[_Step], core: Body, variant: Variant, exact: bool) -> It
 
 
 def _framed(body: Body) -> tuple[FloatArray, Body]:
-    """An isometry (m, r) and a full-dimensional body in R^r whose image under it is `body`."""
+    """An isometry (m, r), and the full-dimensional body in R^r that it maps to `body`."""
     if isinstance(body, Scaled):
         frame, core = _framed(body.body)
         return frame, Scaled(core, body.factor)
@@ -179,7 +180,8 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         image = shadow(body, frame.T)
         exact = image.implements(Body.sample_uniform) and image.implements(Body.second_moment)
-        # The map is one-to-one on the affine hull of the body, so `LinearImage` keeps every oracle.
+        # `LinearImage` keeps every method, because the map is one-to-one on the affine hull of the
+        # body.
         return frame, image if exact else LinearImage(frame.T, body)
     return frame, shadow(body, frame.T)
 

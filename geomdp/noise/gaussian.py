@@ -13,7 +13,7 @@ from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 
-#: Columns count as orthonormal if no entry of basis^T basis - I has a larger modulus than this
+#: Columns count as orthonormal if all entries of basis^T basis - I have moduli of at most this
 #: number. For a basis from a singular value decomposition in float64, these entries are about 1e-15
 #: times the size of the basis.
 ORTHONORMALITY_TOLERANCE = 1e-8

@@ -25,7 +25,7 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-#: A query: its true answer or, if the mechanism has the records, a function of them.
+#: A query: the true answer. If the mechanism has the records: a function of the records.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
@@ -38,12 +38,12 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     T is the public threshold, D the sensitivity of the queries, and s_threshold, s_query and
     s_answer are the `scales`. A query with true answer x is found above the threshold if
-    x + Lap(D s_query) >= T + Lap(D s_threshold). The answer to such a query also has the value
-    x + Lap(D s_answer) with fresh noise, unless s_answer is None.
+    x + Lap(D s_query) >= T + Lap(D s_threshold). If s_answer is not None, the answer to such a
+    query also has the value x + Lap(D s_answer) with fresh noise.
 
     Without a seed the comparison is exact: it is decided for real-valued noise and the exact value
-    of x, which may be a whole number of any size, a float or a fraction. With a seed the comparison
-    is a float64 simulation.
+    of x. The value x may be a whole number of any size, a float or a fraction. With a seed the
+    comparison is a float64 simulation.
 
     The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
     of a subclass holds because its `_calibrate` computes the scales from `privacy`.
@@ -109,7 +109,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @property
     def halted(self) -> bool:
-        """Whether `cutoff` queries were found above the threshold, so that no more are answered."""
+        """Whether `cutoff` queries were found above the threshold. Then no more are answered."""
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:
@@ -118,13 +118,14 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Parameters
         ----------
         query : float or callable
-            The query's true answer or, if the mechanism has the records, a function of them.
+            The query's true answer. If the mechanism has the records: a function from the records
+            to the true answer.
 
         Returns
         -------
         Answer
-            Whether the query was found above the threshold, and its noisy value if the mechanism
-            releases one.
+            Whether the query was found above the threshold. If so, and if the mechanism releases
+            values, also a noisy value.
 
         Raises
         ------
@@ -142,9 +143,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts.
 
-        There is one answer for each query asked, so there can be fewer answers than `queries` if
-        the mechanism halts. The errors are those of `ask`. Nothing is spent if any true answer is
-        not a finite number.
+        The result has one answer for each query asked. Queries after the halt have no answer. The
+        same errors are raised as by `ask`. If any true answer is not a finite number, nothing is
+        spent.
         """
         self._require_running()
         truths = self._truths(queries)

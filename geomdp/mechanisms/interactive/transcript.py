@@ -1,4 +1,4 @@
-"""Answers of interactive mechanisms, their public record, and the hypothesis rebuilt from it."""
+"""Answers of interactive mechanisms, the transcript of a run, and the replay of a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 class Transcript(NotCopied, Sequence[Answer]):
     """The answers given so far, in order. They are public: all use of them is post-processing.
 
-    A transcript belongs to one run, so it cannot be copied or pickled. Copy or pickle
+    A transcript belongs to one run and cannot be copied or pickled. Copy or pickle
     ``list(transcript)`` instead.
 
     Examples
@@ -91,9 +91,9 @@ def replay(
 ) -> Hypothesis[Query]:
     """Rebuild the hypothesis from a public record of queries and answers (post-processing).
 
-    `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
-    order. As in the run, an answer that the rule cannot follow leaves the hypothesis as it is.
-    ``ValueError`` if an answer that updated the hypothesis has no value.
+    Pass the `rule` and `alpha` of the recorded run. `exchanges` are the (query, Answer) pairs of
+    the run, in order. If the rule cannot follow an answer, the hypothesis does not change, as in
+    the run. ``ValueError`` if an answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:

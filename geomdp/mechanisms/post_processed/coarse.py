@@ -23,9 +23,10 @@ from geomdp.workloads.universe.universes import Records
 class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
-    Q(x) in R^m holds the answers to the m queries on record x. The net S is a maximal subset of
-    {Q(x)} whose points are at least `radius` sqrt(m) apart. pi(x) is the point of S nearest to
-    Q(x). M(X) is the release of a mechanism of the same kind as `inner` for the workload Q' = pi.
+    Q(x) in R^m holds the answers to the m queries on record x. The net S is a set of answer vectors
+    Q(x). Any two points of S are at least `radius` sqrt(m) apart, and no further Q(x) can be added.
+    pi(x) is the point of S nearest to Q(x). M(X) is the release of a mechanism of the same kind as
+    `inner` for the workload Q' = pi.
 
     Parameters
     ----------
@@ -41,13 +42,14 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S, in the order of its choice: each point is one of the farthest from those before it.
+        S, in the order of the choice. Each new point has the largest distance from the earlier
+        points.
 
     Raises
     ------
     ValueError
         For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or an `inner` of a kind that cannot answer Q'.
+        or if this kind of mechanism cannot answer Q'.
 
     Notes
     -----
@@ -58,9 +60,9 @@ class Coarse(PostProcessed):
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
-    by Minkowski's inequality. The first term is less than `radius`, because S is maximal. A net of
-    few points has a small width and few dimensions, so e' is small even if n is small. For large n
-    the first term is larger than e'.
+    by Minkowski's inequality. The first term is less than `radius`, because no further Q(x) can be
+    added to S. A net of few points has a small width and few dimensions, so e' is small even if n
+    is small. For large n the first term is larger than e'.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 

@@ -45,9 +45,10 @@ class Fitted(PostProcessedNoise):
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
     and this error is at most the diameter of K. The ratio of the error to the error of `Projected`
-    was measured for tables, ranges, random signs and prefix sums, on copies of one record, mixes of
-    ten records, and uniform data. It is 0.5 to 0.97, and 1 if noisy answers stay in K. The
-    exception is 1.1 to 1.2 for prefix sums of copies of the first or the last element.
+    was measured for tables, ranges, random signs and prefix sums. The data were copies of one
+    record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and 1 if noisy answers
+    stay in K. There is one exception: for prefix sums of copies of the first or the last element,
+    the ratio is 1.1 to 1.2.
 
     Cost: two projections per release. The second starts from the result of the first.
 
@@ -101,7 +102,7 @@ class Fitted(PostProcessedNoise):
         self._norm.prepare()
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The fit f or, if f is further than b from the projection g, the point at distance b."""
+        """The fit f, moved towards the projection g if the distance from g is above b."""
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point
         reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)

@@ -34,9 +34,9 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Choose the number of rows of a `JL` map by its predicted error.
 
-    One map is drawn for each k = 1, 2, 4, ... below the effective dimension r (the dimension of the
-    affine hull of the answer vectors), and one for r - 1. The map with the least predicted error is
-    kept. Predictions read public objects only, so the choice costs no privacy.
+    The effective dimension r is the dimension of the affine hull of the answer vectors. One map is
+    drawn for each k = 1, 2, 4, ... below r, and one for r - 1. The map with the least predicted
+    error is kept. Predictions read public objects only, so the choice costs no privacy.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class JL(PostProcessedNoise):
     Raises
     ------
     ValueError
-        If `inner` is not an additive mechanism, or `dimension` is out of range, or `AutoDimension`
-        is to choose among maps that are not Gaussian.
+        If `inner` is not an additive mechanism, or `dimension` is out of range. Also for
+        `AutoDimension` with a `law` that is not Gaussian.
 
     Notes
     -----
@@ -103,8 +103,9 @@ class JL(PostProcessedNoise):
     noise is calibrated to the actual A, so the distortion of A does not matter. The least-squares
     step reads the noisy answers and public objects only (post-processing).
 
-    Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. For every A and all
-    data of n records, where E is the expectation over Z,
+    Error: let delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||. E is the expectation
+    over Z, and E_A over A. h is the support function and w the Gaussian width of a body. For every
+    A and all data of n records,
 
         (E ||M(X) - Q(X)||^2)^(1/2)
             <= min{E ||Z||^2 / n^2, E h_{A K_Q}(Z) / n}^(1/2) + delta(A),

@@ -22,12 +22,11 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
-#: Variances below this share of the largest variance are raised to this share, because estimated
-#: variances can be too small. So the weights of two directions in the squared norm differ by a
-#: factor of at most 1e8.
+#: Smallest variance in use, as a share of the largest variance. Smaller variances are raised to
+#: this value, because estimated variances can be too small. So the weights of two directions in the
+#: squared norm differ by a factor of at most 1e8.
 LEAST_SHARE = 1e-8
-#: If all variances agree up to this relative difference, they count as equal, and the norm is the
-#: Euclidean norm.
+#: If all variances agree up to this relative difference, the norm is the Euclidean norm.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
@@ -77,15 +76,17 @@ class WhitenedNorm:
 class SignNorm:
     """Least squares over the elliptope, with products of signs weighted by 1 / noise variance.
 
-    All 2-way tables of d two-level columns are c + T r, where r holds the products of any two of
-    d + 1 signs, the first of which is 1. Products with the first sign are single signs. The noise
-    on r is treated as uncorrelated, with one variance for single signs and one for products of two
-    other signs. With these weights the body is a `MappedElliptope`, which implements `project`.
+    A column of two levels is a sign, 1 or -1. With the constant sign 1 in front, d columns give
+    d + 1 signs. Let r hold the products of any two of these signs. All 2-way tables of the d
+    columns are c + T r. Products with the first sign are single signs. The noise on r is treated as
+    uncorrelated. Single signs have one common variance. All other products have another. With these
+    weights the body is a `MappedElliptope`, which implements `project`.
     """
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r for r in the elliptope, where g^2 is proportional to 1 / noise variance.
+    #: All diag(g) r for r in the elliptope (the set of correlation matrices). g^2 is proportional
+    #: to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod
@@ -117,7 +118,7 @@ class SignNorm:
 
 
 def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
-    """The r for which T r is nearest to `answers` (m,), from which c is already subtracted."""
+    """The r for which T r is nearest to `answers` (m,). The caller has already subtracted c."""
     lengths = np.asarray(signs.matrix.multiply(signs.matrix).sum(axis=0)).ravel()
     return np.asarray((signs.matrix.T @ answers) / lengths)
 

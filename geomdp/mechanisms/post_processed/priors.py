@@ -36,7 +36,7 @@ class FixedDataset:
         self._known: tuple[Workload, int, FloatArray] | None = None
 
     def sums(self, workload: Workload, n: int) -> FloatArray:
-        """Sum of the answer vectors (m,); ``ValueError`` unless the data set has `n` records."""
+        """Sum of the answer vectors (m,); ``ValueError`` if the number of records is not `n`."""
         if self._known is None or self._known[0] is not workload:
             totals = workload.totals(self._records)
             self._known = (workload, totals.count, totals.sums)
@@ -51,10 +51,10 @@ def predict_on_prior(
 ) -> Prediction:
     """Root mean squared error per query of `mechanism` on a public data set.
 
-    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), where X is the data set of `prior`, Q(X)
-    are its m true answers, M(X) are the answers of the mechanism, and E is the expectation over the
-    noise. The expectation is estimated by the mean over independent releases. Never use records
-    that are to be protected: the prediction would be a release without privacy.
+    Let X be the data set of `prior`, Q(X) the m true answers and M(X) the answers of the mechanism.
+    The prediction is (E ||M(X) - Q(X)||_2^2 / m)^(1/2), with the expectation E over the noise. The
+    expectation is estimated by the mean over independent releases. Never use records that are to be
+    protected: the prediction would be a release without privacy.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ LEAST_TOLERANCE = 1e-14
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
-#: Number of standard errors that are added to an estimate of the mean squared noise before it
-#: enters an upper bound. A normal variable is this far above its mean with probability 1e-6.
+#: An upper bound uses an estimate of the mean squared noise plus this number of standard errors. A
+#: normal variable exceeds the mean by 4.76 standard deviations with probability 1e-6.
 STANDARD_ERRORS = 4.76
 
 
@@ -46,18 +46,18 @@ class Projected(PostProcessedNoise):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
-    K = K_Q is the sensitivity polytope. The polytope of all 2-way tables of 25 to 128
-    two-level columns cannot be searched fast enough. For these workloads K is the
-    `moment_relaxation`, an image of the elliptope that contains the polytope.
+    K = K_Q is the sensitivity polytope. The polytope of all 2-way tables of 25 to 128 two-level
+    columns cannot be searched fast enough. For these workloads K is the `moment_relaxation`. It
+    contains the polytope, and is an image of the elliptope (the set of correlation matrices).
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        The mechanism whose noisy answers are projected; ``ValueError`` for any other kind.
+        The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Largest number of public draws from which the prediction estimates E h_K(Z), where h_K is
-        the support function of K. Fewer draws take less time and give a looser bound. Releases do
-        not depend on `draws`.
+        Let h_K be the support function of K. The prediction estimates E h_K(Z) from public draws.
+        This is the largest number of draws. Fewer draws take less time and give a looser bound.
+        Releases do not depend on `draws`.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class Projected(PostProcessedNoise):
 
     so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
     the numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for
-    data sets of exactly n records; for other data sets only the privacy statement holds.
+    data sets of exactly n records. For other data sets only the privacy statement holds.
 
     References
     ----------
@@ -171,7 +171,7 @@ def is_relaxed(workload: Workload) -> bool:
 def reachable_body(workload: Workload) -> Body:
     """The sensitivity polytope, or a relaxation that contains it if `is_relaxed`.
 
-    For one-way tables it is a product of simplices, whatever the number of columns.
+    For one-way tables the body is a product of simplices, for any number of columns.
     """
     if isinstance(workload, MarginalTables) and workload.k == 1:
         return Product([Simplex(np.eye(count)) for count in workload.levels])
@@ -179,10 +179,11 @@ def reachable_body(workload: Workload) -> Body:
 
 
 def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
-    """`Projector` of a body through a matrix, after a check that the oracle of the body works.
+    """`Projector` of a body through a matrix, after a check that extreme points can be found.
 
-    The universe may be too large for the oracle. Then the error must be raised before a ledger
-    pays. The oracle checks the size before it searches, so a call with no directions is enough.
+    The universe may be too large for a search of extreme points. Then the error must be raised
+    before a ledger pays. The method `extreme_point` checks the size before the search. So a call
+    with no directions is enough.
     """
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
@@ -198,18 +199,17 @@ def squared_noise_limit(inner: AdditiveMechanism) -> float:
 
 
 def noise_limit_source(inner: AdditiveMechanism) -> str:
-    """Note for the source of a prediction if E ||Z||^2 is estimated; empty otherwise."""
+    """Note for the source of a prediction; empty if E ||Z||^2 is not estimated."""
     estimated = inner.predicted_rmse.stderr > 0
     return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 
 
 def relative_tolerance(energy: float, scale: float) -> float:
-    """Tolerance of a projection whose duality gap must be at most `GAP_SHARE` times `energy`.
+    """Tolerance that keeps the duality gap of a projection at `GAP_SHARE` times `energy`.
 
     `energy` is the mean squared noise. The tolerance is relative to `scale`^2 and is kept between
-    1e-14 and 1e-8. A gap eta adds little to the error for this reason: let y = Q(X) + Z be the
-    noisy answers and p the point found. Then <y - p, x - p> <= eta for all x in K. For x = Q(X)
-    this gives e^2 <= <Z, p - Q(X)> + eta for the error e = ||p - Q(X)||. Hence
-    e^2 <= ||Z||^2 + 2 eta, and E e^2 <= E h_K(Z) + eta because E Z = 0.
+    1e-14 and 1e-8. A gap eta adds little to the bounds on the error e: e^2 <= ||Z||^2 + 2 eta and
+    E e^2 <= E h_K(Z) + eta. Both follow from <y - p, Q(X) - p> <= eta for the noisy answers
+    y = Q(X) + Z and the point p that was found.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

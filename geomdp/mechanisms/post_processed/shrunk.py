@@ -35,23 +35,23 @@ class Shrunk(PostProcessedNoise):
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
     The factor s minimises the bound on the error below.
 
-    `inner` must be an additive mechanism; ``ValueError`` otherwise.
+    ``ValueError`` if `inner` is not an additive mechanism.
 
     Notes
     -----
     Privacy: the guarantee of `inner`, unchanged. c, r, v and K are public, and everything else is
     computed from the noisy answers (post-processing, GEN-2).
 
-    Error: Z has mean 0, and Q(X) is in K, so a projection on K moves no point further away from
-    Q(X). Hence for all data of n records
+    Error: Z has mean 0. Because Q(X) is in K, a projection on K moves no point further away from
+    Q(X). So for all data of n records
 
         E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
 
-    This bound is below v, the squared error of the noise, and below r^2, which bounds the squared
-    error of the answer c. The bound is also below the bound of `Projected` if the noise is so large
-    that E h_K(Z) / n exceeds r^2 v / (r^2 + v), where h_K is the support function of K. The nearest
-    point of K then says little about the data. For data far from c, such as copies of one record,
-    the error is nearly as large as the bound.
+    This bound is below v, the squared error of the noise. It is also below r^2, a bound on the
+    squared error of the answer c. Let h_K be the support function of K. If E h_K(Z) / n exceeds
+    r^2 v / (r^2 + v), the bound is also below the bound of `Projected`. In this case the nearest
+    point of K says little about the data. For data far from c, the error is nearly as large as the
+    bound. Copies of one record are an example.
 
     References
     ----------
@@ -122,12 +122,12 @@ class Shrunk(PostProcessedNoise):
 def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
     """A public point c (m,) and a proved r with r >= ||Q(x) - c||_2 for every element x.
 
-    * For `MarginalTables`, c holds the tables of uniform data, and r^2 is the sum over tables of
-      1 - 1 / (number of cells), which is ||Q(x) - c||^2 for every element x.
-    * If all elements together have at most 2^24 answers, c is the mean of Q(x) over the elements,
-      and r is the largest distance of a Q(x) from c.
-    * For any other workload, c is the point of the affine hull nearest to 0, and
-      r^2 = R^2 - ||c||^2, where R is the largest norm of an answer vector.
+    * For `MarginalTables`, c holds the tables of uniform data. r^2 is the sum over tables of
+      1 - 1 / (number of cells). This sum is ||Q(x) - c||^2 for every element x.
+    * If all elements together have at most 2^24 answers, c is the mean of Q(x) over the elements. r
+      is the largest distance of a Q(x) from c.
+    * For any other workload, c is the point of the affine hull nearest to 0. Let R be the largest
+      norm of an answer vector. Then r^2 = R^2 - ||c||^2.
     """
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])

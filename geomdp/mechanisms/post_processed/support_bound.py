@@ -22,7 +22,7 @@ from geomdp.noise.base import Noise
 #: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
 #: near 1%.
 MAX_DRAWS = 512
-#: Smallest number of draws, however large the dimension, unless a caller asks for fewer.
+#: Smallest number of draws, for every dimension. A caller can ask for fewer draws.
 MIN_DRAWS = 32
 #: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
 #: if each value takes milliseconds: tables of 100 columns get 105 draws. The mean of h_K over
@@ -46,7 +46,7 @@ class SupportBound:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of a noise and a body: few draws test it against a limit, and many draws bound it.
+    """E h_K(Z) of a noise and a body: a quick test against a limit, and an upper bound.
 
     Parameters
     ----------
@@ -77,10 +77,9 @@ class ExpectedSupport:
     def exceeds(self, limit: float) -> bool:
         """Whether 8 draws show that E h_K(Z) is above `limit`.
 
-        Suppose that a caller wants the least of `bound` and other upper bounds, and passes the
-        least of the others as `limit`. If the answer is True, `bound` is not the least, and need
-        not be computed. If this answer is wrong, the caller has a larger bound than necessary, but
-        still an upper bound.
+        Suppose that a caller has other upper bounds, and passes the least of them as `limit`. If
+        the answer is True, `bound` is above `limit` and need not be computed. If this answer is
+        wrong, `limit` is still an upper bound, but not the least one.
         """
         return self._pilot > limit
 
@@ -88,14 +87,15 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * For Gaussian noise sigma g in a subspace that contains all differences of points of K, the
-      bound is sigma times the upper end of the confidence interval for the Gaussian width w(K).
-    * K-norm noise of a body of dimension r is Z = R U, where U is uniform on this body and
+    * Let the noise be Gaussian noise sigma g in a subspace that contains all differences of points
+      of K. The bound is sigma times the upper end of the confidence interval for the Gaussian width
+      w(K).
+    * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
-    The limits are upper confidence limits for a mean over at most `most` draws with a fixed public
-    seed: one-sided, by Student's t, at level 1e-6. They are asymptotic and not proved. Since Z and
+    The limits are one-sided upper confidence limits by Student's t, at level 1e-6. They come from
+    at most `most` draws with a fixed public seed. They are asymptotic and not proved. Since Z and
     -Z have the same distribution, every draw contributes (h_K(Z) + h_K(-Z)) / 2.
 
     Parameters

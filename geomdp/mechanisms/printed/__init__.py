@@ -1,16 +1,21 @@
 """False statements of the papers, exactly as printed: for study, not for use.
 
-These statements fail in accuracy: `PrintedNumericSparse` and `numeric_sparse_printed` (DISC-11,
-corrected in `NumericSparse`), `PRINTED_STOPPING` and `printed_iterative_accuracy` (DISC-13,
-corrected in `IterativeConstruction`), and `printed_online_weights_accuracy` (DISC-21, corrected in
-`OnlineConstruction`). Both mechanisms that can be built with them are as private as they claim:
-`PrintedNumericSparse`, and `IterativeConstruction` with ``design=PRINTED_STOPPING``.
+These statements fail in accuracy:
+
+* `PrintedNumericSparse` and `numeric_sparse_printed` (DISC-11, corrected in `NumericSparse`),
+* `PRINTED_STOPPING` and `printed_iterative_accuracy` (DISC-13, corrected in
+  `IterativeConstruction`),
+* `printed_online_weights_accuracy` (DISC-21, corrected in `OnlineConstruction`).
+
+Two mechanisms can be built with these statements: `PrintedNumericSparse`, and
+`IterativeConstruction` with ``design=PRINTED_STOPPING``. Both are as private as they claim.
 
 These statements fail in privacy: `printed_shortcut_step` (DISC-5, corrected in
 `shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). They
-are numbers only. No mechanism takes them, so no release can rest on them.
+only return numbers. No mechanism takes these numbers, so no release can rest on the false
+statements.
 
-Ids such as DISC-11 are those of the formula sheet.
+Ids such as DISC-11 refer to the formula sheet.
 """
 
 import lazy_loader

@@ -14,7 +14,8 @@ from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 
 #: The shares of the target accuracy alpha that the paper gives to noise and loss. A run with these
-#: shares is private, but its error can be 3 alpha / 2, and the paper states alpha (DISC-13).
+#: shares is private. The paper states an error of at most alpha, but the error can be 3 alpha / 2
+#: (DISC-13).
 PRINTED_STOPPING = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)
 
 
@@ -30,8 +31,8 @@ def printed_iterative_accuracy(
 
     alpha = 8 B / (n eps) ln(2 B k / beta), where B = `bound`(alpha/2) and k = `queries`. For
     approximate DP, the factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The error can be
-    3 alpha / 2 (DISC-13). Parameters and exceptions are those of the corrected
-    `bounds.upper.iterative_accuracy`.
+    3 alpha / 2 (DISC-13). The corrected `bounds.upper.iterative_accuracy` has the same parameters
+    and raises the same errors.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Clip records to the unit ball, each by itself, if the caller asks for it."""
+"""Clip each record to the unit ball, if the caller asks for clipping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
     yielded have Euclidean norm at most 1 in exact arithmetic. Rows with a norm within
     (d + 8) 2^-53 of 1 are scaled too, because rounding errors hide whether this norm is above 1.
 
-    A chunk with a number that is not finite is yielded unchanged; the universe refuses it later.
+    A chunk that contains NaN or infinity is yielded unchanged. The universe refuses it later.
     """
     # A computed norm has a relative error of at most (d / 2 + 1) UNIT, and the scaling below adds
     # at most five roundings. The margin is above the sum of both.

@@ -30,9 +30,10 @@ from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universe.universes import Records
 
 #: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
+#: svec lists the upper triangle of a matrix, see `Covariance`.
 Sums = tuple[FloatArray, FloatArray]
-#: Two functions whose noise is already drawn: from the exact sums of x to the private mean, and
-#: from the exact sums of x x^T to private second moments.
+#: Two functions that add noise. The noise is drawn before. The first maps the sums of x to the
+#: noisy mean, the second maps the sums of x x^T to noisy second moments.
 Noisy = tuple[Privatiser, Privatiser]
 
 
@@ -40,18 +41,18 @@ class Covariance:
     """The covariance matrix of records in the unit ball of R^d.
 
     S(X) is the psd matrix of trace at most 1 that is nearest to M - mu mu^T. M is the release of
-    `SecondMoment` with one part of the budget. mu is the private mean with the other part: the mean
-    plus noise of `Ball` (of `Gaussian` if privacy is not pure), projected on the unit ball.
-    Covariances of data in the unit ball are psd with trace at most 1, so the projection adds no
-    error.
+    `SecondMoment` with one part of the budget. The other part pays for the private mean mu: the
+    mean plus noise, projected on the unit ball. The mechanism that adds this noise is `Ball` for
+    pure privacy, and `Gaussian` for other privacy. Covariances of data in the unit ball are psd
+    with trace at most 1, so the projection adds no error.
 
     This class is not a `Mechanism`, because a covariance is not a mean of answers of single
     records.
 
-    Parameters are those of `SecondMoment` except `shrink`. `mean_share` is the share of the budget
-    for the mean, above 0 and below 1; ``ValueError`` otherwise. The answers are svec(S(X)), (m,)
-    with m = d (d + 1) / 2: the upper triangle, with entries off the diagonal multiplied by sqrt(2).
-    The guarantee is that of the pair (M, mu).
+    The parameters of `SecondMoment`, except `shrink`, have the same meaning here. `mean_share` is
+    the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1.
+    The answers are svec(S(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off
+    the diagonal multiplied by sqrt(2). The guarantee is that of the pair (M, mu).
 
     Notes
     -----
@@ -59,13 +60,13 @@ class Covariance:
     and delta. By basic composition they add up to `privacy`. S(X) is a function of M and mu. The
     samplers are exact.
 
-    Error: let M_n and mu_n be the second moments and the mean of the records. If
-    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b, the root mean squared error
-    of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm, because
-    ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records are drawn from a
-    distribution, the difference between its covariance and the covariance of the records adds
-    3 / sqrt(n) (`population_bound`). Under add/remove the bounds hold for data sets of exactly n
-    records.
+    Error: let M_n and mu_n be the second moments and the mean of the records. Suppose that
+    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b. Then the root mean squared
+    error of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm. The
+    factor 2 is there because ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records
+    are drawn from a distribution, the error against the covariance of the distribution is at most
+    a + 2 b + 3 / sqrt(n) (`population_bound`). Under add/remove the bounds hold for data sets of
+    exactly n records.
 
     References
     ----------
@@ -112,7 +113,7 @@ class Covariance:
         else:
             self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
         # Both samplers are exact, and both mechanisms round their noise correctly. So `sampler` and
-        # `arithmetic` of one of them hold for the pair.
+        # `arithmetic` of `second_moment` hold for the pair.
         inner = self.second_moment.guarantee
         self.guarantee = Guarantee(privacy, adjacency, inner.sampler, inner.arithmetic)
 
@@ -181,7 +182,7 @@ class Covariance:
         `noisy` of the result holds the noisy mean (d,) and then svec of the noisy second moments,
         before shrinkage and projection.
 
-        ``ValueError`` for rows of norm above 1, unless the mechanism was built with `clip`.
+        If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
@@ -191,7 +192,8 @@ class Covariance:
 
         def read() -> tuple[int, tuple[Sums, Noisy | None]]:
             if rng is None and self.grid is not None:
-                # The noise is drawn before the records are read, so it cannot depend on them.
+                # The noise is drawn before the records are read, so it cannot depend on the
+                # records.
                 noisy = self._noise(None)
                 count, exact = self._exact_sums(records)
                 return count, (exact, noisy)
@@ -270,7 +272,7 @@ class Covariance:
 
 
 def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
-    """Two guarantees that compose to `privacy`; the second has the share `share` of it."""
+    """Two guarantees that compose to `privacy`; the second has the share `share` of the budget."""
     match privacy:
         case PureDP(epsilon=epsilon):
             return PureDP(_rest(epsilon, share)), PureDP(share * epsilon)
@@ -283,7 +285,7 @@ def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
 
 
 def _rest(total: float, share: float) -> float:
-    """(1 - share) * total, rounded so that it and share * total add up to at most `total`."""
+    """(1 - share) * total, rounded down until the sum with share * total is at most `total`."""
     spent, left = share * total, (1 - share) * total
     while Fraction(spent) + Fraction(left) > Fraction(total):
         left = math.nextafter(left, 0.0)

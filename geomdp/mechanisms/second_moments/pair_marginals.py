@@ -32,12 +32,12 @@ class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
     The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment` on
-    them. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records with
-    x_i = x_j = 1.
+    the scaled records. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records
+    with x_i = x_j = 1.
 
-    Parameters are those of `SecondMoment` except `clip` and `shrink`. The workload is
-    `Marginals(d, 2)`; ``ValueError`` for any other. The attribute `inner` is the `SecondMoment`
-    whose release gives the answers.
+    The parameters of `SecondMoment`, except `clip` and `shrink`, have the same meaning here. The
+    workload is `Marginals(d, 2)`; ``ValueError`` for any other. The attribute `inner` is the
+    `SecondMoment` that releases N.
 
     Notes
     -----
@@ -52,8 +52,8 @@ class PairMarginals(PostProcessed):
     error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant, because its body uses that the entries of a record,
-    written as signs -1 and +1, all have modulus 1.
+    has the same rate with a smaller constant. Written as signs -1 and +1, all entries of a record
+    have modulus 1. The body of `Cone` uses this.
 
     References
     ----------
@@ -111,8 +111,9 @@ class PairMarginals(PostProcessed):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        The noise is added to the sum of x x^T, whose entry (i, j) is the number of records with
-        x_i = x_j = 1. None if n is 2^53 or more, because this sum might then not be exact.
+        The noise is added to the sum of x x^T. The entry (i, j) of this sum is the number of
+        records with x_i = x_j = 1. If n is 2^53 or more, the sum might not be exact, and the grid
+        is None.
         """
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 

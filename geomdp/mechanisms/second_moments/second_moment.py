@@ -32,11 +32,11 @@ class SecondMoment(PostProcessed):
     """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, then projected.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
-    privacy Z is cone noise over the body of all such Y (JL-WIS): the difference of two Wishart
-    matrices with d + 1 degrees of freedom. Their density at a is proportional to e^(-rate tr a) on
-    the psd cone, where rate = epsilon / 2 under replace-one and epsilon under add/remove. Under
-    replace-one the number of records is public. So a part of the noise along the identity can be
-    computed from the noisy number of records, and this part is subtracted (X-CONE). For other
+    privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
+    of two Wishart matrices with d + 1 degrees of freedom. On the psd cone, their density at a is
+    proportional to e^(-rate tr a). The rate is epsilon / 2 under replace-one and epsilon under
+    add/remove. Under replace-one the number of records is public. So the noisy number of records
+    shows a part of the noise along the identity. This part is subtracted (X-CONE). For other
     definitions of privacy Z is Gaussian.
 
     Parameters
@@ -70,19 +70,19 @@ class SecondMoment(PostProcessed):
     because clipping changes each record by itself, and shrinkage and projection read only the noisy
     matrix. The sampler is exact.
 
-    Error: for all data of n records, E ||M(X) - (1/n) sum of x x^T||_F^2 is at most the least of
-    E ||Z||_F^2 / n^2, E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b), where
-    h(Z) = max(lambda_max(Z), 0). For pure privacy with rate r, and D = d (d + 1) / 2,
+    Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
+    E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared
+    diameter of the body (JL-L13, JL-L13b). For pure privacy with rate r, and D = d (d + 1) / 2,
 
         E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
         E h(Z) <= (4 d + 3) / (2 r).
 
     Under replace-one, the root mean squared error in Frobenius norm is therefore at most
     min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))}. For Gaussian noise of scale
-    sigma, E ||Z||_F^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). With `shrink` the bound is the
-    lesser of the squared diameter and ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2, where
-    Z_0 is the traceless part of Z. Under add/remove the bounds hold for data sets of exactly n
-    records.
+    sigma, E ||Z||_F^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). Let Z_0 be the traceless part of
+    Z. With `shrink` the bound is the lesser of the squared diameter and
+    ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2. Under add/remove the bounds hold for data
+    sets of exactly n records.
 
     Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
     about a thousand times as long.
@@ -207,7 +207,7 @@ class SecondMoment(PostProcessed):
     ) -> Release:
         """The private second moments as svec (m,); parameters as in `Mechanism.release`.
 
-        ``ValueError`` for rows of norm above 1, unless the mechanism was built with `clip`.
+        If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
         """
         if self.clip and not isinstance(records, CountedRecords):
             records = clipped_to_ball(records, self.body.d)
@@ -234,18 +234,19 @@ def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
     If the noise is centred at the centroid c of the body, subtract 2 (D + 1) ||c||^2 / rate^2
     (X-CONE), where D = d (d + 1) / 2 and ||c||^2 = (D / (D + 1))^2 / d.
 
-    The bound E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), where A is one of
-    the Wishart matrices, holds for centred noise, too. Proof of the first inequality: let (A, t) be
-    the vector on the cone over the body. Let e = t - tr A, which is exponential and independent of
-    A, and k = D / ((D + 1) d). Then the left side is at most
+    Let A be one of the Wishart matrices. The bound
+    E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate) holds for centred noise, too.
+    Proof of the first inequality: let (A, t) be the vector on the cone over the body. Let
+    e = t - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Then the left
+    side is at most
 
         E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
           = E lambda_max(A) - E lambda_min(A) + E (k t - lambda_max)_+ + E (lambda_min - k t)_+.
 
     lambda_min(A) is exponential with mean 1 / (d rate), because the cone lambda_min >= x is the psd
     cone shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate).
-    This sum is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which
-    is Gamma(D, 1 / rate), have the mean D / rate. So the sum is at most
+    This sum is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). tr A is
+    Gamma(D, 1 / rate). So both D e and tr A have the mean D / rate. So the sum is at most
     sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
     """
     D = d * (d + 1) // 2

@@ -35,7 +35,7 @@ EXACT_BELOW = 2**53
 
 @dataclass(frozen=True)
 class Choice:
-    """The query that was chosen, and the claim that goes with it.
+    """The query that was chosen, and the privacy record of the choice.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Choice:
 
 
 class Selection(abc.ABC):
-    """Choose the query whose noisy sum over the records is largest.
+    """Choose the query with the largest noisy sum over the records.
 
     The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
     by d_j. The choice does not change if all scores change by the same amount. So the noise depends
@@ -75,7 +75,7 @@ class Selection(abc.ABC):
     Parameters
     ----------
     workload : Workload
-        At least 2 and at most 8192 queries, which are the candidates; their answers are means.
+        The queries to choose from, at least 2 and at most 8192. The answers are means.
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP
@@ -143,15 +143,15 @@ class Selection(abc.ABC):
 
     @cached_property
     def _capacity(self) -> int:
-        """Largest number of records whose sums of whole answers are exact."""
+        """Largest number of records for which sums of whole answers are exact."""
         return int(EXACT_BELOW // max(1.0, self.workload.l1_radius())) - 1
 
     @abc.abstractmethod
     def loss(self, gamma: float) -> float:
         """Bound on the largest answer minus the chosen answer, in the units of the answers.
 
-        For all data, the bound holds with probability at least 1 - `gamma`. ``ValueError`` unless
-        0 < gamma < 1.
+        For all data, the bound holds with probability at least 1 - `gamma`. ``ValueError`` if
+        `gamma` is not above 0 and below 1.
         """
 
     @abc.abstractmethod
@@ -173,13 +173,13 @@ class Selection(abc.ABC):
         *,
         ledger: Ledger | None = None,
     ) -> Choice:
-        """Choose a query whose answer on `records` is nearly the largest.
+        """Choose a query with a nearly largest answer on `records`.
 
         Parameters
         ----------
-        records : array, DataFrame, or iterable of chunks of one
-            Records in the encoding of `workload.universe`; under replace-one exactly n of them.
-            Or counts of records from `gd.data.count_records`.
+        records : array, DataFrame, or iterable of arrays or DataFrames
+            Records in the encoding of `workload.universe`. Under replace-one there must be exactly
+            n records. Counts of records from `gd.data.count_records` are accepted, too.
         rng : Generator, int or None
             None draws from the entropy of the operating system. A seed or generator makes the
             choice reproducible; its `guarantee` then says ``seeded: no privacy claim``.
@@ -190,8 +190,8 @@ class Selection(abc.ABC):
         Raises
         ------
         ValueError
-            For records outside the universe, a number of records other than n under replace-one, or
-            too many records for exact sums. Nothing is paid.
+            For records outside the universe, or too many records for exact sums. Under replace-one,
+            also if the number of records is not n. Nothing is paid.
         BudgetExhausted
             If the ledger cannot pay. The records are not read.
         """
@@ -226,7 +226,7 @@ class Selection(abc.ABC):
 
 
 def spread(workload: Workload, adjacency: Adjacency) -> float:
-    """A bound on the change, between neighbours, of the difference of the sums of two queries.
+    """A bound on the change between neighbours of the difference of two query sums.
 
     Let l_j and u_j be the least and the largest value of query j. Replacing a record raises sum i
     by at most u_i - l_i and lowers sum j by at most u_j - l_j. Adding a record raises the

@@ -19,12 +19,12 @@ class ExponentialMechanism(Selection):
     `Selection`). In the worst case R is twice the sensitivity Delta of a score, which gives the
     textbook's exp(eps s_j / (2 Delta)).
 
-    Privacy: eps-DP. Between neighbours, exp(eps s_j / R) and the sum of these over all queries
-    change by factors whose ratio is at most exp(eps max (d_i - d_j) / R) <= exp(eps), where d_j is
-    the change of s_j. Without a seed and with whole answers this also holds on the computer: sums
-    are exact and the choice is decided exactly.
+    Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
+    changes by one factor, and the sum of the weights of all queries by another. The ratio of the
+    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a seed and with whole
+    answers this also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters are those of `Selection`.
+    The parameters are described in `Selection`.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class ExponentialMechanism(Selection):
         """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
         The loss, the largest answer minus the chosen answer, exceeds this bound with probability at
-        most `gamma`, for all data. No smaller bound holds: if the answer to one query exceeds all
-        others by just this amount, another query is chosen with probability `gamma`.
+        most `gamma`, for all data. No smaller bound holds. If the answer to one query exceeds all
+        others by exactly the bound, another query is chosen with probability `gamma`.
         """
         share = probability(gamma, "gamma")
         ratio = (self.workload.n_queries - 1) * (1 - share) / share

@@ -22,17 +22,17 @@ LONGEST, NODES = 2.0, 24
 
 
 class ReportNoisyMax(Selection):
-    """Choose the query whose sum plus Laplace noise of scale R / eps is largest.
+    """Choose the query with the largest sum after adding Laplace noise of scale R / eps.
 
     R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
-    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead, and has a smaller expected loss
-    (the largest answer minus the chosen answer).
+    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead. The expected loss of
+    `PermuteAndFlip` (the largest answer minus the chosen answer) is smaller.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
     this also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters are those of `Selection`.
+    The parameters are described in `Selection`.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class ReportNoisyMax(Selection):
         """(R / (n eps)) t for m queries, where (m - 1) (1 + t / 2) e^-t / 2 = gamma.
 
         The largest answer minus the chosen answer exceeds this bound with probability at most
-        `gamma`, by a union bound: for the difference D of two Laplace variables of scale 1,
-        Pr[D > t] = (1 + t / 2) e^-t / 2. The bound is 0 if (m - 1) / 2 <= gamma.
+        `gamma`. This is a union bound. Let D be the difference of two Laplace variables of scale 1.
+        Then Pr[D > t] = (1 + t / 2) e^-t / 2. The bound is 0 if (m - 1) / 2 <= gamma.
         """
         rivals = self.workload.n_queries - 1
         share = probability(gamma, "gamma")
@@ -70,18 +70,18 @@ class ReportNoisyMax(Selection):
 
 
 class PermuteAndFlip(Selection):
-    """Choose the query whose sum plus exponential noise of scale R / eps is largest.
+    """Choose the query with the largest sum after adding exponential noise of scale R / eps.
 
     R is the spread of the scores (see `Selection`). This is report-noisy-max with one-sided noise.
-    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). So for all data
-    the expected loss (the largest answer minus the chosen answer) is at most that of the
-    exponential mechanism.
+    The choice has the distribution of permute-and-flip (McKenna and Sheldon 2020). The loss is the
+    largest answer minus the chosen answer. For all data the expected loss is at most the expected
+    loss of the exponential mechanism.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers
     this also holds on the computer: sums are exact and the choice is decided exactly.
 
-    Parameters are those of `Selection`.
+    The parameters are described in `Selection`.
 
     Examples
     --------
@@ -101,8 +101,8 @@ class PermuteAndFlip(Selection):
         """(R / (n eps)) ln((m - 1) / (2 gamma)) for m queries, or 0 if this is negative.
 
         The largest answer minus the chosen answer exceeds this bound with probability at most
-        `gamma`, by a union bound: for the difference D of two exponential variables of scale 1,
-        Pr[D > t] = e^-t / 2.
+        `gamma`. This is a union bound. Let D be the difference of two exponential variables of
+        scale 1. Then Pr[D > t] = e^-t / 2.
         """
         ratio = (self.workload.n_queries - 1) / (2 * probability(gamma, "gamma"))
         return self.scale / self.n * max(0.0, math.log(ratio))
@@ -119,7 +119,7 @@ def _law_of_largest(
 ) -> FloatArray:
     """Probability that score s_j plus its noise is the largest, for each of m scores.
 
-    With the density f and the distribution function F of the noise, this probability is the
+    Let f be the density and F the distribution function of the noise. Then this probability is the
     integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two scores
     the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
     """

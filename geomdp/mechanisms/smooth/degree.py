@@ -13,10 +13,10 @@ from geomdp._validation import whole
 from geomdp.workloads.smooth.moments import MAX_MOMENTS
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: More moments are used only if they lower the predicted error by more than this share.
+#: More moments are used only if the predicted error falls by more than this share.
 GAIN = 0.05
-#: Maps a workload of degree t in d variables to the standard deviations (t^d - 1,) of the noise on
-#: the means of its moments.
+#: A function of a workload of degree t in d variables. It returns the standard deviations
+#: (t^d - 1,) of the noise on the means of the moments.
 NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
@@ -53,7 +53,7 @@ class DegreeRule(abc.ABC):
 class TheoremDegree(DegreeRule):
     """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in Wang et al. 2013 (SM-A1).
 
-    n is the number of records, d of variables, and K of bounded derivatives.
+    n is the number of records, d the number of variables, and K the number of bounded derivatives.
 
     Examples
     --------
@@ -77,11 +77,11 @@ class TheoremDegree(DegreeRule):
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least number t of degrees whose predicted error is within 5% of the smallest one.
+    """The least number t of degrees with a predicted error at most 5% above the smallest.
 
     The predicted error is the sum of the two errors that `predicted_error` returns. With
-    `WeightedLaplace` noise, additional degrees change this sum little, so the rule avoids their
-    cost.
+    `WeightedLaplace` noise, additional degrees change this sum little. The rule avoids the cost of
+    these degrees.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... whose predicted error is small enough.
+        """The smallest of 2, 3, 4, 5, 6, 8, 10, 13, ... with a small enough predicted error.
 
-        Each candidate t is about a third larger than the one before. A t above 2 is tried only if
-        t^d is at most `largest`.
+        Each candidate t is about a third larger than the candidate before. A t above 2 is tried
+        only if t^d is at most `largest`.
         """
         del n
         tried: dict[int, float] = {}
@@ -140,14 +140,13 @@ def predicted_error(
 ) -> tuple[float, float]:
     """Predicted approximation error and noise error of the worst query of C^K_1.
 
-    C^K_1 is the set of functions of d variables whose derivatives up to order K = `smoothness` are
-    bounded by 1. The approximation error is t^-K for t degrees in each variable: the rate of the
-    best polynomial approximation, with its constant left out. The noise error is
-    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where ||m|| is the largest of the d degrees of moment m, and
-    s_m are the `deviations` (t^d - 1,) of the noise on the means. Reason: the coefficients c of a
-    query have sum_m ||m||^(2 K) c_m^2 of order 1, so |<c, noise>| is at most of the order of
-    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both errors are predictions up to constants, not
-    bounds.
+    C^K_1 is the set of functions of d variables with all derivatives up to order K = `smoothness`
+    bounded by 1. The approximation error is t^-K for t degrees in each variable. This is the rate
+    of the best polynomial approximation, without the constant. Let ||m|| be the largest of the d
+    degrees of moment m, and s_m the `deviations` (t^d - 1,) of the noise on the means. The noise
+    error is (sum_m ||m||^(-2 K) s_m^2)^(1/2). The reason is SM-X1: for the coefficients c of a
+    query, sum_m ||m||^(2 K) c_m^2 is of order 1. So |<c, noise>| is at most of the order of
+    (sum_m ||m||^(-2 K) noise_m^2)^(1/2). Both errors are predictions up to constants, not bounds.
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

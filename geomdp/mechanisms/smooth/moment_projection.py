@@ -21,16 +21,16 @@ class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
     The moment m = (m_1, ..., m_d) is the mean of the product over i of the Chebyshev polynomials of
-    degree m_i in x_i. Let Y_m be noisy moments, whose noise has the standard deviations s_m. The
+    degree m_i in x_i. Let Y_m be noisy moments, and s_m the standard deviations of the noise. The
     moment m = 0 is the constant 1. The result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
     The result is computed from public numbers and a released summary, so the projection is
-    post-processing and costs no privacy. With `semidefinite` it never increases the error in the
-    weighted norm. With `on_grid` it increases this error by at most twice the distance between the
-    true moments and the moments of distributions on the grid. The errors of single queries can
-    increase.
+    post-processing and costs no privacy. The projection of `semidefinite` never increases the error
+    in the weighted norm. The projection of `on_grid` can increase this error. The increase is at
+    most twice the distance of the true moments from the moments of distributions on the grid. The
+    errors of single queries can increase.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ class MomentProjection:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
         The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
-        above 0 except for m = 0. `per_axis` is at least 2. A number several times as large as t
-        is a good choice: the moments of distributions on the grid then approximate those of all
-        distributions.
+        above 0 except for m = 0. `per_axis` is at least 2. A number several times as large as t is
+        a good choice. Then the moments of every distribution are close to the moments of a
+        distribution on the grid.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))

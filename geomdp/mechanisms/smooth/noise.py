@@ -1,8 +1,8 @@
 """Families of noise for Chebyshev moments, calibrated to a guarantee.
 
-Moments are summed in float64. The sensitivity of the computed sums is at most the sensitivity of
-the exact sums plus a public `slack`, which bounds numerical errors. All noise here is calibrated
-to this upper bound. There are m = t^d - 1 moments, for t degrees in each of d variables.
+Moments are summed in float64. Numerical errors raise the sensitivity of the sums by at most a
+public `slack`. All noise here is calibrated to the sensitivity of the exact sums plus the slack.
+There are m = t^d - 1 moments, for t degrees in each of d variables.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ class MomentNoise(abc.ABC):
         adjacency : Adjacency
             Neighbour relation.
         slack : (t^d - 1,) array or float
-            For each moment, a bound on how much more the computed sum can change between neighbours
-            than the exact sum.
+            For each moment, a bound on the change of the computed sum between neighbours minus the
+            change of the exact sum.
 
         Raises
         ------
@@ -154,10 +154,10 @@ class MomentLaplace(MomentNoise):
 class UniformLaplace(MomentLaplace):
     """The same Laplace noise on every moment, as in Wang et al. 2013, but at the correct scale.
 
-    The scale on sums is b = S(t, d) / epsilon under replace-one, where S(t, d) = t^(d-1) S(t, 1) is
-    the l1 diameter of the moments, and b = (t^d - 1) / epsilon under add/remove. The paper's scale
-    t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3 and increases
-    to 1.217 as t grows (DISC-15).
+    Let S(t, d) = t^(d-1) S(t, 1) be the l1 diameter of the moments. The scale on sums is
+    b = S(t, d) / epsilon under replace-one, and b = (t^d - 1) / epsilon under add/remove. The
+    paper's scale t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3
+    and increases to 1.217 as t grows (DISC-15).
 
     Examples
     --------
@@ -179,7 +179,7 @@ class UniformLaplace(MomentLaplace):
         return np.ones(workload.n_queries)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The l1 diameter of the moments (replace-one) or their l1 radius (add/remove)."""
+        """The l1 diameter (replace-one) or the l1 radius (add/remove) of the moments."""
         replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         return workload.l1_diameter() if replace_one else workload.l1_radius()
 
@@ -188,21 +188,21 @@ class UniformLaplace(MomentLaplace):
 class WeightedLaplace(MomentLaplace):
     """Laplace noise that grows with the degree, because smooth queries weigh high degrees less.
 
-    In this class m is the vector of the d degrees of a moment Q_m, and ||m|| is the largest of
-    them. The scale on sums is b_m = c ||m||^(2 K / 3). A query with K bounded derivatives has
-    coefficients a_m of about ||m||^-K. For these a_m, the scales b_m minimise the sum of
-    a_m^2 b_m^2 among all scales with the same sum of 1 / b_m (SM-X1).
+    In this class m is the vector of the d degrees of a moment Q_m. ||m|| is the largest degree. The
+    scale on sums is b_m = c ||m||^(2 K / 3). A query with K bounded derivatives has coefficients
+    a_m of about ||m||^-K. For these a_m, the scales b_m minimise the sum of a_m^2 b_m^2 among all
+    scales with the same sum of 1 / b_m (SM-X1).
 
-    Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
-    sum_m w_m |difference_m|, where difference_m is the change of the sum of Q_m. Under replace-one
-    this sum is at most
+    Privacy: let w_m = 1 / b_m. Let difference_m be the change of the sum of Q_m between neighbours.
+    The log-density of the noise changes by at most sum_m w_m |difference_m|. Under replace-one this
+    sum is at most
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
     the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter` proves the equality). Under
-    add/remove the change is at most sum_m w_m. The constant c is chosen such that the bound is
-    epsilon. The formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger,
-    because the sheet bounds every |difference_m| by 2.
+    add/remove the change is at most sum_m w_m. The constant c makes this bound equal to epsilon.
+    The formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the
+    sheet bounds every |difference_m| by 2.
 
     Parameters
     ----------
@@ -245,8 +245,9 @@ class WeightedLaplace(MomentLaplace):
 class UniformGaussian(MomentNoise):
     """The same Gaussian noise on every moment, for zCDP and approximate differential privacy.
 
-    Under replace-one the noise is calibrated to the l2 diameter of the moments, which is about
-    (2 t^d)^(1/2). Under add/remove it is calibrated to their l2 radius (t^d - 1)^(1/2).
+    Under replace-one the noise is calibrated to the l2 diameter of the moments, about
+    (2 t^d)^(1/2). Under add/remove the noise is calibrated to the l2 radius of the moments,
+    (t^d - 1)^(1/2).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The released summary of smooth queries: it answers them without the records."""
+"""The released summary, which answers smooth queries without the records."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SmoothAnswer(NamedTuple):
     Under replace-one the answer estimates the mean of the query over the n records. Under
     add/remove the number N of records is private, and n is a declared number. The constant moment
     is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
-    record on which the query is `missing_record`: the answer estimates
-    (sum of the values over the records + (n - N) `missing_record`) / n. The errors below are
-    measured against this quantity. If N = n, the quantity is the mean.
+    record on which the query is `missing_record`. The answer estimates (sum of the values over the
+    records + (n - N) `missing_record`) / n. The errors below are measured against this quantity. If
+    N = n, the quantity is the mean.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class SmoothAnswer(NamedTuple):
     approximation_error : float
         The largest of the differences between the query and the polynomial at some public points.
     error_bound : float
-        A proved bound on the difference at all points; infinite if the query states no bounds on
-        its derivatives.
+        A proved bound on the difference at all points. It is infinite if the query states no bounds
+        on the derivatives.
     missing_record : float
         The value of a missing record under add/remove. It is the constant coefficient c_0 of the
-        polynomial: the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in each
-        variable.
+        polynomial. This is the mean of the polynomial under the density 1 / (pi sqrt(1 - x^2)) in
+        each variable.
 
     Examples
     --------
@@ -81,8 +81,8 @@ class SmoothRelease:
     ----------
     moments : (t,) * d array
         Noisy sums over the records, divided by n, for t degrees in each of d variables. The first
-        entry is the constant moment. It is 1 and is not measured; under add/remove see
-        `SmoothAnswer`.
+        entry is the constant moment. This moment is set to 1 and is not measured; under add/remove
+        see `SmoothAnswer`.
     noise_std : (t,) * d array
         Standard deviation of the noise on each moment; 0 for the constant moment.
     n : int
@@ -152,8 +152,8 @@ class SmoothRelease:
         query : callable
             A `SmoothQuery`, or a function that maps points (n, d) of [-1, 1]^d to values (n,).
         filter : Filter, optional
-            Rule that computes the Chebyshev coefficients of the polynomial from those of the
-            function; by default `Truncation()`.
+            Rule that computes the coefficients of the polynomial from the Chebyshev coefficients of
+            the function; by default `Truncation()`.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            If the file is not a summary of this layout, or its entries contradict each other.
+            If the file has another layout, or contains contradictory entries.
         FileNotFoundError
             If there is no such file.
         """
@@ -271,7 +271,7 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
 
 
 def check_schema(schema: Schema, d: int) -> None:
-    """Raise ``ValueError`` unless `schema` is a schema of d real columns and no others."""
+    """Raise ``ValueError`` if `schema` does not have exactly d columns, all of them real."""
     require_type(schema, Schema, "schema")
     if schema.discrete_columns or len(schema.columns) != d:
         raise ValueError(

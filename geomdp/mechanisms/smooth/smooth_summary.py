@@ -32,12 +32,11 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round sums and noise to multiples of 2^-k, where k is `EXTRA_BITS` more than
-#: `grid_for` gives for the noise. So calibrating to rounded sums enlarges the noise by a share of
-#: less than 1e-9.
+#: Unseeded releases round sums and noise to multiples of 2^-k. The k is `EXTRA_BITS` more than
+#: `grid_for` gives for the noise. The noise is calibrated to the rounded sums, which makes it
+#: larger by a share of less than 1e-9.
 EXTRA_BITS = 20
-#: The numerical error of a moment is at most the scale of its noise divided by this number. So the
-#: error is small compared with the noise.
+#: The numerical error of a moment is at most the scale of the noise divided by this number.
 NUMERICAL_SHARE = 1000
 
 
@@ -45,9 +44,9 @@ class SmoothSummary:
     """Release noisy Chebyshev product moments of records in [-1, 1]^d.
 
     For records X, M(X) = (sum over x in X of Q(x) + Z) / n with noise Z from a `MomentNoise`. The
-    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0. The
-    release answers every query with K bounded derivatives, at any later time, by combining the
-    moments (Wang et al., Algorithms 1 and 2).
+    moments are Q_m(x) = prod_i cos(m_i arccos x_i) for all m in {0, ..., t-1}^d except m = 0.
+    Later, combinations of these moments answer every query with K bounded derivatives (Wang et al.,
+    Algorithms 1 and 2).
 
     Parameters
     ----------
@@ -63,7 +62,8 @@ class SmoothSummary:
         The number t >= 2 of degrees in each variable, or a rule that chooses t from public numbers;
         by default `LeastPredictedError()`.
     noise : MomentNoise, optional
-        By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
+        By default `WeightedLaplace(smoothness)` for pure privacy, and `UniformGaussian()` for other
+        privacy.
     adjacency : Adjacency
         Neighbour relation.
     schema : Schema, optional
@@ -72,9 +72,8 @@ class SmoothSummary:
     Raises
     ------
     ValueError
-        For parameters out of range, for a noise that cannot give `privacy`, for a schema that does
-        not have exactly d real columns, and for n and epsilon so large that sums in float64 are not
-        precise enough.
+        For parameters out of range, a noise that cannot give `privacy`, or a schema without exactly
+        d real columns. Also if n and epsilon are too large for the precision of float64 sums.
 
     Notes
     -----
@@ -83,17 +82,17 @@ class SmoothSummary:
     the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
     `workloads.smooth.moment_diameters` and in the docstrings of the noises. The samplers are exact.
 
-    Numerical errors: the computed sums are those of a public function Q', with rounding errors of
-    at most n r, where r = `transform.rounding(n)`. Q' differs from Q by at most `transform.errors`.
-    So between neighbours a computed sum changes by at most 2 (`transform.errors` + n r) more than
-    the exact sum. The noise is calibrated to allow for this addition. The errors of the moments,
-    `numerical_errors`, are at most a thousandth of the scales of their noise. All these bounds are
-    public and need no check on records. Under add/remove they hold for up to n records; for N > n
-    records the rounding error can be N / n times as large.
+    Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
+    most `transform.errors`. Let r = `transform.rounding(n)`. The rounding errors of the sums are at
+    most n r. So between neighbours a computed sum changes by at most 2 (`transform.errors` + n r)
+    more than the exact sum. The noise is calibrated to allow for this addition. The errors of the
+    moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All these
+    bounds are public and need no check on records. Under add/remove they hold for up to n records;
+    for N > n records the rounding error can be N / n times as large.
 
     On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
     multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid more than the
-    sum itself, and the noise is calibrated to allow for this, too. The sensitivities and scales are
+    sum itself. The noise is calibrated to allow for this, too. The sensitivities and scales are
     computed in float64. To cover their rounding errors, the noise is multiplied by 1 + 1e-6.
 
     The error of a query is its approximation error plus the noise. Every answer states both. Under
@@ -162,9 +161,10 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of the noise Z on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if they
-        #: use float64: under add/remove, where n does not bound the number of records, or if the
-        #: bounds on the numerical errors of the sums are not proved.
+        #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
+        #: unseeded releases use float64. They do so under add/remove, because n does not bound the
+        #: number of records. They also do so if the bounds on the numerical errors of the sums are
+        #: not proved.
         self.grid: int | None = None
         arithmetic = FLOAT64_CAVEAT
         if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
@@ -214,9 +214,9 @@ class SmoothSummary:
     ) -> SmoothRelease:
         """The private summary of points (n, d) of the cube.
 
-        Parameters are those of `Mechanism.release`. `geomdp.data.encode` maps columns with bounds
-        to the cube. ``ValueError`` for NaN and for points outside the cube. The error names the row
-        and the column, and it is raised before the ledger is charged.
+        The parameters are described in `Mechanism.release`. `geomdp.data.encode` maps columns with
+        bounds to the cube. ``ValueError`` for NaN and for points outside the cube. This error names
+        the row and the column. It is raised before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
@@ -226,7 +226,7 @@ class SmoothSummary:
             return self._deviations(self._exact) if exact else deviations
 
         def read() -> tuple[int, tuple[FloatArray, list[int]]]:
-            # The noise is drawn before the records are read, so it cannot depend on them.
+            # The noise is drawn before the records are read, so it cannot depend on the records.
             multiples = self._rounded.draw() if exact else []
             chunks = self.workload.universe.chunks(records, self.transform.rows)
             count, sums = self.transform.sums(chunks)
@@ -260,7 +260,7 @@ class SmoothSummary:
 
 
 def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
-    """A transform whose errors, including rounding errors, are at most `tolerances` (t,) * d.
+    """A transform with errors, including rounding errors, of at most `tolerances` (t,) * d.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Encodings: public maps from elements of an open universe to columns of a hashed matrix.
 
 The elements of the open universe are all hashable objects. The hashed matrix is the random sign
-matrix of `SparseProject`, of which only a hash key is stored.
+matrix of `SparseProject`. Only a hash key of this matrix is stored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IntegerElements:
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """The elements (k,) as int64.
 
-        ``ValueError`` unless they are whole numbers from 0 to 2^63 - 1.
+        ``ValueError`` if an element is not a whole number from 0 to 2^63 - 1.
         """
         values = list(elements)
         for value in values:

@@ -20,8 +20,8 @@ from geomdp.noise.exact.scales import proved_gaussian_scale, proved_shortcut_sca
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 
-#: Number of rows whose noise is drawn at a time. This bounds the memory: noise is drawn as Python
-#: integers, which take 40 bytes each.
+#: The noise of this number of rows is drawn at a time. This bounds the memory: noise is drawn as
+#: Python integers, which take 40 bytes each.
 ROWS = 1 << 16
 
 
@@ -65,9 +65,9 @@ class GaussianRows:
 class LaplaceRows:
     """Laplace noise on every row, with privacy composed over the T rows, as in Blum and Roth.
 
-    If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). Laplace noise
-    of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
-    rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
+    If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). For eps at most
+    1, Laplace noise of scale s sqrt(8 ln(1/delta)) / eps makes each row
+    eps / sqrt(8 T ln(1/delta))-DP. The T rows together are then (eps, delta)-DP (GEN-2b).
 
     Examples
     --------
@@ -110,11 +110,11 @@ def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
 
 
 class RoundedRows:
-    """Correctly rounded noise on T^(1/2) A D, whose entries are whole numbers (X-GRID).
+    """Correctly rounded noise on the whole numbers T^(1/2) A D (X-GRID).
 
     The entries of A are +-T^(-1/2). So for every choice of the signs, adding a record changes each
-    entry of T^(1/2) A D by 1, and replacing a record changes it by at most 2. Dividing the noisy
-    numbers by T^(1/2) is post-processing.
+    entry of T^(1/2) A D by 1. Replacing a record changes each entry by at most 2. Dividing the
+    noisy numbers by T^(1/2) is post-processing.
 
     Parameters
     ----------

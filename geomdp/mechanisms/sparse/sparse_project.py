@@ -146,15 +146,15 @@ class SparseProject:
         *,
         ledger: Ledger | None = None,
     ) -> SparseSummary:
-        """The private summary of `records`, which are elements as in `OpenUniverse`.
+        """The private summary of `records`. Every record is an element as in `OpenUniverse`.
 
-        Parameters are those of `Mechanism.release`. If the encoding does not accept an element, a
-        ``ValueError`` is raised before the ledger is charged.
+        The parameters are described in `Mechanism.release`. If the encoding does not accept an
+        element, a ``ValueError`` is raised before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
         def read() -> tuple[int, tuple[FloatArray, list[IntArray] | None]]:
-            # The noise is drawn before the records are read, so it cannot depend on them.
+            # The noise is drawn before the records are read, so it cannot depend on the records.
             noise = self._rounded.draw() if rng is None else None
             count, sums = self._sums(records)
             return count, (sums, noise)

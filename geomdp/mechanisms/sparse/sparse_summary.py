@@ -1,4 +1,4 @@
-"""The released summary of sparse projection: it answers queries without the records."""
+"""The released summary of sparse projection, which answers queries without the records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)
 class SparseAnswer(NamedTuple):
     """An answer to a query Q, with the sizes of its two errors.
 
-    The matrix A with T rows and the histogram D are those of `SparseProject`.
+    `SparseProject` describes the matrix A with T rows, and the histogram D.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class SparseAnswer(NamedTuple):
     noise_std : float
         Standard deviation of the privacy noise in `value`.
     distortion_std : float
-        Upper bound on the standard deviation of the projection error over random hash keys. It is
-        sqrt(2 / T) ||Q||_2, because with 4-wise independent signs the variance of <A Q, A D> is at
-        most 2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
+        Upper bound on the standard deviation of the projection error over random hash keys. This
+        bound is sqrt(2 / T) ||Q||_2. It holds because the variance of <A Q, A D> is at most
+        2 ||Q||^2 ||D||^2 / T for 4-wise independent signs, and ||D||_2 <= n.
     """
 
     value: float
@@ -50,7 +50,7 @@ class SparseAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseSummary:
-    """A noisy projected histogram with its public hash key, as `SparseProject` releases it.
+    """The release of `SparseProject`: a noisy projected histogram and the public hash key.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ class SparseSummary:
         Raises
         ------
         ValueError
-            If the sparsity of the query exceeds `sparsity`, or the encoding does not accept one of
-            its elements.
+            If the sparsity of the query exceeds `sparsity`, or the encoding does not accept an
+            element of the query.
         """
         if query.sparsity > self.sparsity:
             raise ValueError(
@@ -126,7 +126,7 @@ class SparseSummary:
         Raises
         ------
         ValueError
-            If `encoding` is neither `IntegerElements` nor `DigestedElements`.
+            If `encoding` has another type than `IntegerElements` and `DigestedElements`.
         """
         name = type(self.encoding).__name__
         if name not in ENCODINGS:
@@ -150,7 +150,7 @@ class SparseSummary:
         Raises
         ------
         ValueError
-            If the file is not a summary of this layout, or its privacy record contradicts itself.
+            If the file has another layout, or a contradictory privacy record.
         FileNotFoundError
             If there is no such file.
         """
@@ -186,7 +186,8 @@ def measured_distortion(
     shared = (sparsity + 1) // 2
     errors = np.empty(trials)
     for trial in range(trials):
-        # With 64 rows there are 2^64 columns. Draw from the first half, whose numbers fit int64.
+        # With 64 rows there are 2^64 columns. Draw from the first half, because the numbers of
+        # these columns fit int64.
         elements = rng.integers(min(signs.elements, 1 << 63), size=2 * sparsity - shared)
         first, second = np.zeros((2, len(elements)))
         first[:sparsity] = rng.random(sparsity)

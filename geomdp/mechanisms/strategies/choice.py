@@ -18,8 +18,8 @@ from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest universe for which a p-identity strategy is tried by default. For this size the search
-#: takes two seconds on one core.
+#: Largest universe for which a p-identity strategy is tried by default. The search for a universe
+#: of this size takes two seconds on one core.
 MAX_QUICK = 1 << 8
 
 
@@ -83,10 +83,10 @@ def _listed(workload: Workload, largest: int) -> bool:
 
 
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
-    """Of the designs that determine all answers, the one with the least energy E ||noise||_2^2.
+    """The design with the least energy E ||noise||_2^2 of all designs that determine all answers.
 
-    If answers differ by many orders of magnitude, a design can lose the smallest of them to
-    rounding. The next best design is then tried. ``ValueError`` if no design determines all
+    If answers differ by many orders of magnitude, a design can lose the smallest answers to
+    rounding. Then the next best design is tried. ``ValueError`` if no design determines all
     answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for every
     strategy.
 

@@ -1,4 +1,4 @@
-"""Covering designs: blocks of columns, such that any t columns lie together in some block."""
+"""Covering designs: sets of columns (blocks) that cover every set of t columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of blocks of a design. Each block is measured as a table with one cell for each
-#: combination of levels of its columns. The error of the answers grows like the number of blocks
-#: times the root of the number of cells per block. A design with very many small blocks therefore
-#: has a larger error than a design with few large blocks.
+#: Largest number of blocks of a design. Each block is measured as a table. A table has one cell for
+#: each combination of levels (values) of the columns. The error of the answers grows like the
+#: number of blocks times the root of the number of cells per block. A design with very many small
+#: blocks therefore has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
-#: Largest number of groups of columns, unless every group is one column.
+#: Largest number of groups of columns. It does not apply if every group is one column.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.
 MAX_COVERED = 300_000
-#: The weight of an uncovered set in `_greedy_cover` is this number to the power k, where k is the
-#: number of points of the set that are not in the block yet.
+#: The weight of an uncovered set in `_greedy_cover` is `LOOK_AHEAD`^k. Here k counts the points of
+#: the set that are not in the block yet.
 LOOK_AHEAD = 0.25
 #: Largest number of designs that `covering_designs` returns.
 KEPT = 16
@@ -34,10 +34,10 @@ Blocks = tuple[Columns, ...]
 def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
     """Designs that cover all sets of `strength` columns by blocks of at most `max_cells` cells.
 
-    Columns are divided into groups with nearly the same number of cells, and a greedy search covers
-    all sets of `strength` groups. This covers any `strength` columns, because they lie in at most
-    `strength` groups. Groups of one column are tried as well. Designs are sorted by the error
-    that they have with equal weights of all blocks: the number of blocks times the root of the
+    Columns are divided into groups with nearly the same number of cells. A greedy search covers all
+    sets of `strength` groups. This covers any `strength` columns, because these columns lie in at
+    most `strength` groups. Groups of one column are tried as well. Designs are sorted by their
+    error for equal weights of all blocks. This error is the number of blocks times the root of the
     number of cells of the largest block.
 
     Parameters
@@ -52,7 +52,7 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
     Returns
     -------
     list of tuple of tuple of int
-        For each design its blocks, each with increasing column numbers. The search is
+        For each design a tuple of blocks. The column numbers of a block increase. The search is
         deterministic.
 
     References
@@ -96,16 +96,16 @@ def _groups(levels: Sequence[int], count: int) -> list[Columns]:
 
 
 def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
-    """Blocks of points such that any `strength` points lie together in some block.
+    """Blocks of points that cover every set of `strength` points.
 
-    A point stands for a group of columns, and its entry of `bits` is the binary logarithm of the
-    number of cells of this group. The bits of the points of a block add up to at most `limit`. None
-    if the search needs more than `MAX_BLOCKS` blocks.
+    A point is a group of columns. `bits` has the binary logarithm of the number of cells of each
+    group. The bits of the points of a block add up to at most `limit`. If the search needs more
+    than `MAX_BLOCKS` blocks, the result is None.
 
-    A block starts from an uncovered set of `strength` points and grows by one point at a time. The
-    gain of a point is the total weight of the uncovered sets that contain the point, divided by
-    the bits of the point. The point with the largest gain is added. A set weighs less if more of
-    its points are missing from the block.
+    A block starts from an uncovered set of `strength` points and grows by one point at a time.
+    Uncovered sets have weights. A set weighs less if more of its points are missing from the block.
+    The gain of a point is the total weight of the uncovered sets with this point, divided by the
+    bits of the point. The point with the largest gain is added.
     """
     count = len(bits)
     sets = np.array(list(itertools.combinations(range(count), strength)))

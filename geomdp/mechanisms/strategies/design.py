@@ -22,20 +22,20 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest difference between an exact answer and the answer computed from exact measurements, as a
-#: share of the standard deviation of the noise at epsilon = 1. The difference is released without
-#: noise, so the privacy loss exceeds epsilon by about this share.
+#: Largest accepted difference between an exact answer and the answer computed from exact
+#: measurements. The unit is the standard deviation of the noise at epsilon = 1. The difference is
+#: released without noise, so the privacy loss exceeds epsilon by about this share of epsilon.
 MISFIT = 1e-8
-#: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
-#: last place of float64.
+#: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
+#: the last place of float64.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
 #: Number of random Gaussian vectors by which `check_rebuilt` multiplies a row to estimate its
 #: length. All 32 products are below a tenth of the length with probability 1e-35.
 WEIGHTS = 32
-#: Real entries of a strategy are rounded to multiples of 2^-24. This changes them by less than the
-#: tolerance of the search that found them, and keeps sums over 2^29 records exact in float64.
+#: Real entries of a strategy are rounded to multiples of 2^-24. The change is less than the
+#: tolerance of the search for the entries. Sums over 2^29 records stay exact in float64.
 ENTRY_UNIT = 2**24
 
 #: A function from counts of valid records to the exact float64 sums C h (p,) of a `Measurement`.
@@ -56,9 +56,10 @@ class Measurement:
     noise : callable
         A function from the epsilon of the design to the noise (p,) of this measurement.
     changes : (c,) array, optional
-        Exact bounds on the change of C h between neighbours: on its l1 norm for Laplace noise, and
-        on its norm with the unit ball K for K-norm noise. There is one bound for each of c cases,
-        which together cover all pairs of neighbours. None if no exact bounds are known.
+        Exact bounds on the norm of the change of C h between neighbours. The norm is the l1 norm
+        for Laplace noise. For K-norm noise it is the norm with the unit ball K. There is one bound
+        for each of c cases. Together the cases cover all pairs of neighbours. None if no exact
+        bounds are known.
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
@@ -98,9 +99,10 @@ class Measurement:
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
     """Privacy loss of independent noises on measurements, computed exactly from their parameters.
 
-    In each case of `Measurement.changes` the loss is the sum over measurements of change times
-    rate, where the rate is 1 / scale for Laplace noise and epsilon for K-norm noise. The result is
-    the largest loss over all cases. None if a change is not known, or a noise is of another type.
+    The rate of a noise is 1 / scale for Laplace noise, and epsilon for K-norm noise. In each case
+    of `Measurement.changes` the loss is the sum over measurements of change times rate. The result
+    is the largest loss over all cases. None if a change is not known, or a noise is of another
+    type.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -130,13 +132,14 @@ class Design:
     energy : float
         E ||Z||_2^2 of the noise Z on the sums of answers at epsilon = 1.
     answers : (b, m) array
-        The m answers of b elements: of all, or of enough elements to detect an answer that the
-        measurements do not determine.
+        The m answers of b elements: all elements, or enough to detect an answer that does not
+        follow from the measurements.
     adjacency : Adjacency
         Neighbour relation.
     measure : callable
         A function without arguments that returns the measurements, with `rows` for the elements of
-        `answers`. Slow computations belong in this function: it runs only if the design is used.
+        `answers`. Slow computations belong in this function, because only a design that is used
+        calls it.
 
     Examples
     --------
@@ -167,14 +170,14 @@ class Design:
         """Distribution of the noise on the sums of answers, with a part for each measurement.
 
         Scales and shares of epsilon are rounded to floats. If the changes of all measurements are
-        known, the noise is computed for an epsilon that is lower by a few parts in 2^50, so that
-        the rounded values spend at most `epsilon`.
+        known, the noise is computed for a slightly lower epsilon, by a few parts in 2^50. Then the
+        rounded values spend at most `epsilon`.
 
         Raises
         ------
         ValueError
-            If the measurements do not determine every answer (see `check_rebuilt`), and for an
-            epsilon that is not finite and above 0.
+            If the measurements do not determine every answer (see `check_rebuilt`). Also if epsilon
+            is not finite and above 0.
         """
         self.check_answers()
         return self._noise(positive(epsilon, "epsilon"))
@@ -193,7 +196,7 @@ class Design:
         return MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
 
     def check_answers(self) -> None:
-        """Raise ``ValueError`` unless the measurements determine all answers: `check_rebuilt`."""
+        """``ValueError`` if the measurements do not determine all answers: see `check_rebuilt`."""
         _ = self._rebuilt
 
     @cached_property
@@ -218,10 +221,11 @@ def check_rebuilt(
     differ, the product of their difference with h is released without noise. Under replace-one the
     matrices can differ by a constant for each query, because the number of records is public.
 
-    `answers` (b, m) is W^T on b elements, `measured` has R_i and the columns of C_i for the same
-    elements, and `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
-    ``ValueError`` if, for some query, the row of the difference is longer than 1e-8 deviations plus
-    an allowance for rounding. Products with 32 random vectors estimate the length of a row.
+    `answers` (b, m) is W^T on b elements. `measured` has R_i, and the columns of C_i for the same
+    elements. `deviations` (m,) are the standard deviations of the noise at epsilon = 1. The
+    difference of the matrices has one row for each query. ``ValueError`` if a row is longer than
+    1e-8 deviations plus an allowance for rounding. Products with 32 random vectors estimate the
+    length of a row.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -288,9 +292,9 @@ class SimplexCells:
     """K-norm noise on the counts of cells; K is the hull of changes between neighbours (X-SIM).
 
     Under replace-one K is the difference body of a simplex, of dimension r = cells - 1. The
-    variance is then 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of the two is 1/2
-    for two cells, and tends to 1 for many. Under add/remove K is the l1 ball, and the noise is that
-    of `LaplaceCells`.
+    variance is then 4 (2 r + 1) / (r + 2), and 8 for `LaplaceCells`. The ratio of these variances
+    is 1/2 for two cells, and tends to 1 for many cells. Under add/remove K is the l1 ball, and the
+    noise is the same as for `LaplaceCells`.
 
     Examples
     --------
@@ -305,12 +309,13 @@ class SimplexCells:
         """Variance at epsilon = 1: 4 (2 r + 1) / (r + 2), or 2 under add/remove."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
-        # The variance of K-norm noise is (r + 1)(r + 2) times that of a uniform point U of the
-        # body, and E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see `SimplexDifference`.
+        # Let U be a uniform point of the body. The variance of K-norm noise is
+        # (r + 1)(r + 2) E ||U||^2 / r, and E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see
+        # `SimplexDifference`.
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
-        """K-norm noise on the counts (cells,); under replace-one its entries add up to 0."""
+        """K-norm noise on the counts (cells,); under replace-one the entries add up to 0."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference.at_units(cells)

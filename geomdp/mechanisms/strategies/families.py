@@ -14,8 +14,8 @@ from geomdp.mechanisms.strategies.weights import Split, SplitError
 
 #: Share of the budget of a newly added family, at the start of the descent over all shares.
 FIRST_SHARE = 0.25
-#: The search ends once adding a family lowers the error by less than this relative amount, or after
-#: this number of added families.
+#: The search ends if an added family lowers the error by less than `LEAST_GAIN` (relative), or
+#: after `MAX_COMBINED` added families.
 LEAST_GAIN, MAX_COMBINED = 1e-3, 6
 
 
@@ -27,7 +27,7 @@ def combined_split(
 ) -> Split:
     """Shares for the measurements of a few families; one family is chosen after the other.
 
-    The problem is that of `best_split`: s measurements determine u quantities. Here s is so large
+    This is the problem of `best_split`: s measurements determine u quantities. Here s is so large
     that a descent over all measurements ends far from the optimum. The search starts from every
     known split, and from the best of those families that alone measure all quantities. The family
     that lowers the error most is added, and the shares of all measurements are computed anew. This
@@ -42,14 +42,14 @@ def combined_split(
     families : sequence of (f,) array of int
         Increasing numbers of the measurements of each family.
     known : sequence of (s,) array
-        Shares with sum 1 that measure all quantities, found in other ways. At least one is needed
-        if no family measures all quantities.
+        Splits that are known already: shares with sum 1 that measure all quantities. If no family
+        measures all quantities, at least one known split is needed.
 
     Returns
     -------
     Split
-        Its error is at most the error of every split in `known`. It is also at most the error of
-        equal shares for any one family that measures all quantities.
+        The error is at most the error of every split in `known`. It is also at most the error of
+        equal shares for any single family that measures all quantities.
     """
     error = SplitError.of(costs, overlap)
     count = overlap.shape[0]
@@ -76,7 +76,7 @@ def _combined(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,) after some of the splits `families` (s, f) are added one by one."""
+    """The split `shares` (s,), after adding some of the splits `families` (s, f) one by one."""
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

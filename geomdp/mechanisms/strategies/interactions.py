@@ -21,14 +21,16 @@ Columns = tuple[int, ...]
 class Interactions:
     """Coordinates of the interactions on which the answers to table queries depend.
 
-    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels of
-    column i. The interaction of a set U of columns is, for the histogram h of the records,
+    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels
+    (values) of column i. The interaction of a set U of columns is, for the histogram h of the
+    records,
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
-    A table of counts for a set S of columns determines theta_U for all U within S. The change of
-    basis is [1, B_i]^T along the axis of each column i. Its inverse [1 / l_i, B_i] computes the
-    cells of a table from the interactions within it. So no matrix over the cells of S is formed.
+    The table of a set S of columns has a cell for each combination of levels: the number of records
+    with these levels. It determines theta_U for all U within S. The change of basis is [1, B_i]^T
+    along the axis of each column i. Its inverse [1 / l_i, B_i] computes the cells of a table from
+    the interactions within it. So no matrix over the cells of S is formed.
 
     Parameters
     ----------
@@ -73,8 +75,9 @@ class Interactions:
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
         """Positions of the interactions within a table in the result of `to_interactions`.
 
-        The list has a triple for each U within the table: the number of U, the positions of its
-        coordinates in that result, and their positions among the coordinates of all interactions.
+        The list has a triple for each U within the table. First comes the number of U, then the
+        positions of the coordinates of U in that result. Last come the positions of these
+        coordinates among all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -104,7 +107,7 @@ class Interactions:
         for shape, places in self._tables_by_shape.items():
             count, size = places.shape
             inside = coordinates[self._sources[places]].reshape(count, size, -1)
-            # Transform all tables of this shape at once, as additional columns.
+            # Transform all tables of this shape together, as additional columns.
             flat = inside.transpose(1, 0, 2).reshape(size, -1)
             solved = _along_axes([_synthesis(n) for n in shape], flat)
             answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
@@ -123,9 +126,9 @@ class Interactions:
     def _weights_by_table(self) -> sp.csr_array:
         """Variance of an answer from T for noise of variance 1 on theta_U: (tables, sets).
 
-        Each answer from table T is a weighted sum of coordinates. The squared weights of the
-        coordinates of theta_U add up to w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of
-        1 / l_i^2, where w_T is the weight of the table. This sum is the same for all cells of T.
+        Each answer from table T is a weighted sum of coordinates. Let w_T be the weight of the
+        table. The squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
+        (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []
         weights = self.workload.table_weights.tolist()
@@ -166,8 +169,8 @@ class Interactions:
 def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
     """Sets of at most `most` axes, and the positions of their coordinates.
 
-    The positions are those in a table of this shape after the change of basis: along an axis,
-    position 0 is the sum, and the others are the coordinates in the basis.
+    The positions refer to a table of this shape after the change of basis. Along each axis,
+    position 0 is the sum. The other positions are the coordinates in the basis.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     found = []
@@ -186,7 +189,7 @@ _known_patterns = lru_cache(maxsize=256)(_patterns)
 
 @cache
 def _analysis(levels: int) -> FloatArray:
-    """The map [1, B]^T from counts of levels to their sum and their coordinates in the basis B."""
+    """The map [1, B]^T from counts of levels to the sum, and to coordinates in the basis B."""
     return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
 
 

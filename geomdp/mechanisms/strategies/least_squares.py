@@ -10,8 +10,8 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 
-#: The matrix of a linear system counts as singular if the residual of the computed solution is
-#: larger than this, relative to the right-hand side.
+#: Largest residual of a solution of a linear system, relative to the right-hand side. If the
+#: residual is larger, the matrix counts as singular.
 SOLVED = 1e-9
 
 
@@ -26,7 +26,7 @@ def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Answers (N, m); under replace-one, their mean over the elements is subtracted."""
+    """Answers (N, m); under replace-one, minus the mean of each query over the elements."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
     # Subtracting the first row before the mean makes constant columns exactly 0.
@@ -96,8 +96,8 @@ def error_and_slopes(
 
     `gram` (N, N) is G, `diagonal` (N,) is d and `rows` (p, N) is T. The value is the squared error
     of least squares from measurements with the information matrix diag(d) + T^T T. Under
-    replace-one the number of records is known exactly. S is then the limit in which a growing
-    multiple of 1 1^T is added to the information matrix. The cost is O(p N^2), by the matrix
+    replace-one the number of records is known exactly. S is then a limit: larger and larger
+    multiples of 1 1^T are added to the information matrix. The cost is O(p N^2), by the matrix
     inversion lemma.
     """
     scaled = rows / diagonal

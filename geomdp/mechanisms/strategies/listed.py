@@ -83,7 +83,7 @@ class Tree:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""
         answers = _padded(listed_answers(workload))
         depth = int(math.log2(len(answers)))
-        # Under replace-one level 0 needs no noise: it is the public number of records.
+        # Level 0 is the number of records. Under replace-one this number is public.
         levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
@@ -111,6 +111,9 @@ class Tree:
 @dataclass(frozen=True)
 class Haar:
     """Haar wavelet coefficients with Laplace noise. Every level has a share of the budget.
+
+    A wavelet of level l >= 1 is 1 on one half of an interval of level l - 1 (see `Tree`), and -1 on
+    the other half. Level 0 is the constant 1.
 
     References
     ----------

@@ -86,7 +86,7 @@ class PIdentity:
             whole(self.rows, "rows")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The design with the best T found; `WorkloadSizeError` unless N is from 2 to 2^10."""
+        """The design with the best T found; `WorkloadSizeError` if N is below 2 or above 2^10."""
         checked_adjacency(adjacency)
         answers = optimisable_answers(workload)
         size = len(answers)
@@ -95,8 +95,8 @@ class PIdentity:
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
         # Entries become multiples of 2^-24, so that the measurements and the l1 sensitivity
-        # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one it
-        # is about 2, or less if all columns overlap.
+        # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one
+        # `change` is about 2, or less if all columns overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         if adjacency is Adjacency.REPLACE_ONE:
             change = l1_diameter(strategy.T)
@@ -138,8 +138,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
     def descend() -> FloatArray:
-        # Hat functions plus a little noise. Without noise most entries would start at their lower
-        # bound 0, which the descent leaves slowly, and equal rows would stay equal.
+        # Hat functions plus a little noise. Without noise most entries would start at the lower
+        # bound 0. The descent leaves this bound slowly. Also, equal rows would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
         from scipy.optimize import minimize  # slow import
 

@@ -1,7 +1,7 @@
 """Bounds on the squared change of all residuals between neighbours, in units of their noise.
 
-The residual of a set A of columns is the part of the table of A that the tables of fewer columns do
-not tell (see `Residuals`). The precision of its noise is 1 / variance.
+The residual of a set A of columns is a part of the table of A: the part that tables of fewer
+columns do not determine (see `Residuals`). The precision of its noise is 1 / variance.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.structure.residuals import ColumnSets, Residuals
 
-#: Largest number of profiles (see `ProfileCost`) whose costs are all computed: 2^22 float64 are
-#: 32 MB.
+#: Largest number of profiles (see `ProfileCost`). The costs of all profiles are computed: 2^22
+#: float64 are 32 MB.
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. A product has a
-#: precision and, for each column of a table, a factor 1 - 1 / l, where the column has l levels.
-#: Each factor takes a few roundings. Tables have at most 24 columns, because they have at most 2^24
-#: subsets.
+#: precision, and a factor 1 - 1 / l for each column of l levels (values) of a table. Each factor
+#: takes a few roundings. Tables have at most 24 columns, because they have at most 2^24 subsets.
 SUM_ERROR = 256 * UNIT
 
 
 class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
-    Gaussian noise of variance 1 / s_A on the residual of each set A of columns is as private as
-    Gaussian noise of variance 1 on a sum whose squared l2 sensitivity is the cost.
+    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. This is as
+    private as Gaussian noise of variance 1 on a sum, if the squared l2 sensitivity of the sum is
+    the cost.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
@@ -75,14 +75,15 @@ class AddRemoveCost:
 class CappedCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
-    Let two records differ exactly in the columns D. With E = A & D not empty, the residual of A
+    Let two records differ exactly in the columns D. If E = A & D is not empty, the residual of A
     changes by a vector of squared length
 
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
 
-    It is largest if E has one column, the one with the fewest levels l in A: 2 p_A l / (l - 1).
-    For |E| even it is below 2 p_A, for |E| odd it is 2 p_A (1 + prod over E of 1 / (l_i - 1)).
+    Let p_A be as in `AddRemoveCost`. For even |E|, c_A(D) is below 2 p_A. For odd |E|, c_A(D) is
+    2 p_A (1 + prod over E of 1 / (l_i - 1)). So c_A(D) is largest if E is the single column of A
+    with the fewest levels l. Then c_A(D) = 2 p_A l / (l - 1).
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class CappedCost:
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The largest c_A(D) of each A. This bound is their sum, weighted by the precisions."""
+        """The largest c_A(D) of each A. The precisions are the weights of these in the bound."""
         return 2 * self.shares * self.caps
 
 
@@ -109,12 +110,12 @@ class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. The cost is bounded as if each column had the largest number of levels in its class,
-    and as if all sets of a kind were measured with the precision of the most precise one.
-    c_A(D) of `CappedCost` does not decrease in any l_i, so this is an upper bound. It is exact if
-    the columns of each class have equal numbers of levels, and all possible sets of each kind are
-    measured with the same precision. The bound depends on D only by its profile: the numbers d_g of
-    its columns of each class g. The maximum is over all profiles d:
+    one kind. The bound gives each column the largest number of levels in its class. It gives each
+    set the highest precision of its kind. This is an upper bound, because c_A(D) of `CappedCost`
+    does not decrease in any l_i. The bound is exact under two conditions. The columns of each class
+    have equal numbers of levels, and all possible sets of each kind are measured with the same
+    precision. The bound depends on D only by the profile: the number d_g of columns in D of each
+    class g. The maximum is over all profiles d:
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
@@ -126,7 +127,7 @@ class ProfileCost:
     residuals : Residuals
         The sets A.
     classes : sequence of sequences of int
-        Columns of each class. Every column of a set A is in one of them.
+        Columns of each class. Every column of a set A is in one class.
     """
 
     def __init__(self, residuals: Residuals, classes: Sequence[Sequence[int]]) -> None:
@@ -151,7 +152,7 @@ class ProfileCost:
 
     @cached_property
     def complete(self) -> bool:
-        """Whether `residuals` has all possible sets of columns of each kind that it has."""
+        """Whether `residuals` has all possible sets of columns of every kind that occurs."""
         counts = np.bincount(self.kind, minlength=len(self.kinds)).tolist()
         sizes = [len(members) for members in self.classes]
         full = [math.prod(map(math.comb, sizes, kind)) for kind in self.kinds.tolist()]
@@ -178,14 +179,15 @@ class ProfileCost:
             tensor = np.tensordot(tensor, factor, axes=([0], [1]))
         place = np.unravel_index(np.argmin(tensor), tensor.shape)
         whole = float(tensor.flat[0])  # the profile of no columns
-        # Every K_g(d, a) is at most K_g(0, a) in modulus. So the rounding errors of the products
-        # and sums are at most those of `whole`, all of whose terms are 0 or more.
+        # All terms of `whole` are 0 or more. Every K_g(d, a) is at most K_g(0, a) in modulus. So
+        # for every profile, the rounding errors are at most the bound on the rounding errors of
+        # `whole`.
         operations = sum(most + 4 for most in self.most) + 8
         allowance = 4 * operations * UNIT * whole
         return 2 * (whole - float(tensor[place])) + allowance, [int(d) for d in place]
 
     def at_most(self, precisions: FloatArray) -> float:
-        """The cost if all sets of a kind had the precision of the most precise one."""
+        """The cost if all sets of a kind had the highest precision of any set of this kind."""
         highest = np.zeros(len(self.kinds))
         np.maximum.at(highest, self.kind, precisions)
         return self.largest(highest)[0]
@@ -193,19 +195,19 @@ class ProfileCost:
     def average(self) -> FloatArray:
         """2 P / k for each A, where P is the sum of p_B over all possible sets B of the kind of A.
 
-        k is the number of sets of this kind in `residuals`. 2 p_B is the mean of c_B(D) over two
-        records with uniform and independent levels.
+        k is the number of sets of this kind in `residuals`. For two records with uniform and
+        independent levels, 2 p_B is the mean of c_B(D).
         """
         counts = np.bincount(self.kind, minlength=len(self.kinds))
         return np.asarray((self.totals / counts)[self.kind])
 
 
 def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
-    """One or two divisions of the columns into classes, each with at most 2^22 profiles.
+    """At most two divisions of the columns into classes, each with at most 2^22 profiles.
 
-    The first one has a class for each number of levels l. While there are more than 2^22 profiles,
-    the two successive classes whose 1 / l differ least are merged. The second one has a class for
-    each column, if at most 22 columns occur.
+    The first division has a class for each number of levels l. While there are more than 2^22
+    profiles, two successive classes are merged, with the smallest difference of 1 / l. If at most
+    22 columns occur, there is a second division, with a class for each column.
     """
     levels = residuals.workload.levels
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})

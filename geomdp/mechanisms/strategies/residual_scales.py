@@ -2,9 +2,9 @@
 
 There is one residual for each set A of columns. The precision of its noise is 1 / variance. The
 cost of precisions bounds the squared sensitivity of all residuals together, in units of the noise
-(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile
-says in how many columns of each class two records differ, and the cost is that of the worst
-profile. Sets A are of one kind if they have the same number of columns of each class.
+(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile is
+the number of columns of each class in which two records differ. The cost is the largest cost of a
+profile. Sets A with the same number of columns of each class are of one kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from geomdp.workloads.structure.residuals import Residuals
 GAP = 1e-7
 #: Largest number of rounds of the search. Each round adds one profile.
 MAX_ROUNDS = 100
-#: Beyond this number of kinds, a formula replaces the search. A round takes a second with 1000.
+#: Beyond this number of kinds, a formula replaces the search. A round with 1000 kinds takes a
+#: second.
 MAX_KINDS = 1 << 10
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
@@ -49,10 +50,10 @@ class ResidualScales:
     Parameters
     ----------
     variances : (sets,) array
-        Variance s_A of the noise on the residual of each set A, relative to the variance that
-        suffices for a sum of l2 sensitivity 1. s_A is 0 if the residual is public.
+        Variance s_A of the noise on the residual of each set A. The unit is the variance that
+        suffices for a sum of l2 sensitivity 1. If the residual is public, s_A is 0.
     cost : ResidualCost
-        The bound which proves that the precisions 1 / s_A cost at most 1, up to rounding.
+        The bound by which the precisions 1 / s_A cost at most 1, up to rounding.
     energy : float
         The sum of squared errors of all answers.
     """
@@ -63,7 +64,7 @@ class ResidualScales:
 
 
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
-    """The variances of least energy among those of cost at most 1.
+    """The variances of least energy, of all variances with a cost of at most 1.
 
     The energy is the sum of the squared errors of all answers. Let v_A be the energy of noise of
     variance 1 on the residual of A. Let p_A be the squared length of that residual for one record.
@@ -71,18 +72,18 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
         s_A = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
 
-    gives the least energy of all linear mechanisms with Gaussian noise: the optimal covariance can
-    be averaged over all renamings of levels, and is then a multiple of the identity on every
-    residual (Schur).
+    gives the least energy of all linear mechanisms with Gaussian noise. The reason: the optimal
+    covariance can be averaged over all renamings of levels. By Schur's lemma, the average is a
+    multiple of the identity on every residual.
 
     Under replace-one, two records differ in a set D of columns. The cost of the worst D counts
     (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
-    solved for a growing list of profiles: the profile that costs most is added, until none costs
-    more than 1 + 1e-7, or after 100 profiles. If this limit is not reached, the result is optimal
-    up to 1e-7 in two cases: for all tables of k columns, if there are at most 2^22 profiles and
-    1024 kinds of sets (columns have few different numbers of levels); and for any tables of at most
-    22 columns, if at most 1024 sets of columns are measured. In all other cases, proved upper
-    bounds on the cost are tried, and the one that gives the least energy is used.
+    solved for a growing list of profiles. Each round adds the profile that costs most. The search
+    ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If this limit is not
+    reached, the result is optimal up to 1e-7 in two cases. The first case is all tables of k
+    columns, with at most 2^22 profiles and 1024 kinds of sets. The second case is any tables of at
+    most 22 columns, with at most 1024 measured sets of columns. In all other cases, proved upper
+    bounds on the cost are tried, and the bound with the least energy is used.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
 
 def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost) -> ResidualScales:
-    """The variances that belong to the multiple of `precisions` whose cost is 1."""
+    """The variances for the multiple of `precisions` that costs 1."""
     moving = precisions > 0
     variances = np.zeros_like(precisions)
     variances[moving] = cost.at_most(precisions) / precisions[moving]
@@ -130,7 +131,7 @@ def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, 
 
 
 def _between(energies: FloatArray, cost: TableCost) -> list[tuple[FloatArray, ResidualCost]]:
-    """Precisions for equal noise on all answers, those of `_closed_form`, and mixtures of both."""
+    """Precisions for equal noise on all answers, precisions by `_closed_form`, and mixtures."""
     closed, _ = _closed_form(energies, cost)
     closed = closed / cost.at_most(closed)
     equal = cost.equal / cost.at_most(cost.equal)
@@ -178,7 +179,8 @@ def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
 
         t (sum of energies / x) - sum of log(1 - costs @ x).
 
-    At its minimum, the sum of energies / x is at most b / t above its least value.
+    At the minimum of this function, the sum of energies / x is at most b / t above the least
+    possible sum.
     """
     energies = energies / energies.sum()
     x = np.full(len(energies), 0.5 / costs.sum(axis=1).max())

@@ -1,8 +1,9 @@
 """A bound on the cost of noisy residuals, for workloads of a few tables with many columns each.
 
-The residual of a set of columns is the part of its table that the tables of fewer columns do not
-tell (see `Residuals`). The precision of its noise is 1 / variance. The cost is the largest squared
-change of all residuals between neighbours, in units of their noise (see `ResidualCost`).
+The residual of a set of columns is a part of the table of these columns: the part that tables of
+fewer columns do not determine (see `Residuals`). The precision of its noise is 1 / variance. The
+cost is the largest squared change of all residuals between neighbours, in units of their noise (see
+`ResidualCost`).
 """
 
 from __future__ import annotations
@@ -15,25 +16,24 @@ from geomdp._typing import FloatArray
 from geomdp.mechanisms.strategies.residual_costs import SUM_ERROR, UNIT, shares_of
 from geomdp.workloads.structure.residuals import Residuals, SameShape, Within
 
-#: Largest sum over tables of 4^(number of columns): each set of columns within a table is compared
-#: with each set in which two records can differ. 2^26 operations take a tenth of a second.
+#: Largest sum over tables of 4^(number of columns). Each set of columns within a table is compared
+#: with every set within the table. 2^26 operations take a tenth of a second.
 MAX_COMPARED = 1 << 26
 
 
 class TableCost:
     """A bound under replace-one that adds up the largest change of each table.
 
-    The precision s_A of a set A is divided among the tables T that contain it, in proportion to
-    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels. Let
-    h_AT be these shares. Two records that differ in the columns D cost c_A(D) for each unit of s_A
-    (see `CappedCost`). This depends on A & D only. So D costs
+    The precision s_A of a set A is divided among the tables T that contain A, in proportion to
+    w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels
+    (values). Let h_AT be these shares. Two records that differ in the columns D cost c_A(D) for
+    each unit of s_A (see `CappedCost`). This depends on A & D only. So D costs
 
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
 
     in all. The bound is the sum over T of the largest value in brackets, over all sets D & T of
     columns of T. For the precisions of equal noise on all answers it is the squared l2 sensitivity,
-    the sum of 2 w_T^2. So the best precisions for this bound are never worse than those of equal
-    noise.
+    the sum of 2 w_T^2. So the best precisions for this bound are never worse than equal noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Soft bins: measure the histogram, and a coarse histogram whose bins overlap."""
+"""Soft bins: measure the histogram, and a coarse histogram with overlapping bins."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ SHARE_TOLERANCE = 0.01
 class SoftBins:
     """Measure the histogram h and C h, each with a share of the budget.
 
-    The rows of C are the hat functions of p bins. They are piecewise linear along the order of the
-    elements and add up to 1. So an element adds a point of a simplex to C h, and also to h, and the
-    same kind of noise suits both. Hat functions give a smaller error than the indicators of a
-    `Tree` with the same noise: a root mean squared error of sums of 11.4 instead of 12.3, for
-    prefixes of 256 elements at epsilon = 1. A descent over all entries of C, started at hat
-    functions, does not lower the error further. Without bins only the histogram is measured.
+    The rows of C are the hat functions of p bins. These are piecewise linear along the order of the
+    elements and add up to 1. So an element adds a point of a simplex to C h, and a point of another
+    simplex to h. The same kind of noise suits both. Hat functions give a smaller error than the
+    indicators of a `Tree` with the same noise. For prefixes of 256 elements at epsilon = 1, the
+    root mean squared error of sums is 11.4 instead of 12.3. A descent over all entries of C,
+    started at hat functions, does not lower the error further. Without bins only the histogram is
+    measured.
 
     Parameters
     ----------
@@ -73,10 +74,10 @@ class SoftBins:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best number of bins and the best shares.
 
-        ``ValueError`` unless the universe has from 2 to 2^10 elements.
+        ``ValueError`` if the universe has fewer than 2 or more than 2^10 elements.
         """
         answers = optimisable_answers(workload)
-        # One bin counts all records, which is useless if their number is public.
+        # A single bin counts all records. This is useless if the number of records is public.
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         tried = [count for count in bump_counts(len(answers)) if count >= least]
         counts = [0, *tried] if self.bins is None else [self.bins]

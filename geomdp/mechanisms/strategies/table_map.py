@@ -1,4 +1,4 @@
-"""The map from the noisy counts of one table to the answers, without its matrix."""
+"""The map from the noisy counts of one table to the answers, without forming a matrix."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: A product is computed for as many columns at a time as fit in this many float64 numbers: 32 MB.
+#: Largest number of float64 numbers in memory for a product: 32 MB. A product with more columns is
+#: computed in parts.
 MAX_NUMBERS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class TableMap:
-    """The part R x of the answers that comes from one table, for the counts x of its cells.
+    """The part R x of the answers that comes from one table with the counts x of cells.
 
     An interaction of some columns (see `Interactions`) follows from every table with these columns.
-    So several measured tables can give estimates of it. The best linear estimate is a weighted
-    average of these estimates, with shares that add up to 1. So R multiplies each interaction of
-    this table by its share. A product with R changes the basis along each axis of this table, and
-    then along each axis of the tables of the workload. It takes O(cells) time and memory for each
-    column of the argument.
+    So several measured tables can give estimates of one interaction. The best linear estimate is a
+    weighted average of these estimates, with shares that add up to 1. So R multiplies each
+    interaction of this table by the share of the table. A product with R changes the basis along
+    each axis of this table, and then along each axis of the tables of the workload. It takes
+    O(cells) time and memory for each column of the argument.
 
     Parameters
     ----------
@@ -37,8 +38,7 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        The share of this table in the estimate of each interaction, by the number of the
-        interaction.
+        For the number of each interaction, the share of this table in the estimate.
     """
 
     interactions: Interactions = field(repr=False)
@@ -87,7 +87,8 @@ class TableMap:
 
         Z has the same variance along each unit vector of its support. The support is the whole
         space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
-        products of Z with orthogonal vectors of squared length (cells of the table) / (cells of U).
+        products of Z with orthogonal vectors. The squared length of each vector is (cells of the
+        table) / (cells of U).
         """
         match noise:
             case LaplaceNoise():

@@ -1,4 +1,7 @@
-"""The strategy for tables of columns: marginal tables of sets of columns, with weights."""
+"""The strategy for tables of columns: marginal tables of sets of columns, with weights.
+
+The table of a set of columns has a cell for each combination of levels (values) of these columns.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +34,21 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: If there are at most this many sets of columns, all of them can be candidates.
+#: Largest number of sets of columns for which all sets can be candidates.
 MAX_SETS = 1 << 11
 #: Largest number of cells of a measured table. If the table of all columns has at most this number
-#: of cells, records are counted in it, and all other tables follow from these counts.
+#: of cells, records are counted in this table. All other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs (S, U), where S is a measured set of columns and U is a subset of S with
-#: at most as many columns as the largest table of the workload. With 2^22 pairs, splitting the
-#: budget takes seconds.
+#: Largest number of pairs (S, U). S is a measured set of columns. U is a subset of S with at most k
+#: columns. k is the number of columns of the largest table of the workload. With 2^22 pairs,
+#: splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with the answers computed from the
-#: measurements. If an interaction is not measured, these elements show it almost surely.
+#: measurements. If an interaction is not measured, the comparison fails almost surely.
 CHECKED = 64
 
 
@@ -56,10 +59,10 @@ class WeightedMarginals:
     Let k be the largest number of columns of a table of the workload. The sets that are measured
     are chosen from these candidates:
 
-    * All sets of columns, if there are at most 2^11 of them and the table of all columns has at
-      most 2^20 cells; otherwise all sets of at most k columns.
+    * All sets of columns, if there are at most 2^11 sets and the table of all columns has at most
+      2^20 cells. If not, all sets of at most k columns.
     * The table of all columns, if it has at most 2^20 cells. For 3-way tables of 12 binary columns,
-      measuring it gives a fourth of the error of measuring the 3-way tables themselves.
+      measuring this table gives a fourth of the error of measuring the 3-way tables.
     * The blocks of covering designs. Every set of at most k columns lies in one of the blocks.
 
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
@@ -90,8 +93,8 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            If the workload is neither `MarginalTables` nor `ChosenTables`, or if its tables have
-            too many cells or too many columns.
+            If the workload is not `MarginalTables` or `ChosenTables`, or has tables with too many
+            cells or columns.
         """
         if not isinstance(workload, TableQueries):
             raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
@@ -133,9 +136,9 @@ class _Candidates:
     """The sets of columns that may be measured, and the families in which they are tried.
 
     A family is the table of all columns, or the blocks of one covering design. The list starts with
-    all subsets of the columns if they are few, and otherwise with the subsets of at most k columns.
-    The sets of the families follow. Subsets and families over which the budget cannot be split in
-    seconds are left out.
+    all subsets of the columns, if there are few. If not, the list starts with the subsets of at
+    most k columns. The sets of the families follow. Subsets and families over which the budget
+    cannot be split in seconds are left out.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:

@@ -64,8 +64,8 @@ class WeightedSigns:
         if products is None:
             raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
         order = products.order
-        # If there are more signs than columns, the first sign is the constant 1, and its products
-        # with the others are the single signs.
+        # If there are more signs than columns, the first sign is the constant 1. The products of
+        # this sign with the other signs are the single signs.
         leading = products.order > len(workload.universe.elements(0, 1)[0])
         first, second = np.triu_indices(order, 1)
         singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)

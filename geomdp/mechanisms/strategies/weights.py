@@ -18,23 +18,24 @@ from geomdp.cache import recalled
 STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
-#: Number and length of the gradient steps with which half of the descents begin. They lead to other
-#: minima than descents without them. On 100 workloads of 2 to 12 columns, the best of all descents
-#: was at most 4% above, and up to 4.5% below, the best of the same number of L-BFGS descents.
+#: Half of the descents begin with gradient steps: number and length of these steps. They lead to
+#: other minima. The best error was compared with the best error of the same number of L-BFGS
+#: descents, on 100 workloads of 2 to 12 columns. It was from 4.5% below to 4% above.
 STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
 #: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: Descents begin in blocks. This is the largest number of products of a share and an entry of the
-#: matrix g of `best_split` in one round of a block. Descents are faster in one block, but if g is
-#: large, descents that need different parts of g are faster in separate blocks.
+#: Descents begin in blocks. A round multiplies shares by entries of the matrix g of `best_split`.
+#: This is the largest number of such products in a round of a block. Descents are usually faster in
+#: one block. But if g is large, descents can need different parts of g. These descents are faster
+#: in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
-#: Smallest precision that a descent uses, so that its square does not underflow in float64.
+#: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
-#: Shares below this part of the largest share are set to 0. But if a measurement with such a share
-#: is needed to measure some quantity, its share is raised to this part of the largest.
+#: Shares below this part of the largest share are set to 0. But if some quantity needs a
+#: measurement with such a share, the share is raised to this part of the largest share.
 LEAST_SHARE = 1e-6
 
 
@@ -57,14 +58,14 @@ class Split:
 def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
-    With the share t_i of the budget, measurement i determines quantity u with precision
+    Measurement i has the share t_i of the budget. It determines quantity u with precision
     g_iu t_i^2. c_u is the weight of the variance of u in the error. If every quantity is determined
     by exactly one measurement, the solution has a closed form (JL-SPLIT). In general the problem is
     not convex. It is solved by descents from many points, and the best result is returned.
 
     Every quantity with a cost above 0, however small, is determined by a measurement with a share
-    above 0. Otherwise an answer that depends on this quantity would be released with too little
-    noise.
+    above 0. Without this rule, an answer that depends on such a quantity would be released with too
+    little noise.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class SplitError:
 
     def _with_gains(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Errors E (b,) of splits t (s, b), and the slopes a_i = -dE / d(t_i^2), (s, b)."""
-        # A descent may visit shares whose squares underflow.
+        # A descent may visit shares so small that their squares underflow.
         precision = np.maximum(self.transposed @ shares**2, LEAST_PRECISION)
         parts = (self.costs / self.costs.max())[:, None] / precision
         return parts.sum(axis=0), np.asarray(self.overlap @ (parts / precision))
@@ -206,9 +207,9 @@ class SplitError:
 def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
     """Set tiny shares to 0, except those that some quantity needs, and make the sum 1.
 
-    If a quantity would lose more than half of its precision, its best measurement gets a share of
-    at least `LEAST_SHARE`. `shares` (s,) are non-negative, and the largest is 1. `overlap` (u, s)
-    is the transpose of the matrix in `best_split`.
+    If a quantity would lose more than half of its precision, the best measurement of this quantity
+    gets a share of at least `LEAST_SHARE`. `shares` (s,) are non-negative, and the largest is 1.
+    `overlap` (u, s) is the transpose of the matrix in `best_split`.
     """
     useful = np.asarray(overlap.sum(axis=0)) > 0
     kept = np.where(useful & (shares >= LEAST_SHARE), shares, 0.0)

@@ -1,4 +1,4 @@
-"""Noise whose draws are correctly rounded values of draws in real arithmetic (X-GRID).
+"""Noise with draws that are correctly rounded values of draws in real arithmetic (X-GRID).
 
 A noise is a function F of an infinite string of fair bits. Given finitely many bits, ball
 arithmetic (`flint.arb`) encloses F in a box. More bits of the same string make the box smaller,

@@ -2,7 +2,7 @@
 
 A `Perturbation` is the noise on each score. With Gumbel noise the choice is the exponential
 mechanism. If the largest noisy score in float64 is ahead of all others by more than the error
-bounds, its index is returned. Otherwise the index is found by ball arithmetic (`arb`, intervals
+bounds, its index is returned. If not, the index is found by ball arithmetic (`arb`, intervals
 around the exact values).
 """
 
@@ -54,8 +54,8 @@ def _near_gumbels(count: int) -> NearVector:
     """Gumbel variables -ln E with E = -ln U, in float64 with error bounds.
 
     The computed E has an error of at most `off`. So ln E has an error of at most off / (E - off),
-    plus the error of `near_log`. The bound uses twice the quotient, to cover its rounding. It is
-    infinite where E is not above 2 off.
+    plus the error of `near_log`. The bound uses twice the quotient, to cover the rounding of the
+    quotient. If E is not above 2 off, the bound is infinite.
     """
 
     def evaluate(words: Words) -> Near:
@@ -153,8 +153,8 @@ def _by_floats(
 ) -> int:
     """The index of the largest key, from the first 62 bits of each uniform number.
 
-    The key of index i is score / scale + noise. The two terms and their sum are rounded, each by at
-    most half a unit in its last place.
+    The key of index i is score / scale + noise. Each term and the sum are rounded, by at most half
+    a unit in the last place.
 
     Raises
     ------

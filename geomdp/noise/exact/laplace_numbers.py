@@ -23,13 +23,13 @@ from geomdp.noise.exact.rounding import (
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
 from geomdp.noise.exact.variates import laplaces
 
-#: A true answer as an exact rational number. A float stands for its exact value.
+#: A true answer as an exact rational number. A float is taken as exact.
 ExactNumber = int | float | Fraction
 
 Result = TypeVar("Result")
 
-#: Number of variables drawn at once. A call of the operating system costs more than a logarithm, so
-#: one call serves many variables.
+#: Number of variables of a block, which are drawn together. A call of the operating system costs
+#: more than a logarithm, so one call serves many variables.
 BLOCK = 128
 #: Bound on the float64 error of a difference (x + b z) - (T + b' z') of noisy numbers, relative to
 #: the sum of the moduli of the four terms. Each term has an error of at most 3 units of 2^-53
@@ -72,7 +72,7 @@ class LaplaceNumber:
 
     @property
     def near(self) -> float:
-        """The float64 value; NaN unless its error is proved to be at most 2^-52 |value| + 2^-80."""
+        """The float64 value; NaN if an error of at most 2^-52 |value| + 2^-80 is not proved."""
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
@@ -109,7 +109,7 @@ def exact_ball(value: ExactNumber) -> arb:
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """Return `evaluate(words)`, with `words` doubled as long as it raises `Undecided`.
+    """Return `evaluate(words)`. Each time that `Undecided` is raised, double `words`.
 
     ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
     """

@@ -1,8 +1,8 @@
 """Uniform points of bodies of positive semidefinite matrices, from Bartlett's factor.
 
-Bartlett's factor is a random triangular matrix L such that L L^T is a Wishart matrix.
-In svec coordinates, a symmetric matrix is its upper triangle, row by row. Entries off the diagonal
-are multiplied by sqrt(2).
+Bartlett's factor is a random triangular matrix L. The product L L^T is a Wishart matrix. In svec
+coordinates, a symmetric matrix is its upper triangle, row by row. Entries off the diagonal are
+multiplied by sqrt(2).
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
         Rate of the exponential weight.
     centre : float
         Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records. If the
-        number of records is public, this noise is known, and its part along the centre of the body
-        is subtracted. If the number of records is not public, `centre` must be 0.
+        number of records is public, this noise is known. Then `centre` (r_1 - r_2) I is subtracted.
+        If the number of records is not public, `centre` must be 0.
 
     Returns
     -------
@@ -124,7 +124,8 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
-        # Up to the division at the end, all quantities are 2 rate times those of the docstring.
+        # Before the division at the end, all quantities are 2 rate times the quantities of the
+        # docstring.
         shift = arb(0)
         if centre:
             above, below = exponentials(2, draw)

@@ -1,14 +1,14 @@
 """Laplace and Gaussian vectors in float64 with proved errors: they decide most roundings.
 
 This is a filter, as in exact geometric predicates. Each float64 value comes with a bound on its
-distance from the exact value. If all numbers within this distance round to the same multiple, this
-multiple is the result. Otherwise ball arithmetic computes the result from more bits of the same
-uniform numbers. So the result is the same as without the filter.
+distance from the exact value. If all numbers within this distance round to the same multiple, the
+result is this multiple. If not, ball arithmetic computes the result from more bits of the same
+uniform numbers. So the filter does not change any result.
 
-The proofs of the bounds use only sums, products, quotients and square roots, which IEEE 754 rounds
-correctly: each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
+The proofs of the bounds use only sums, products, quotients and square roots. IEEE 754 rounds these
+correctly, so each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
 computed by polynomials, because the functions of a mathematical library have no proved error bound.
-The bounds are 2 to 8 times as large as the errors that the docstrings derive.
+The docstrings derive errors. The bounds in use are 2 to 8 times as large.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
 #: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
 #: factor 1.01 covers this.
 CUT = 1.01
-#: Whole numbers below this number, and their halves, are exact in float64.
+#: Below this number, all multiples of 1/2 are exact in float64.
 LARGEST = 2.0**51
 
 
@@ -71,23 +71,23 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to exact numbers, given `values` near these.
+    """The whole numbers j with j 2^-grid nearest to exact numbers near `values`.
 
-    The distance between values and exact numbers is at most `errors`.
+    `values` differ from the exact numbers by at most `errors`.
 
     Raises
     ------
     Undecided
-        If the numbers within the error of a value do not all have the same nearest multiple, or if
-        the modulus of a value is 2^51 2^-grid or more.
+        If two numbers within the error of a value have different nearest multiples. Also if the
+        modulus of a value is 2^51 2^-grid or more.
     """
-    # Scaling by a power of two is exact, unless it overflows to infinity or underflows, with an
-    # error below 2^-1000.
+    # Scaling by a power of two is exact, with two exceptions: overflow to infinity, and underflow
+    # with an error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
-    # |scaled - whole| is at most 1/2 and exact, because both are multiples of the last place of
-    # `scaled`. scaled + 0.5 can round up to a whole number that is too large. Then the distance is
-    # 1/2 up to rounding, and the coordinate is undecided.
+    # |scaled - whole| is at most 1/2. It is computed exactly, because `scaled` and `whole` are
+    # multiples of the last place of `scaled`. The sum scaled + 0.5 can round up to a whole number
+    # that is too large. Then the distance is 1/2 up to rounding, and the coordinate is undecided.
     room = 0.5 - np.abs(scaled - whole)
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST
@@ -132,17 +132,17 @@ def near_gaussians(count: int, scale: float) -> NearVector:
 
 
 def rounding_error(values: FloatArray) -> FloatArray:
-    """A bound on the rounding error of one operation with these results, underflow included."""
+    """A bound on the rounding error of one operation with results `values`, including underflow."""
     return np.asarray(2.0**-53 * np.abs(values) + 2.0**-1000)
 
 
 def minus_log(words: Words) -> Near:
-    """-ln U of uniform numbers U from their first words, and a bound on its error.
+    """-ln U for uniform numbers U with first words `words`, and bounds on the errors.
 
     With w = t 2^e as in `split_logarithm`, the value is (62 - e) ln 2 - ln t. If e = 62, only the
-    second term is left. Otherwise the value is at least 0.34, and the moduli of the two terms are
-    at most 2.1 and 1.1 times the value. So the relative error of the value is at most 50 u. For the
-    word 0 the value is infinite.
+    second term is left. If e is smaller, the value is at least 0.34, and the moduli of the two
+    terms are at most 2.1 and 1.1 times the value. So the relative error of the value is at most
+    50 u. For the word 0 the value is infinite.
     """
     numbers = words.astype(np.float64)
     e, log = split_logarithm(numbers)

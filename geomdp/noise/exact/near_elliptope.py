@@ -3,9 +3,9 @@
 The elliptope is the set of correlation matrices. Where the error bounds leave only one correctly
 rounded result, no exact arithmetic is needed (see `near`).
 
-Uniform numbers are read in the same order as by `vectors.noise_vector`: first for two gamma
-variables, then for two random correlation matrices from Bartlett's factor. No step uses rejection,
-so the position of each uniform number is fixed.
+Uniform numbers are read in the same order as by `vectors.noise_vector`. The first numbers give two
+gamma variables. The next numbers give two random correlation matrices, from Bartlett's factor. No
+step uses rejection, so the position of each uniform number is fixed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNIT = 2.0**-52
 def near_cone(noise: ConeNoise) -> NearVector | None:
     """The noise in float64 with proved errors.
 
-    None unless the body is an elliptope of order 2 or more and the centre of the cone is 0.
+    None if the body is not an elliptope of order 2 or more, or the centre of the cone is not 0.
     """
     body = noise.body
     if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
@@ -58,8 +58,8 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
         ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
         a, b = [matrix[above] for matrix, _ in points]
-        # A word 0 gives NaN. `np.max` keeps it, but Python's `max` would drop it if it comes from
-        # the second matrix.
+        # A word 0 gives NaN. `np.max` keeps NaN, but Python's `max` would drop a NaN from the
+        # second matrix.
         gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)
@@ -114,8 +114,8 @@ class _Places:
     The matrix has order p. The rows i = 0, .., p - 1 of Bartlett's factor are drawn one after the
     other. Row i takes i Gaussian variables from (i + 1) // 2 pairs of uniform numbers (U, V), then
     a gamma variable of shape (p + 1 - i) / 2. The gamma variable is a sum of exponential variables,
-    one for each whole unit of the shape, plus half a squared Gaussian variable if the shape is not
-    whole.
+    one for each whole unit of the shape. If the shape is not whole, half a squared Gaussian
+    variable is added.
     """
 
     order: int

@@ -72,8 +72,8 @@ LARGEST_EXPONENT = 2.0**20
 def uniform_point(body: Body) -> Computable:
     """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
 
-    All numbers that depend only on the body are computed in this call, so that errors are raised
-    before any draw.
+    This call computes all numbers that depend only on the body. So errors are raised before any
+    draw.
 
     Raises
     ------
@@ -141,9 +141,9 @@ def _box(body: Box) -> Computable:
 
     def point(draw: Draw) -> Vector:
         heights = draw.uniforms(len(lower))
-        # If a == b, return a itself, without rounding errors. It may be the midpoint of two points
-        # of the output grid. Then a ball of positive radius around it contains numbers that are
-        # rounded down and numbers that are rounded up, at any precision.
+        # If a == b, return a itself, without rounding errors. The number a may be the midpoint of
+        # two points of the output grid. Then a ball of positive radius around a contains numbers
+        # that are rounded down and numbers that are rounded up, at any precision.
         return [
             a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
         ]
@@ -153,7 +153,7 @@ def _box(body: Box) -> Computable:
 
 @uniform_point.register
 def _ellipsoid(body: Ellipsoid) -> Computable:
-    """The image of a uniform point of the unit ball under `root`, which must be one-to-one."""
+    """A uniform point of the unit ball, mapped by `root`. The map must be one-to-one."""
     rank, columns = body.affine_hull().dimension, body.root.shape[1]
     if rank == 0:
         return lambda _: [arb(0)] * body.dimension
@@ -166,10 +166,10 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 def _symmetrised_box(body: SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
-    u are the sides of the box. In coordinates y = x / u, the body consists of all differences
-    (c_1 - c_0, .., c_m - c_0) of points c in R^(m + 1) whose largest and smallest entry differ by
-    at most 1. There is a cell for each i = 0, .., m, where c_i is the smallest entry of c. In this
-    cell take c_i = 0. The other entries fill [0, 1]^m, so each cell has volume 1.
+    u are the sides of the box. Let c be a point of R^(m + 1) with a largest and a smallest entry
+    that differ by at most 1. In coordinates y = x / u, the body consists of all (c_1 - c_0, ..,
+    c_m - c_0). The body has a cell for each i = 0, .., m. In cell i the smallest entry of c is c_i,
+    and can be taken as 0. The other entries fill [0, 1]^m, so each cell has volume 1.
     """
     upper = dyadic(body.upper)
 
@@ -219,7 +219,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 
 @uniform_point.register
 def _triangulated(body: TriangulatedPolytope) -> Computable:
-    """A simplex conv(0, v_1, .., v_r) chosen in proportion to its volume, and a point in it."""
+    """A uniform point of conv(0, v_1, .., v_r), a simplex chosen in proportion to volume."""
     cones = body.whole_cones
     if cones is None:
         reason = (

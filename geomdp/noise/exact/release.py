@@ -24,7 +24,7 @@ from geomdp.noise.residual import ResidualNoise, drawn_size
 #: Rounding then adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
 SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
-#: the rounding of one of them, ball arithmetic draws all of them, which takes a second.
+#: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
 BLOCK = 1 << 14
 
 
@@ -91,16 +91,16 @@ class RoundedNoise(RoundedVector):
     A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. Suppose that the true sums
     S are multiples of 2^-grid. Then S plus the draw is the rounding of S + Z, so it is
     post-processing of the mechanism with real-valued noise. A guarantee that is proved for real
-    arithmetic therefore holds for the computed numbers. The draw does not depend on S, so neither
-    its running time nor the random bits it uses depend on records.
+    arithmetic therefore holds for the computed numbers. The draw does not depend on S. So the
+    running time and the random bits of a draw do not depend on records.
 
     Parameters
     ----------
     noise : Noise
-        Noise on sums. Its scales, and the entries of its matrices and bodies, are taken as exactly
-        the numbers that the floats represent, so the privacy proof must hold for these numbers.
-        Maps from the coordinates of a `TableMoments` are an exception: they are replaced by maps
-        from table cells that have rational coefficients, see `cell_map`.
+        Noise on sums. Scales, and entries of matrices and bodies, are taken as exactly the numbers
+        that the floats represent. The privacy proof must hold for these numbers. There is one
+        exception. A map from the coordinates of a `TableMoments` is replaced by a map from table
+        cells with rational coefficients (see `cell_map`).
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
 
@@ -181,8 +181,8 @@ class RoundedGaussians(RoundedVector):
 class RoundedParts:
     """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    The class does the same as `RoundedNoise`, for sums that are measured in several parts. No two
-    parts share random bits.
+    This is a `RoundedNoise` for sums that are measured in several parts. No two parts share random
+    bits.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class RoundedParts:
         self._parts = [RoundedNoise(noise, grid) for noise in noises]
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """The draws of all parts one after the other, as one list."""
+        """The draws of all parts, in the order of the parts, as one list."""
         return [j for part in self._parts for j in part.draw(entropy)]
 
 
@@ -218,8 +218,8 @@ class RoundedResiduals:
     """Noise on the coordinates of residuals, drawn with correct rounding to multiples of 2^-grid.
 
     The coordinates (see `Residuals`) are sums and differences of counts, so they are whole numbers.
-    Hence coordinates plus rounded noise are the rounding of coordinates plus noise, and so are
-    post-processing of the mechanism with real-valued noise (X-GRID). The cells of tables are
+    So the coordinates plus rounded noise are the rounding of the coordinates plus noise. The result
+    is post-processing of the mechanism with real-valued noise (X-GRID). The cells of tables are
     computed from these noisy coordinates.
 
     Parameters

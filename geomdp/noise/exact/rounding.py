@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 #: standard deviation s is then known to about 2^-110 s. On a grid of s / 1024, about one coordinate
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
-#: Number of words at the last evaluation: 15872 bits. More would be needed only for grids finer
-#: than 2^-15000, or if a coordinate is exactly half-way between grid points with positive
+#: Number of words at the last evaluation: 15872 bits. Grids finer than 2^-15000 would need more. No
+#: number of bits suffices if a coordinate is exactly half-way between grid points with positive
 #: probability.
 LAST_WORDS = 256
 
@@ -30,8 +30,8 @@ class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExha
     --------
     >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
 
-    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2, so
-    it remains unknown whether to round to 0 or to 1.
+    This vector is the constant 1/2. Any number of bits shows only that the vector is near 1/2. So
+    it remains open whether to round to 0 or to 1.
 
     >>> def one_half(draw):
     ...     u = draw.uniform()
@@ -62,10 +62,10 @@ def refined(
     Parameters
     ----------
     evaluate : callable
-        A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
-        or if the working precision is too low. Every inexact ball (an `arb` with an error above 0)
-        must be computed inside the call, because a ball from outside does not become smaller at a
-        higher precision.
+        A function of the uniform numbers. It raises `Undecided` if too few bits of these numbers
+        are known, or if the working precision is too low. Every inexact ball (an `arb` with an
+        error above 0) must be computed inside the call. A ball from outside would not become
+        smaller at a higher precision.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`.
     filtered : callable, optional
@@ -99,7 +99,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     Parameters
     ----------
     values : sequence of arb
-        Balls, each of which contains an exact value.
+        Balls around exact values.
     grid : int
         Negative if the grid unit 2^-grid is above 1.
 

@@ -1,9 +1,9 @@
 """Rewrite linear maps of contrasts of tables as maps of cells, with rational coefficients.
 
-The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). So the
-float64 matrix of a map from contrasts to counts has rounded irrational entries, and does not give
-the exact counts of records. As a map of the cells, the same map has rational coefficients. They are
-recovered here by rounding.
+The coordinates of `TableMoments` are Helmert contrasts: sums of cells with weights that add up to
+0. The weights are numbers like 1 / 6^(1/2). So the float64 matrix of a map from contrasts to counts
+has rounded irrational entries, and does not give the exact counts of records. As a map of the
+cells, the same map has rational coefficients. These coefficients are recovered here by rounding.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    `cells` lists the shares m_i of the levels of each column i, and then the entries of the two-way
-    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in the same
-    order, where the columns of H_i are the Helmert contrasts of column i.
+    `cells` begins with the shares m_i of the levels of each column i. The entries of the two-way
+    tables M_ij for i < j follow, row by row. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in
+    the same order, where the columns of H_i are the Helmert contrasts of column i.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ class CellMap:
 def cell_map(
     levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
 ) -> CellMap | None:
-    """The rational map of cells whose float64 form is `matrix` and `constant`; None if none fits.
+    """The rational map of cells that `matrix` and `constant` approximate; None if none fits.
 
     Parameters
     ----------
     levels : sequence of int
         Numbers of levels l_i of the columns of `TableMoments`.
     matrix : (m, r) sparse array
-        T, a map of contrasts. A `CellMap` is found if the coefficients of T on cells and the
-        constant are multiples of 1 / D, where D <= 2^32 is the square of the least common multiple
-        of the l_i. Maps to cells, marginals and sign products are of this form.
+        T, a map of contrasts. Let D be the square of the least common multiple of the l_i. A
+        `CellMap` is found if D <= 2^32, and the coefficients of T on cells and the constant are
+        multiples of 1 / D. Maps to cells, marginals and sign products are of this form.
     constant : (m,) array, optional
         c; by default 0.
 

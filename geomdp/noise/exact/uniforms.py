@@ -17,11 +17,11 @@ Entropy = Callable[[int], bytes]
 
 #: Number of bits of a word. FLINT stores whole numbers of up to 62 bits without allocating memory.
 WORD_BITS = 62
-#: Least number of words fetched at once, because a call of the operating system costs 0.6
+#: Least number of words that one call of the operating system fetches. A call costs 0.6
 #: microseconds.
 BLOCK = 256
 
-#: The interval [0, 1]. A uniform number of which no bits are known lies in it.
+#: The interval [0, 1]. It contains every uniform number, before any bits are known.
 _UNIT = arb(0.5, 0.5)
 _WORD = arb(2) ** -WORD_BITS
 

@@ -66,8 +66,9 @@ def half_gamma(twice_shape: int, draw: Draw) -> arb:
     """A gamma variable of shape k / 2 and scale 1 for k = `twice_shape` >= 0; it is 0 for k = 0.
 
     A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
-    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. g^2 / 2 is drawn as
-    E cos^2(2 pi V) with E exponential and V uniform on [0, 1], which has the same distribution.
+    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. g^2 / 2 has the same
+    distribution as E cos^2(2 pi V), with E exponential and V uniform on [0, 1], and is drawn in
+    this way.
     """
     total = arb(0)
     if twice_shape >= 2:
@@ -104,8 +105,8 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
     """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
 
     The method is rejection from exponential variables X. The function x - x^p has its maximum c at
-    x = p^(-1/(p - 1)). X is kept with probability exp(X - X^p - c), that is, if another exponential
-    variable exceeds c - X + X^p. On average at least 1/e of the proposals are kept.
+    x = p^(-1/(p - 1)). X is kept if another exponential variable exceeds c - X + X^p. The
+    probability of this is exp(X - X^p - c). On average at least 1/e of the proposals are kept.
     """
     top = exponent ** (-1 / (exponent - 1))
     highest = top - top**exponent
@@ -118,12 +119,12 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 
 
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
-    """Row i = `place` (from 0) of a lower triangular L such that L L^T has the law of G G^T.
+    """Row i = `place` (from 0) of a lower triangular L; L L^T has the law of G G^T.
 
-    G (p, p + 1) is a standard Gaussian matrix with p = `order`. Row i of L holds coordinates of row
-    i of G in the orthonormal basis that the Gram-Schmidt process makes of the rows of G. The first
-    i coordinates are independent Gaussian variables. The last one, on the diagonal, is the length
-    of the rest of the row, a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    G (p, p + 1) is a standard Gaussian matrix with p = `order`. The Gram-Schmidt process turns the
+    rows of G into an orthonormal basis. Row i of L holds the coordinates of row i of G in this
+    basis. The first i coordinates are independent Gaussian variables. The coordinate on the
+    diagonal is a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
 

@@ -37,9 +37,8 @@ from geomdp.noise.residual import ResidualNoise
 def noise_vector(noise: Noise) -> Computable:
     """The noise Z on sums as a function of uniform numbers.
 
-    For independent uniform numbers, Z has the distribution that the class of `noise` states. All
-    numbers that depend only on the noise are computed in this call, so that errors are raised
-    before any draw.
+    For independent uniform numbers, Z has the distribution that the class of `noise` states. This
+    call computes all numbers that depend only on the noise. So errors are raised before any draw.
 
     Parameters
     ----------
@@ -216,7 +215,7 @@ def _paired(noise: PairedNoise) -> Computable:
 class _Lift:
     """A uniform point x of a body, and the answers of x: (matrix @ x + constant) / denominator.
 
-    A rational matrix is stored as whole numbers, which are exact, and a common denominator.
+    A rational matrix is stored as exact whole numbers and a common denominator.
 
     Parameters
     ----------
@@ -246,9 +245,9 @@ class _Lift:
 def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
     """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
 
-    For the moment body of tables the point is given by the cells of the tables, if the answers are
-    combinations of cells with rational coefficients of one denominator. These coefficients are
-    exact, while the entries of `matrix` are rounded to float64.
+    There is a special case for the moment body of tables. If the answers are combinations of cells
+    with rational coefficients of one denominator, the point is given by the cells of the tables.
+    The rational coefficients are exact, but the entries of `matrix` are rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)

@@ -19,7 +19,7 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 class UnfollowedAnswerError(ValueError):
     """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
 
-    The conditions of the bound of the rule then do not hold, for instance because the noise on an
+    Then the bound on the number of updates does not hold. One possible reason: the noise on an
     earlier answer was too large.
     """
 
@@ -48,7 +48,8 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    The answer was paid for, so an answer that the rule cannot follow must not end in an error.
+    The privacy budget has already paid for the answer. So if the rule cannot follow the answer,
+    this must not end in an error.
     """
     try:
         hypothesis.update(query, answer)

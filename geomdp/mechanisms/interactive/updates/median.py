@@ -46,8 +46,9 @@ def net_fineness(size: int, records: int, n_queries: int) -> float:
 def net_size(n_queries: int, alpha: float) -> int:
     """Number l of records per candidate that makes `net` an alpha-net for q queries (BR-MED).
 
-    l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then every data set has a candidate
-    whose answers to all queries differ by at most alpha from the answers of the data set.
+    A candidate is a row of `net`: the distribution of l records. The function returns
+    l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set, some
+    candidate answers all q queries with errors of at most alpha.
 
     Examples
     --------
@@ -92,8 +93,9 @@ class Median:
     """The update rule of the median mechanism: at most B(alpha) = log2 |net| updates.
 
     The net is the set of candidates. The hypothesis answers with the median of the candidates'
-    answers. Each update deletes the candidates whose answer is the median, or is on the other side
-    of the median than the noisy answer. At least half of the candidates are deleted.
+    answers. If the noisy answer is below the median, an update keeps only candidates with answers
+    below the median. If not, an update keeps only candidates with answers above the median. At
+    least half of the candidates are deleted.
 
     The bound holds if `fineness` is strictly below alpha. Otherwise, the candidate nearest to the
     data can have the median answer and be deleted (DISC-20). The source is Dwork-Roth, Algorithm 9
@@ -196,7 +198,7 @@ class MedianHypothesis:
         return float(np.partition(answers, middle)[middle])
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Keep the candidates whose answers are on the same side of the median as `answer`.
+        """Keep only candidates with answers on the same side of the median as `answer`.
 
         Candidates that answer with the median itself are deleted, too.
 

@@ -16,9 +16,9 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class MultiplicativeWeights:
     """Multiplicative weights on {0, ..., M - 1}: at most 4 ln M / alpha^2 updates.
 
-    The divergence KL(data || hypothesis) is at most ln M at the start, and each update lowers it by
-    at least alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An evaluation and an
-    update take O(M) each.
+    At the start the divergence KL(data || hypothesis) is at most ln M. Each update lowers this
+    divergence by at least alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An
+    evaluation and an update take O(M) each.
 
     Parameters
     ----------

@@ -15,11 +15,11 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class Perceptron:
     """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
 
-    The hypothesis is a vector x in R^M, which starts at 0. An update for a query Q with values in
-    [0, 1] replaces x by x - (alpha / M) Q if <Q, x> is too large, and by x + (alpha / M) Q if not.
-    If the error of <Q, x> is at least alpha, the update lowers ||data - x||_2^2 by at least
-    alpha^2 / M. At the start this squared distance is ||data||_2^2, which is at most 1 for a
-    distribution (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
+    The hypothesis is a vector x in R^M, which starts at 0. Let Q be a query with values in [0, 1].
+    If <Q, x> is too large, an update subtracts (alpha / M) Q from x. If not, the update adds
+    (alpha / M) Q to x. If the error of <Q, x> is at least alpha, the update lowers ||data - x||_2^2
+    by at least alpha^2 / M. At the start this squared distance is ||data||_2^2, which is at most 1
+    for a distribution (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
 
 The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
-whose support contains it. All free slots have the same weight, so only assigned slots are stored. A
-query of sparsity m (with m elements in its support) takes time O(m). Memory is proportional to the
-number of assigned slots. Time and memory do not depend on the size of the universe.
+with this element in the support. All free slots have the same weight, so only assigned slots are
+stored. A query of sparsity m (with m elements in its support) takes time O(m). Memory is
+proportional to the number of assigned slots. Time and memory do not depend on the size of the
+universe.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Number of updates after which the sum of the weights is computed anew, which keeps its relative
-#: rounding error below 1e-12.
+#: Number of updates after which the sum of the weights is computed anew. This keeps the relative
+#: rounding error of the sum below 1e-12.
 RENORMALISE_EVERY = 1024
 
 
@@ -30,9 +31,8 @@ class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for queries of sparsity at most m.
 
     The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. There
-    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates, because each lowers the potential
-    function of the proof by at least alpha^2 / 4. Since s >= m B(alpha), there are enough slots for
-    all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough
+    slots for all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------
@@ -75,11 +75,10 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on `slots` slots. The first of them are assigned to elements.
+    """A distribution on `slots` slots. Elements get the slots in order.
 
     A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
-    logarithms, so that very large weights do not overflow and very small weights do not underflow.
-    `rate` is the learning rate eta.
+    logarithms, to avoid overflow and underflow. `rate` is the learning rate eta.
 
     Examples
     --------
@@ -138,15 +137,15 @@ class SlotHypothesis:
     def update(self, query: SparseQuery, answer: float) -> None:
         """Assign slots to the elements of the query, then multiply their weights.
 
-        The factor of element x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis,
-        and exp(eta Q(x)) otherwise.
+        Let Q be the query. If `answer` is below the answer of the hypothesis, the weight of element
+        x is multiplied by exp(-eta Q(x)). If not, the factor is exp(eta Q(x)).
 
         Raises
         ------
         ValueError
             If the query is not as sparse as declared.
         RuntimeError
-            If there are too few slots, because of more than B(alpha) updates.
+            If all slots are used up. This needs more than B(alpha) updates.
         """
         self._check(query)
         slots = self._find(query.support)
@@ -157,8 +156,8 @@ class SlotHypothesis:
         self._logs[slots] = after
         self._updates += 1
         self._total += float((np.exp(after - self._offset) - np.exp(before - self._offset)).sum())
-        # Sum all weights anew from time to time because of rounding errors, and whenever the total
-        # is far from its value at the start.
+        # Sum all weights anew from time to time because of rounding errors. Also sum them anew if
+        # the total is far from the value at the start.
         drifted = not 1e-3 < self._total / self._slots < 1e3
         if drifted or self._updates % RENORMALISE_EVERY == 0:
             self._renormalise()

@@ -15,7 +15,7 @@ Words = npt.NDArray[np.uint64]
 #: x^64 modulo the field polynomial.
 REDUCTION = 0b11011
 #: Entry c is c x^64 modulo the field polynomial, for each 4-bit polynomial c. A shift by four bits
-#: loses the top four bits c, and this entry is added in their place.
+#: loses the top four bits c. Adding entry c makes up for this loss.
 FOLD = np.zeros(16, dtype=np.uint64)
 for _overflow in range(16):
     for _bit in range(4):
@@ -40,7 +40,7 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 
 @numba.njit(cache=True)
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
-    """The product of `word` and the factor whose multiples are in `table`, see `fill_multiples`.
+    """The product of `word` and a factor; `table` has its multiples, see `fill_multiples`.
 
     The product is computed by Horner's rule, with one look-up in `table` for each of the sixteen
     4-bit digits of `word`. `fold` is `FOLD`.

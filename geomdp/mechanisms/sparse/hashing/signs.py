@@ -1,9 +1,9 @@
 """Random sign matrices with limited independence, stored as a key of a few hundred bytes.
 
 The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
-any r of them are independent. They are computed from a random polynomial over GF(2^64). The value
-of the polynomial at block b and element x is a uniform 64-bit word, whose bits are the signs of
-rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+any r entries are independent. The entries are computed from a random polynomial over GF(2^64). The
+value of the polynomial at block b and element x is a uniform 64-bit word. The bits of this word are
+the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class HashedSigns:
 
     @classmethod
     def draw(cls, rows: int, independence: int, rng: np.random.Generator) -> HashedSigns:
-        """A random matrix whose entries are at least `independence`-wise independent.
+        """A random matrix with entries that are at least `independence`-wise independent.
 
         The length of the key is the least power of two that is at least `independence`.
         """
@@ -117,7 +117,7 @@ class HashedSigns:
     def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
         """T^(1/2) A times the vector with `weights` (k,) at `elements` (k,): (T,).
 
-        The sums are exact if the weights are whole numbers whose absolute values add up to less
+        The sums are exact if the weights are whole numbers and their absolute values add up to less
         than 2^53.
         """
         weights = np.ascontiguousarray(weights, dtype=np.float64)

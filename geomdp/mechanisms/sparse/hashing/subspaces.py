@@ -1,11 +1,11 @@
-"""Polynomials over GF(2^64) evaluated at all points of an affine subspace at once.
+"""Evaluation of polynomials over GF(2^64) at all points of an affine subspace.
 
-The elements of GF(2^64) are the 64-bit words. Let V_j be the span of 1, 2, 4, ..., 2^(j-1), which
-is the set of all words below 2^j. Its subspace polynomial
-s_j(x) = product over v in V_j of (x - v) is linear over GF(2) and constant on every coset of V_j.
-Let s'_j = s_j / s_j(2^j), and let X_i be the product of the s'_j over all bits j that are 1 in i.
-If a polynomial of degree below 2^k is written in the basis X_i, a butterfly network evaluates it on
-a coset of V_k with (k/2) 2^k multiplications (Lin, Chung and Han 2014; X-GF).
+The elements of GF(2^64) are the 64-bit words. Let V_j be the span of 1, 2, 4, ..., 2^(j-1): the set
+of all words below 2^j. The subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear
+over GF(2). It is constant on every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the
+product of the s'_j over all bits j that are 1 in i. Let a polynomial of degree below 2^k be written
+in the basis X_i. A butterfly network evaluates it on a coset of V_k with (k/2) 2^k multiplications
+(Lin, Chung and Han 2014; X-GF).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from geomdp.mechanisms.sparse.hashing.field import (
     times,
 )
 
-#: Largest k. The values of a random polynomial of degree below 2^k are 2^k-wise independent, and no
+#: Largest k. The values of a random polynomial of degree below 2^k are 2^k-wise independent. No
 #: error bound of this library needs more than 2^12-wise independence.
 MAX_LEVELS = 12
 
@@ -71,7 +71,7 @@ def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Wo
     level = len(origin) - 1
     while half > 0:
         for start in range(0, size, 2 * half):
-            # s'_level is constant on theta + start + V_level. On the next coset of V_level, its
+            # s'_level is constant on theta + start + V_level. On the next coset of V_level, the
             # value is this constant plus 1.
             fill_multiples(origin[level] ^ shifts[level, start], table)
             for i in range(start, start + half):

@@ -1,7 +1,8 @@
 """Uniform points of the moment body of tables, by rejection if the body is cut.
 
-The construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`): each
-number is an interval that contains the exact value. A column of l levels is represented by l
+The cut removes points that violate the cell and triangle inequalities by more than a limit. The
+construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`): each number is
+an interval that contains the exact value. A column of l levels (values) is represented by l
 orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns. The squared
 length and the first coordinate of y_a are both the share m_a of the level. The inner products of
 the vectors of two columns form the two-way table of these columns.
@@ -21,9 +22,9 @@ from geomdp.noise.exact.tables.tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Number of tries that are evaluated together: in the first batch, and in each later batch. On
-#: average a point takes a hundred tries if the cut leaves a hundredth of the volume, and less than
-#: three if the cut leaves most of the volume.
+#: Number of tries that are evaluated together: in the first batch, and in each later batch. If the
+#: cut leaves a hundredth of the volume, a point takes a hundred tries on average. If the cut leaves
+#: most of the volume, a point takes less than three tries.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
@@ -37,8 +38,8 @@ def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
     """A uniform point of `TableMoments(levels, limit)`, given by the cells of its tables.
 
-    The result has the shares m_i of the levels of each column i, and then the entries of the
-    two-way tables M_ij row by row for i < j.
+    The result begins with the shares m_i of the levels of each column i. The entries of the two-way
+    tables M_ij for i < j follow, row by row.
     """
     columns = _accepted(levels, limit, draw)
     products = gram([vector for column in columns for vector in column])
@@ -54,10 +55,10 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Points of the uncut body are drawn until a point violates the inequalities of the cut by at most
-    `limit` in total. Every try takes the same number of uniform numbers, and no two tries share
-    any. A computation in float64 with proved error bounds refuses most tries (see `tries`). Every
-    decision holds for the exact point, so decisions do not depend on the precision.
+    Points of the uncut body are drawn. The first point that violates the inequalities of the cut by
+    at most `limit` in total is taken. Every try takes the same number of uniform numbers, and no
+    two tries share any. A computation in float64 with proved error bounds refuses most tries (see
+    `tries`). Every decision holds for the exact point, so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)

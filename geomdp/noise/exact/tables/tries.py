@@ -11,9 +11,9 @@ Notes
 -----
 The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
 relative error u = 2^-53, in any order of summation. The functions of `float_functions` have error
-bounds of their own. Each step counts at least twice its rounding error. This covers products of
-errors, because every error is below 2^-20. If an error is larger, the total error is set to
-infinity, and the try stays open: float64 does not decide it.
+bounds of their own. The bound for each step is at least twice the rounding error of the step. This
+covers products of errors, because every error is below 2^-20. If an error is larger, the total
+error is set to infinity. Then the try stays open: float64 does not decide it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TryShape:
     def starts(self) -> IntArray:
         """Index of the first event of each column; the last entry is the number of events.
 
-        An event is a level of a column.
+        An event is a level (value) of a column.
         """
         return np.cumsum([0, *self.levels]).astype(np.int64)
 
@@ -147,17 +147,17 @@ class _Places:
 
     def __init__(self) -> None:
         self.count = 0
-        #: For each pair of Gaussian variables: its row, the position in the row, and the positions
-        #: of the uniform numbers of its radius and its angle.
+        #: For each pair of Gaussian variables: the row, the position in the row, and the positions
+        #: of two uniform numbers, for the radius and the angle.
         self.pairs: list[tuple[int, int, int, int]] = []
         #: Gamma variables from which chi variables are computed, and gamma variables from which
-        #: shares are computed. Each has the position of its first uniform number, and twice its
-        #: shape.
+        #: shares are computed. An entry is the position of the first uniform number of a variable,
+        #: and twice the shape of the variable.
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
     def add_gaussians(self, row: int) -> None:
-        """Add Gaussian variables as in `variates.gaussians`; row i has i of them, i = `row`."""
+        """Add the i Gaussian variables of row i = `row`, as in `variates.gaussians`."""
         pairs = (row + 1) // 2
         radii = range(self.count, self.count + pairs)
         self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
@@ -180,10 +180,10 @@ class _Variables:
             logged[start : start + twice // 2 + twice % 2] = True
         used = uniforms[:, logged]
         least = used.min(axis=1)
-        #: 1 if a logarithm is taken of a number so near to 0 or 1 that the try stays open, else 0:
-        #: (b,).
+        #: (b,): 1 if a logarithm is taken of a number too near to 0 or 1, else 0. A try with 1
+        #: stays open.
         self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
-        #: Bound (b, 1) on the relative error of the numbers whose logarithms are taken.
+        #: Bound (b, 1) on the relative error of the arguments of logarithms.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
 
     def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
@@ -206,7 +206,7 @@ class _Variables:
             more, more_error = self._exponentials(self._uniforms[:, last], 1)
             _, cosine = sine_cosine(self._uniforms[:, last + 1])
             values[:, odd] += more * cosine**2
-            # An angle has an error of at most 2^-52 turns, so a cosine has one of at most 2^-45.
+            # Angles have errors of at most 2^-52 turns, so cosines have errors of at most 2^-45.
             errors[:, odd] += more_error + more * 2.0**-43
         return values, errors
 
@@ -227,8 +227,8 @@ class _Variables:
             error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
         chi, chi_error = self.half_gammas(self._places.chi)
         diagonal = np.sqrt(2 * chi)
-        # Gaussian variables come in pairs, so a row with an odd number of them got one too many.
-        # The extra variable stands on the diagonal and is overwritten here.
+        # Gaussian variables come in pairs, so a row with an odd number of variables got one too
+        # many. The extra variable is on the diagonal and is overwritten here.
         places = np.arange(order)
         rows[:, places, places] = diagonal
         error = 2 * math.sqrt(order) * error
@@ -242,9 +242,10 @@ _Pair = tuple[FloatArray, FloatArray]
 def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
     """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
 
-    Let r be a row, and q_j the unit vectors before it, with errors d_j. What is left of r after the
-    subtraction of its projections on the q_j has an error of at most e, the error of r plus
-    ||r|| sum_j d_j. After division by its length l, the error is at most e / (l - e).
+    Let r be a row, and q_j the unit vectors of earlier rows, with errors d_j. Let e be the error of
+    r plus ||r|| sum_j d_j. Subtracting the projections on the q_j from r leaves a vector with an
+    error of at most e. After division by the length l of this vector, the error is at most
+    e / (l - e).
     """
     frame = np.empty_like(rows)
     wrong = np.zeros(len(rows))
@@ -268,10 +269,9 @@ def _vectors(
 ) -> _Pair:
     """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
-    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers,
-    and the entries of C are products of shares and of roots of shares. So relative errors add up.
-    For each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of
-    C.
+    `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers.
+    The entries of C are products of shares and of roots of shares. So relative errors add up. For
+    each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of C.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50

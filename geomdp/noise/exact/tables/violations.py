@@ -1,7 +1,8 @@
 """Violations of cell and triangle inequalities by many matrices of tables, in float64.
 
-An event is a level of a column. A cell inequality says that a cell is at least 0. The triangle
-inequalities of three events relate the shares of records in each event and in each pair of events.
+An event is a level (value) of a column. A cell of a two-way table is the share of records in two
+events. A cell inequality says that a cell is at least 0. The triangle inequalities of three events
+relate the shares of records in each event and in each pair of events.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 def _triples(bounds: tuple[int, ...]) -> IntArray:
     """Triples (3, t) of events of three different columns.
 
-    Of a column with two levels only the first event is used. The second is its complement, which
-    has the same four inequalities in another order.
+    Of a column with two levels only the first event is used. The second event is the complement of
+    the first, and has the same four inequalities in another order.
     """
     events = [
         range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
