@@ -37,7 +37,7 @@ class Triangulation:
 
 
 def most_simplices(count: int, dimension: int) -> int:
-    """Most simplices that a triangulation by `triangulate` can have, for points in R^dimension.
+    """Upper bound on the number of simplices that `triangulate` finds, for points in R^dimension.
 
     The number of points is N = `count`. The simplices are facets of a polytope with N vertices in
     dimension D = dimension + 1. The upper bound theorem (McMullen 1970) bounds the facets of this

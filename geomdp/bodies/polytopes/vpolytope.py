@@ -24,7 +24,7 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the duality gap in `separate`. The unit is s^2, where s is the largest distance of a
+#: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
 #: vertex from the mean of the vertices. The gap of every point of the body is below the tolerance.
 #: So the search ends as soon as it is clear whether the target is inside.
 ANY_GAP = 1e3

@@ -89,7 +89,7 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The numbers p (n,) in `difference_spectra`, after a random choice of a term in each factor."""
+    """The numbers p (n,) of `difference_spectra`, with a random choice of a term in each factor."""
     n, d = spectra.shape
     degrees = np.empty(n)
     rows = max(1, BLOCK_ENTRIES // d**2)
