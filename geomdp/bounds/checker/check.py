@@ -99,8 +99,8 @@ def check_certificate(path: str | Path) -> Checked:
     ------
     CertificateRejected
         If a number differs from the recomputed number; the message names the first such number.
-        Also if the file is malformed or too large to check. Too large are 16 MB of JSON or 1 GB of
-        arrays. The work is limited by the size of the file: a few seconds for a file of 1 KB.
+        Also if the file is malformed or too large to check. The limits are 16 MB of JSON, 1 GB of
+        arrays, and an amount of work that grows with the file: a few seconds for a file of 1 KB.
     OSError
         If the file cannot be read.
 
