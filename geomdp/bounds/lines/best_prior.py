@@ -29,8 +29,8 @@ from geomdp._typing import FloatArray, IntArray
 #: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
 #: T = 64 several seconds. For larger T the program improves the bound little.
 LONGEST = 40
-#: For p = 2, the points y in [0, T / 2] are spaced so that there are about `CELLS` pairs (y, t). The
-#: spacing is at most `COARSEST`. A program then takes at most a second.
+#: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
+#: most `COARSEST`. A program then takes at most a second.
 CELLS, COARSEST = 1500, 0.5
 
 

@@ -3,10 +3,10 @@
 The elements x_1, ..., x_M have answers a_i = Q(x_i). Any two answers are at least gamma apart, in
 the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i and n - t copies
 of a fixed element. Any two X_i are t replacements apart, so the densities f_i of an output differ
-by a factor of at most R = e^(epsilon t). The output is an estimate v of the right answer a_i, after
-a shift and scaling. Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment: 2
-for root mean squared errors, 1 for other errors. Let G be the least mean of r_1^p, ..., r_M^p over
-all v. Then for a uniform prior on i the mean of r_i^p is at least
+by a factor of at most R = e^(epsilon t). Shifted and scaled, the output is an estimate v of a_i.
+Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment: 2 for root mean squared
+errors, 1 for other errors. Let G be the least mean of r_1^p, ..., r_M^p over all v. Then for a
+uniform prior on i the mean of r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
