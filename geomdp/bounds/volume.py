@@ -38,8 +38,8 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This is
-#: the largest probability of that.
+#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. The
+#: probability is at most this number.
 LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions replace the vertices.

@@ -88,7 +88,7 @@ def encoded(frame: pd.DataFrame, path: Path) -> bytes:
 
 
 def check_place(out: Path, *endings: str) -> None:
-    """Check that --out ends in one of `endings` and that its folder exists."""
+    """Raise ``ValueError`` if --out ends in none of `endings`, or its folder does not exist."""
     if out.suffix not in endings:
         raise ValueError(
             f"--out must name a file ending in {' or '.join(endings)}, got {str(out)!r}"

@@ -149,7 +149,7 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
 
 
 def _full_hull(points: FloatArray) -> _Hull:
-    """Hull of points that span their space, which may have dimension 0 or 1."""
+    """Hull of points that span their space. The space may have dimension 0 or 1."""
     from scipy.spatial import ConvexHull
 
     dimension = points.shape[1]

@@ -16,11 +16,11 @@ keep their order (Propp and Wilson 1996): if one state is below another in every
 next states have this order, too. The bounding chains start from the lowest state (all particles at
 -inf) and from the highest state (all at +inf). Every other chain stays between these two.
 
-A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before this last
-sweep, the bounding chains are close. Its proposals come from an envelope that is common to all
-states between the two chains. If each proposal is accepted for all of these states, all chains
-coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes independent exact
-draws from blocks: it returns the state before each block that coalesces.
+A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before the last
+sweep, the bounding chains are close. The proposals of the last sweep come from an envelope that is
+common to all states between the two chains. If each proposal is accepted for all of these states,
+all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
+independent exact draws from blocks: it returns the state before each block that coalesces.
 
 The only errors of the draws are rounding errors in the quantiles of single particles.
 

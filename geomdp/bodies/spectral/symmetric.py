@@ -111,7 +111,7 @@ class SymmetricSpectral(MatrixBody):
 
 @dataclass(frozen=True)
 class NuclearBall(SymmetricSpectral):
-    """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
+    """{M symmetric : ||M||_* <= 1}, in svec coordinates: the hull of K and -K, K the spectraplex.
 
     M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the
     eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each method.

@@ -31,8 +31,8 @@ proves that no number n of records from first to last is enough. The types of fa
 
 An array of more than 4096 entries is written as {"array": name}. The .npz file has the values under
 this name. The names of the two files differ in the ending alone. "arrays" lists the names of these
-arrays. The digest is a SHA-256. It is taken of the JSON text without the digest (sorted keys, no
-blanks), followed by the name and the bytes of each array, in order of name.
+arrays. The digest is the SHA-256 of two parts. The first part is the JSON text without the digest
+(sorted keys, no blanks). The second part is the name and the bytes of each array, in order of name.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _marginals_subject(d: int, k: int) -> tuple[object, ...]:
 
 
 def _half_hadamard(side: int) -> Bits:
-    """Rows v_j = (1 + h_j) / 2 for j = 1..side - 1; h_j has the signs (-1)^popcount(i & j)."""
+    """Rows v_j = (1 + h_j) / 2 for j = 1..side - 1. Entry i of h_j is (-1)^popcount(i & j)."""
     require(side & (side - 1) == 0, f"part {side} is not a power of two")
     numbers = np.arange(side)
     return np.asarray(1 - np.bitwise_count(numbers[1:, None] & numbers).astype(np.int64) % 2)

@@ -130,7 +130,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
-    """One array of numbers in NumPy's format; rejected if header and length do not fit."""
+    """One array of numbers in NumPy's format; rejected if the header states another length."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"an array has format {version}")

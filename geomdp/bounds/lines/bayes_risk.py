@@ -54,8 +54,8 @@ PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 SPACING = 0.02
 #: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T improves no bound.
 MOST_EPSILON = 64.0
-#: Largest epsilon of a step. For larger epsilon, errors are so small that `SPACING` would be too
-#: coarse.
+#: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
+#: apart.
 MOST_STEP = 12.0
 #: Relative margin for the O(T) rounding errors of a risk, far above T 2^-52.
 MARGIN = 1e-11
@@ -72,7 +72,7 @@ class PrivateLine:
     prior : tuple of float
         pi_0, ..., pi_T, at least 0 and of sum 1.
     allowances : tuple of float
-        nu_0, ..., nu_T. Their sum is the risk.
+        nu_0, ..., nu_T. Their sum, rounded down, is the risk.
     spacing : float
         Distance h between the points y of the proof; 1 for the first moment.
     risk : float

@@ -50,9 +50,9 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Privacy losses of one step of a line, about. The number of copies of each record is chosen for
-#: these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by 3% if
-#: there are few records. But a small error would need more than 96 such steps.
+#: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
+#: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
+#: 3% if there are few records. But a small error would need more than 96 such steps.
 STEP_EPSILONS = (0.25, 0.5)
 
 

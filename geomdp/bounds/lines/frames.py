@@ -22,8 +22,7 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Number of steps of an ascent. Further steps change the widths by less than one per cent each.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest eigenvalue are raised to the share, because 0 has no
-#: inverse.
+#: Smaller eigenvalues are set to this share of the largest eigenvalue, because 0 has no inverse.
 SINGULAR = 1e-9
 #: The pivot of an element is its squared distance from the span of the elements before it. If the
 #: pivot is below this share of the largest pivot, the element counts as dependent.

@@ -20,10 +20,10 @@ sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
     sum_i (r_i^p - lambda^p) - (R - 1) sum_i max(0, lambda^p - r_i^p).
 
 The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
-Let d_i be the distance of a_i from the mean of their answers. The sum of r_i^2 over these elements
-is at least the sum of d_i^2, and this is at least (s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for
-p = 2 the second sum is at most lambda^2. For p = 1 it is at most lambda, because
-lambda - r <= (lambda^2 - r^2) / lambda.
+Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
+elements is at least the sum of d_i^2. The sum of d_i^2 is at least
+(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
+it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda.
 
 G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
 from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i by
@@ -224,8 +224,8 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
     found: list[GuessRung] = []
     for packed in _separated(workload, problem.metric.moment):
         most = math.log(MOST_ODDS * len(packed.elements))
-        # If the privacy loss epsilon t of t copies is above `most`, they prove little. One copy is
-        # tried up to a hundred times this loss.
+        # t copies with a privacy loss epsilon t above `most` prove little. One copy is tried up to
+        # a hundred times this loss.
         for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
             if copies * one > max(most, 1.0) * 100:
                 continue

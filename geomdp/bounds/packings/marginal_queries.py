@@ -125,8 +125,8 @@ def _parts(attributes: int, width: int) -> list[int]:
 def _codes(attributes: int) -> Iterator[LinearCode]:
     """Binary codes of more than two words, and of at most `attributes` bits.
 
-    For one length, the codes come in order of decreasing distance. If an earlier code has at least
-    as many words as the next code, the next code is skipped: it is worse in words and distance.
+    For one length, the codes come in order of decreasing distance. A code is skipped if an earlier
+    code has at least as many words, because the earlier code also has a larger distance.
     """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2

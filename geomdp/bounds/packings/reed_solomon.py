@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size q of a field. Two numbers must fit in int64: the elements of a field, and the
-#: element numbers i q + a of `ReedSolomonSets`.
+#: Largest size q of a field. The elements of a field must fit in int64. The element numbers i q + a
+#: of `ReedSolomonSets` must fit, too.
 MAX_PRIME = 1 << 60
 #: Largest size of a field for which a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31

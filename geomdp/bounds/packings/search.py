@@ -211,9 +211,9 @@ class _Search:
         """Sizes 2, 3, 4, 6, 8, 11, ... at which random multisets can exclude a record.
 
         The distance between the answers of two random multisets of size s is about sqrt(2 / s)
-        times the standard deviation of a record's answers. This must be at least the required
-        separation. Turning one multiset into the other takes up to s replacements. This must be at
-        most the `reachable_distance` of the packing.
+        times the standard deviation of a record's answers. The distance must be at least the
+        required separation. Turning one multiset into the other takes up to s replacements. So s
+        must be at most the `reachable_distance` of the packing.
         """
         if len(self.elements) >= self.effort.pool:
             return []

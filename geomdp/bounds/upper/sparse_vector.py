@@ -43,8 +43,8 @@ def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
 def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
     """Accuracy of `Sparse` with new threshold noise after each answer above the threshold.
 
-    alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP, with sqrt(512 c ln(1/delta)) in place of
-    8 c for approximate DP (Dwork-Roth, Theorem 3.26; SV-SP).
+    alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP. For approximate DP,
+    sqrt(512 c ln(1/delta)) replaces 8 c (Dwork-Roth, Theorem 3.26; SV-SP).
 
     Examples
     --------
@@ -85,8 +85,8 @@ def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) ->
 def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
     """Accuracy of `NumericSparse`, for every number of queries (SV-NUM, corrected).
 
-    alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28), with
-    sqrt(8 c ln(2/delta)) in place of c for approximate DP.
+    alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28). For approximate
+    DP, sqrt(8 c ln(2/delta)) replaces c.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The command `ask`: adaptive questions about a table, answered in turn within one budget.
+"""The command `ask`: answers to adaptive questions about a table, within one budget.
 
 A run is one process. Its noise is never written to a file, so no later process can continue the
 run. If a run is killed, a new run is charged to the budget again.

@@ -110,8 +110,7 @@ def exclusive(state: Path) -> Iterator[TextIO]:
     """Create the state file, with a lock for this process.
 
     If the file exists already, it belongs to another run and is refused, even if that run has
-    ended. If the run writes nothing, the file is removed. An example is a ledger that could not
-    pay.
+    ended. If the ledger cannot pay, for instance, the run writes nothing. The file is then removed.
 
     Yields
     ------

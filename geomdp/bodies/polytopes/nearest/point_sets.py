@@ -115,7 +115,7 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, which are found one at a time and kept.
+    """Extreme points of a body, found one at a time and kept.
 
     `matrix` is A (d, m), or None for the identity. `seeds` (b, m) are points of the body that an
     earlier projection found, or None. The keys of the seeds are 0..b-1.

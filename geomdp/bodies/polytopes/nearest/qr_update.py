@@ -7,9 +7,9 @@ sum_j w_j p_j. The weights w solve
 
     R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1).
 
-The number nu is the one that makes sum_j w_j = e^T M w = 1. The computation forms no normal
-equations, so the nearest point is accurate even if some points are nearly equal. M does not depend
-on b, so the same factors can be used for every target.
+The number nu makes sum_j w_j = e^T M w = 1. The computation forms no normal equations, so the
+nearest point is accurate even if some points are nearly equal. M does not depend on b, so the same
+factors can be used for every target.
 
 The caller scales the points to norm about 1. Arrays are allocated in advance, and the loops are
 compiled.
