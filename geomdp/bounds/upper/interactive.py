@@ -93,8 +93,8 @@ def iterative_accuracy(
     Let B be the bound at alpha/2. For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta). For
     approximate DP 2 sqrt(B ln(1/delta)) replaces the first factor B. The exponential mechanism
     chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
-    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of 3
-    alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of
+    3 alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
     alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). See `online_accuracy` for parameters, result
     and errors.
 
