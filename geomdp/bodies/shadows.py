@@ -1,4 +1,4 @@
-"""Shadows: linear images of bodies on fewer coordinates, in closed form where one is known."""
+"""Shadows: images of bodies under matrices with independent rows, in closed form if possible."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.operations.linear_image import LinearImage
 
-#: A half-width computed by a support function is enlarged by this share, which is far above its
-#: relative rounding error (SAM-5).
+#: A half-width computed by a support function is enlarged by this share. The share is far above the
+#: relative rounding error of the half-width (SAM-5).
 INFLATION = 1e-9
 
 
 def shadow(body: Body, rows: FloatArray) -> Body:
     """The image {rows @ x : x in K} of a symmetric body K in R^m under independent rows (k, m).
 
-    If the rows are orthonormal, the image is the orthogonal projection of K on their span, in
-    coordinates of this span. The result is the closed form of the image (`Body.linear_image`) if
-    there is one. Otherwise, the result for one row is a segment whose half-width is the value of
-    the support function times 1 + 1e-9, so that rounding cannot make the segment too short. The
-    result for more rows is a `LinearImage`. ``ValueError`` if `body` is not known to be symmetric.
+    If the rows are orthonormal, the image is the orthogonal projection of K on the span of the
+    rows, in coordinates of this span. If the image has a closed form (`Body.linear_image`), this
+    closed form is the result. Without a closed form, the result for more than one row is a
+    `LinearImage`. For one row it is a segment. Its half-width is the value of the support function
+    times 1 + 1e-9, so rounding cannot make the segment too short. ``ValueError`` if `body` is not
+    known to be symmetric.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

@@ -21,9 +21,9 @@ class Side(enum.Enum):
     True
     """
 
-    #: With this many records, or fewer, no mechanism reaches the error.
+    #: No mechanism reaches the error with this many records or fewer.
     LOWER = "lower"
-    #: With this many records, some mechanism reaches the error.
+    #: Some mechanism reaches the error with this many records.
     UPPER = "upper"
 
 
@@ -31,9 +31,9 @@ class Side(enum.Enum):
 class Bound:
     """A bound on the sample complexity sc of a workload at privacy epsilon and error alpha.
 
-    sc is the least number of records n at which some epsilon-DP mechanism has error at most alpha
-    on every data set of n records (JL-DEF). The text `statement` names the error, the neighbour
-    relation, epsilon and alpha.
+    sc is the least number n such that some epsilon-DP mechanism has error at most alpha on every
+    data set of n records (JL-DEF). The text `statement` names the error, the neighbour relation,
+    epsilon and alpha.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class Bound:
     Raises
     ------
     ValueError
-        If `value` is negative or NaN, or an infinite lower bound; if `side` is not a `Side`, or
-        `assumptions` is a single text.
+        If `value` is negative or NaN, or if a lower bound is infinite. Also if `side` is not a
+        `Side`, or `assumptions` is a single text.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Bound:
 
     @property
     def records(self) -> float:
-        """The same bound as a whole number: floor(value) if lower, ceil(value) if upper."""
+        """The bound as a whole number: floor(value) for a lower bound, ceil(value) for an upper."""
         if math.isinf(self.value):
             return self.value
         return float(math.floor(self.value) if self.side is Side.LOWER else math.ceil(self.value))

@@ -1,8 +1,8 @@
 """Compare two bounds on the sample complexity: upper by chaining, and lower by packings.
 
-Theorem 4 of Nikolov (2022) bounds the Gaussian width of a net of answers by a chaining sum, and
-each term of this sum by a packing at the same scale. The sum and the packing bounds are computed
-here with explicit constants.
+A net is a set of answers at least alpha apart. Theorem 4 of Nikolov (2022) bounds the Gaussian
+width of the net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this
+scale bounds the term. The sum and the packing bounds are computed here with explicit constants.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
     D is the l2 diameter of the answers to k queries divided by sqrt(k), and t_j = 2^-j D. The net
-    is a set of answers at least alpha apart, and w is the Gaussian width of the net.
+    is a set of answers at least alpha apart. Its Gaussian width is w.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class Scale:
     separation : float
         Separation per query: t_j, or alpha at the last level.
     count : int
-        N_j, the size of a maximal subset of the net whose points are at least `separation` apart;
-        at the last level the size of the net.
+        N_j, the size of a maximal subset of the net with points at least `separation` apart. At the
+        last level, the subset is the net.
     chaining : float
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
-        Certified lower bound from data sets of one element at this scale: the sample complexity sc
-        at error alpha / 4 is above `records`.
+        Certified lower bound: the sample complexity sc at error alpha / 4 is above `records`. The
+        bound uses data sets of one element at this scale.
     """
 
     level: int
@@ -67,7 +67,7 @@ class InstanceOptimality:
     scales : tuple of Scale
         The scales, coarsest first.
     diameter : float
-        D, the largest distance of two answers divided by sqrt(k), or an upper bound on this number.
+        D, the largest distance of two answers divided by sqrt(k), or an upper bound on D.
     epsilon, alpha : float
         Privacy, and separation of the net per query. The packings exclude an error of alpha / 4.
 
@@ -114,15 +114,15 @@ class InstanceOptimality:
     def limit(self) -> float:
         """Explicit bound on `upper` in terms of `lower` (JL-T4).
 
-        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), where the number
-        of copies T is at least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then
-        ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2, and the terms of all scales add up to at
-        most
+        Let T be the number of copies in a packing of N_j elements t_j apart. The packing excludes
+        all n <= floor(T t_j / alpha), and T is at least ln(N_j - 1) / epsilon - 1. Let s = `lower`
+        and D = `diameter`. Then ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2. So the terms of
+        all scales add up to at most
 
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
-                     + D (epsilon + ln 2)^(1/2) + last),
+                     + D (epsilon + ln 2)^(1/2) + last).
 
-        where `last` is the term of the last level, with alpha in place of t_j. The bound on `upper`
+        Here `last` is the term of the last level, with alpha in place of t_j. The bound on `upper`
         grows like s D / alpha, as in the theorem.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
@@ -157,9 +157,9 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     Raises
     ------
     WorkloadSizeError
-        For a larger or infinite universe, or a net of more than 4096 points.
+        If N k is above 2^26, the universe is infinite, or the net has more than 4096 points.
     SideConditionError
-        If alpha is not below D. A single point is then a net, and there is no packing.
+        If alpha is at least D. A single point is then a net, and there is no packing.
 
     Notes
     -----

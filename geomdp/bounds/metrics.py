@@ -1,10 +1,10 @@
 """Measures of error: norms of answer differences, and the separation that a packing needs.
 
-Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a data set X. By
-Markov's inequality Y < c alpha / 2 with probability at least q, where c is the *separation factor*.
-Balls of radius c alpha / 2 around answers that are c alpha apart are disjoint. For M data sets that
-are at most r changes apart, group privacy then gives 1 >= q + (M - 1) q e^(-epsilon r). This
-inequality is false if
+Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a data set X. Let c be
+the *separation factor*. By Markov's inequality Y < c alpha / 2 with a probability of at least q.
+The number q depends on c. Balls of radius c alpha / 2 around answers that are c alpha apart are
+disjoint. For M data sets that are at most r changes apart, group privacy then gives
+1 >= q + (M - 1) q e^(-epsilon r). This inequality is false if
 
     epsilon r < ln(M - 1) + ln(q / (1 - q))                                          (JL-L6).
 
@@ -41,7 +41,7 @@ class Metric(abc.ABC):
     Raises
     ------
     ValueError
-        If `separation` is not above 2. Markov's inequality then gives no positive probability.
+        If `separation` is at most 2. Markov's inequality then gives no positive probability.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Metric(abc.ABC):
 
     #: The error in words.
     name: ClassVar[str]
-    #: The number p such that a mechanism of error alpha has E Y^p <= alpha^p.
+    #: The number p: a mechanism of error alpha has E Y^p <= alpha^p.
     moment: ClassVar[int]
 
     def __post_init__(self) -> None:
@@ -81,13 +81,13 @@ class Metric(abc.ABC):
         """Norms (b,) of answer differences (b, k), normalised so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths; None if it is not one."""
+        """The norm on R^k as a function of squared Euclidean lengths; None for other norms."""
         del k
         return None
 
 
 class _Euclidean(Metric):
-    """A metric whose norm is the Euclidean norm divided by sqrt(k)."""
+    """A metric with the Euclidean norm divided by sqrt(k)."""
 
     def norm(self, differences: FloatArray) -> FloatArray:
         """Euclidean norms of the rows of `differences` (b, k), divided by sqrt(k): (b,)."""

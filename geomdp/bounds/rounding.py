@@ -16,7 +16,7 @@ def rounded_up(value: float, digits: int = 6) -> str:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    # Round the shortest decimal that denotes the float: 0.3 stays 0.3 and does not become 0.299999.
+    # Round the shortest decimal that denotes the float: 0.3 stays 0.3, not 0.299999.
     shortest = decimal.Decimal(repr(float(value)))
     rounded = decimal.Context(prec=digits, rounding=direction).plus(shortest)
     return f"{float(rounded):.{digits}g}"

@@ -1,16 +1,16 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
 The volume radius vr(K) of a body K is the radius of the ball with the volume of K. Let vr_i(K) be
-the largest volume radius of a projection of K on i dimensions. Any one projection, or a body inside
-it, gives a lower bound on vr_i(K); Urysohn's inequality gives an upper bound.
+the largest volume radius of a projection of K on i dimensions. Any projection, or a body inside the
+projection, gives a lower bound on vr_i(K). Urysohn's inequality gives an upper bound.
 
 The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
 private with respect to the l1 distance of histograms. A mechanism for records need only be private
-on whole counts, and at large epsilon it can be more accurate: at epsilon = 50, geometric noise
-answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). The bound is
-therefore close to the error possible for records only if epsilon is small. The bound says nothing
-about data sets of n records under replace-one, and no bracket (lower and upper bound) of the sample
-complexity uses it.
+on whole counts. At large epsilon, such a mechanism can be more accurate than the bound. An example
+is epsilon = 50: geometric noise answers one count with a mean error of 2 e^-50, and the bound is
+1 / (8 e^2 epsilon). So for records, the bound is close to the possible error only if epsilon is
+small. The bound says nothing about data sets of n records under replace-one. A bracket is a lower
+and an upper bound of the sample complexity. No bracket uses this bound.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: If the Gaussian width is simulated, an upper bound on a volume radius is too small with at most
-#: this probability.
+#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. The
+#: probability is at most this number.
 LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
-#: points in these directions take their place.
+#: points in these directions replace the vertices.
 DIRECTIONS = 8
 #: Relative margin by which volumes are rounded down, far above their rounding errors.
 MARGIN = 1e-9
@@ -60,11 +60,11 @@ class VolumeRadius:
     dimension : int
         Dimension i of the subspaces.
     lower : float
-        Proved lower bound, from K or a set inside K. A larger body would prove nothing about K.
+        Proved lower bound, from K or a set inside K.
     upper : float
         Urysohn's bound w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i.
     source : str
-        The set whose volume radius is the lower bound, in words.
+        The set with volume radius `lower`, in words.
 
     Examples
     --------
@@ -87,9 +87,9 @@ class VolumeRadius:
 def urysohn(width: float, dimension: int) -> float:
     """Explicit upper bound w / mu_i on vr_i(K), for a body of Gaussian `width` w, i = `dimension`.
 
-    mu_i is the mean norm of a Gaussian vector in R^i. For a body in R^i, vr(K) <= w(K) / mu_i (with
-    equality for balls), and a projection does not increase the width. With mu_i >= i / sqrt(i + 1)
-    it follows that i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
+    mu_i is the mean norm of a Gaussian vector in R^i. For a body in R^i, vr(K) <= w(K) / mu_i, with
+    equality for balls. A projection does not increase the width. As mu_i >= i / sqrt(i + 1), it
+    follows that i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
 
     References
     ----------
@@ -101,22 +101,22 @@ def urysohn(width: float, dimension: int) -> float:
 def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...]:
     """Lower and upper bounds on vr_1(K), ..., vr_r(K) for a symmetric body K of dimension r.
 
-    The lower bound is the best of
+    A volume is known exactly if there is a closed form, or if a small polytope is cut into
+    simplices. The lower bound is the best of these volume radii:
 
-    * the volume radius of K itself (i = r), if its volume is known exactly: from a closed form, or
-      for a small polytope from a division into simplices;
-    * the volume radius of the projection of K on the first i principal axes of its points, if the
-      volume of the projection is known exactly;
-    * the volume radius of conv(+-v_1, ..., +-v_i) in its span, which has the volume 2^i |det| / i!.
-      The points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting);
-    * the bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
+    * K itself (i = r), if the volume of K is known exactly.
+    * The projection of K on the first i principal axes of its points, if the volume of the
+      projection is known exactly.
+    * The set conv(+-v_1, ..., +-v_i) in its span. The volume is 2^i |det| / i!. The points
+      v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting).
+    * The bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     Parameters
     ----------
     body : Body
         K in R^m, symmetric, not the point 0.
     rng : Generator, int or None
-        Draws directions for extreme points if K does not list its vertices, and directions for the
+        Draws random directions: for extreme points if K does not list its vertices, and for the
         Gaussian width if the width has no closed form.
 
     Returns
@@ -169,11 +169,11 @@ def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
     Let F be the matrix of the queries, B_1 the l1 unit ball, and K = F B_1. Under add/remove, the
     supremum of E ||M(x) - F x||_2 over all histograms x of real counts is at least
     i vr_i(K) / (8 e^2 epsilon). Proof: the projection of (i / epsilon) K holds at least
-    (i vr_i / (2 R epsilon))^i points that are 2R apart, and the l1 distances of their histograms
-    are at most 2 i / epsilon. Choose R = i vr_i / (4 e^2 epsilon).
+    (i vr_i / (2 R epsilon))^i points that are 2R apart. The l1 distances of their histograms are at
+    most 2 i / epsilon. Choose R = i vr_i / (4 e^2 epsilon).
 
-    The result uses the proved lower bound `radius.lower` in place of vr_i. For whole counts it can
-    be false at large epsilon, see the docstring of the module.
+    The result uses the proved lower bound `radius.lower` in place of vr_i. At large epsilon, the
+    bound can be false for whole counts (see the docstring of the module).
 
     References
     ----------
@@ -195,10 +195,10 @@ def volume_bound(
     """Lower bound on the declared n at which histograms of real counts are answered within alpha.
 
     A mechanism here answers k queries on histograms of every size, under add/remove, and divides
-    the sums of answers by a public n. If its error is at most alpha, its error in counts is at most
+    the sums of answers by a public n. For an error of at most alpha, the error in counts is at most
     n alpha sqrt(k). With `count_error` it follows that
     n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). This is no theorem about data sets of
-    records, whose counts are whole numbers: see `count_error`.
+    records, because counts of records are whole numbers: see `count_error`.
 
     Parameters
     ----------
@@ -215,8 +215,8 @@ def volume_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Upper bounds for data sets of n
-        records are about other mechanisms: do not compare this bound with them.
+        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare this bound with
+        upper bounds for data sets of n records, because those are about other mechanisms.
 
     Raises
     ------

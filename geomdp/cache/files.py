@@ -20,12 +20,12 @@ from geomdp._typing import FloatArray
 
 #: Environment variable that names the folder. If it is not set, the user's cache folder is used.
 FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
-#: Environment variable for the largest total size of the files in MiB (0 turns the cache off), and
-#: the size that holds if it is not set.
+#: Environment variable for the largest total size of the files in MiB; 0 turns the cache off. The
+#: second value is the default.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
-#: A half-written file that is older than this many seconds was abandoned by its process.
+#: If a half-written file is older than this number of seconds, the process has abandoned the file.
 ABANDONED = 3600.0
 
 logger = logging.getLogger("geomdp.cache")
@@ -33,11 +33,11 @@ logger = logging.getLogger("geomdp.cache")
 
 @dataclass(frozen=True)
 class CacheFiles:
-    """Arrays stored on disk by name. Several processes can read, write and delete at once.
+    """Arrays stored on disk by name. Several processes can use the folder at the same time.
 
     A file is written under a temporary name and then renamed, so no reader sees half of a file. A
     file that cannot be read counts as absent. If the folder cannot be written to, nothing is
-    stored. Neither case raises an error; a warning is logged.
+    stored. In both cases, a warning is logged and no error is raised.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class CacheFiles:
             logger.warning("ignored the unreadable cache file %s: %s", path, error)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # record the time of use: the least recently used are deleted first
+            os.utime(path)  # record the time of use: the least recently used file is deleted first
         return np.asarray(array)
 
     def write(self, name: str, array: FloatArray) -> None:
@@ -133,7 +133,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all files of the cache, and no others; return their number."""
+        """Delete all files of the cache, and no other files; return the number of files."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -152,8 +152,7 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # List an unfinished file only if its process has abandoned it: another process may
-                # still be writing a newer one.
+                # Do not list a new unfinished file, because a process may still be writing to it.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

@@ -1,4 +1,4 @@
-"""Compute a public array once: look it up by its inputs, or compute and store it."""
+"""Compute a public array once. Later calls with the same inputs read the array from disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recalled(
 
     Cache only results of public inputs: nothing that depends on records, and no noise of a release.
     Anyone who can write to the folder can change its arrays. A caller must therefore check the
-    array, or use it only where no value of it can weaken a privacy claim.
+    array, or use it only where a wrong array cannot weaken a privacy claim.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def recalled(
     shape : tuple of int
         Shape of the result; a stored array of another shape is not used.
     compute : callable
-        Function without arguments that returns a finite float64 array of that shape, the same in
-        every process.
+        Function without arguments that returns a finite float64 array of that shape. The array must
+        be the same in every process.
     least : float
-        Smallest valid entry. A stored array with an entry below it is damaged and is not used.
+        Smallest valid entry. A stored array with a smaller entry is damaged and is not used.
 
     Returns
     -------

@@ -11,7 +11,7 @@ def main() -> NoReturn:
     """Run the command line with the arguments in ``sys.argv``, then exit.
 
     The exit code is 0, or 2 after bad input; each error is then one line on standard error. The
-    command `audit` exits with 1 if it refutes a claim, and `check-bound` if it rejects a bound.
+    exit code is 1 if `audit` refutes a claim or `check-bound` rejects a bound.
 
     Examples
     --------

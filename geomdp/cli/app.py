@@ -1,7 +1,7 @@
-"""The command `geomdp` with its subcommands, each of which has a module of its own.
+"""The command `geomdp` with its subcommands. Each subcommand has its own module.
 
 At import, these modules define only options and help. A command imports the library when it runs,
-so that --help and --version appear at once.
+so that --help and --version appear without delay.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def naming_flags(*parameters: str) -> Iterator[None]:
     """Put ``--`` before the parameter that an error of the library begins with.
 
     Messages of the library begin with the name of a parameter, and the flag has the same name. Only
-    errors that begin with one of `parameters` are changed.
+    messages that begin with one of `parameters` are changed.
     """
     try:
         yield
@@ -63,15 +63,21 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
-    """Run `command` and exit with the code that it returns, or 0 if it returns None.
+    """Run `command`, and exit with the returned code; None means 0.
 
     The exit code is 2 after an error of the user and 130 after Ctrl-C. Errors of the user are
-    printed on standard error, one line each: wrong usage, a ``ValueError`` for bad parameters or
-    records (the message never holds the value of a record), an exhausted budget, a file that cannot
-    be read or written, and a table too large for this machine. Any other exception is an error of
-    this program and keeps its traceback.
+    printed on standard error, one line each. They are:
+
+    * wrong usage;
+    * a ``ValueError`` for bad parameters or records (the message never holds the value of a
+      record);
+    * an exhausted budget;
+    * a file that cannot be read or written;
+    * a table too large for this machine.
+
+    Any other exception is an error of this program. Its traceback is printed.
     """
-    # Imported here, so that --help appears at once.
+    # Imported here, so that --help appears without delay.
     from geomdp.privacy.ledger import BudgetExhausted
 
     try:

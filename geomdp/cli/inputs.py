@@ -46,7 +46,8 @@ class PublicSchema:
     source : str
         The origin of the schema, in words.
     caveat : str or None
-        Why a release has no privacy claim, if the schema depends on the records; None otherwise.
+        If the schema depends on the records: why a release has no privacy claim. None for a public
+        schema.
     """
 
     schema: Schema
@@ -84,7 +85,7 @@ class RecordSource:
 
 @dataclass(frozen=True)
 class RecordFlags:
-    """The flags of a command that name its records and their schema.
+    """The flags of a command that name the records and the schema.
 
     Parameters
     ----------

@@ -20,8 +20,9 @@ def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
     Raises
     ------
     ValueError
-        If there is neither a file nor --budget, if --budget is malformed or differs from the budget
-        in the file, or if the file holds no ledger or a ledger for another neighbour relation.
+        If the file does not exist and --budget is missing. If --budget is malformed or differs from
+        the budget in the file. If the file holds no ledger, or a ledger for another neighbour
+        relation.
     OSError
         If the file cannot be opened or created.
     """
@@ -84,7 +85,7 @@ class Payment:
     budget: str | None
 
     def check(self, *, provable: bool) -> None:
-        """Raise ``ValueError`` if the flags contradict each other or the rest of the command.
+        """Raise ``ValueError`` if the flags contradict each other or the release.
 
         --budget must be well formed and needs --ledger. --ledger needs a release with a proved
         privacy cost: `provable` says whether the release will have a privacy claim.
@@ -101,7 +102,7 @@ class Payment:
 
     @contextmanager
     def opened(self, adjacency: Adjacency) -> Iterator[Ledger | None]:
-        """Yield the ledger, which is open in the context, or None without --ledger."""
+        """Yield the ledger, open within the context; None without --ledger."""
         if self.path is None:
             yield None
             return

@@ -26,7 +26,7 @@ from geomdp.workloads import Workload
 
 
 class Choice(Protocol):
-    """A rule that chooses the mechanism as soon as the number of records is known."""
+    """A rule that chooses the mechanism. The number of records must be known."""
 
     @property
     def by(self) -> str:
@@ -132,7 +132,7 @@ def choice_of(
     Raises
     ------
     ValueError
-        For an unknown mechanism, a file that holds no plan, an effort out of range, or flags that
+        For an unknown mechanism, a file without a plan, an effort out of range, or flags that
         exclude each other.
     """
     if plan is not None and (mechanism != AUTO or effort is not None):
@@ -147,7 +147,7 @@ def choice_of(
 
 
 def budget_of(effort: float | None) -> Budget:
-    """Largest cost of setting up one candidate; ``ValueError`` if --effort is not above 0."""
+    """Largest cost of setting up one candidate; ``ValueError`` if --effort is 0 or negative."""
     if effort is None:
         return DEFAULT_BUDGET
     return Budget.of_seconds(positive(effort, "--effort"))
@@ -159,8 +159,8 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     Raises
     ------
     ValueError
-        If the name is unknown, if the mechanism does not apply to the setting, or if its sampler is
-        heuristic but `setting.exact_only` requires an exact one.
+        If the name is unknown, or the mechanism does not apply to the setting. Also if
+        `setting.exact_only` is true and the sampler of the mechanism is heuristic.
     """
     step, row = _parsed(flag)
     try:
@@ -176,7 +176,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
 
 
 def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
-    """Raise a ``ValueError`` that names `flag` if `exact` is true and the sampler is not exact."""
+    """If `exact` is true and the sampler is not exact, raise a ``ValueError`` that names `flag`."""
     if exact and not isinstance(mechanism.guarantee.sampler, Exact):
         raise ValueError(
             f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"
@@ -184,7 +184,7 @@ def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
-    """The post-processing step that the prefix of `flag` names, if any, and the candidate."""
+    """The candidate that `flag` names, after the post-processing step of the prefix, if any."""
     step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
     plain = flag if step is None else flag.removeprefix(step.prefix)
     row = next((row for row in CANDIDATES if row.flag == plain), None)

@@ -14,8 +14,8 @@ from geomdp.privacy import Adjacency
 def real(text: str) -> float:
     """The number given to a flag.
 
-    If the text is not a number, the error message quotes it. The message of typer's own parser
-    would not.
+    If the text is not a number, the error message quotes the text. The message of typer's parser
+    does not.
     """
     try:
         return float(text)

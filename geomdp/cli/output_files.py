@@ -1,4 +1,4 @@
-"""Files of --out. Either all of them are written or none. Only --force overwrites a file."""
+"""Files of --out. All files are written, or none. Only --force overwrites a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp._numerics.written_files import write_together
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Endings of the files of tables, which determine their format.
+#: Endings of the files of tables. The ending determines the format.
 CSV, PARQUET = ".csv", ".parquet"
 
 
@@ -30,8 +30,8 @@ class OutputFiles:
     Parameters
     ----------
     answers : Path
-        A file name that ends in .csv or .parquet. The privacy record is written beside it, with the
-        ending .privacy.json.
+        A file name that ends in .csv or .parquet. The privacy record is in the same folder, with
+        the ending .privacy.json.
     """
 
     answers: Path
@@ -44,7 +44,7 @@ class OutputFiles:
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
         """Raise ``ValueError`` if the ending or the folder is wrong, or a file must not be written.
 
-        An existing file may be written only with `overwrite`, and an input never.
+        An existing file may be written only with `overwrite`. An input must never be written.
         """
         check_place(self.answers, CSV, PARQUET)
         check_free((self.answers, self.record), overwrite, inputs)
@@ -59,14 +59,14 @@ class OutputFiles:
         if self.answers.suffix == CSV:
             content = _csv(answers)
         else:
-            import pandas as pd  # imported only if it is needed, because it is slow to import
+            import pandas as pd  # imported here because pandas is slow to import
 
             content = encoded(pd.DataFrame(answers), self.answers)
         write_together({self.record: record.encode(), self.answers: content})
 
 
 def _csv(columns: Mapping[str, list[str | None] | npt.NDArray[Any]]) -> bytes:
-    """The same text as `encoded`, without pandas, whose import takes half a second."""
+    """The same text as `encoded`, without pandas. Importing pandas takes half a second."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -88,7 +88,7 @@ def encoded(frame: pd.DataFrame, path: Path) -> bytes:
 
 
 def check_place(out: Path, *endings: str) -> None:
-    """Raise ``ValueError`` unless --out ends in one of `endings` and its folder exists."""
+    """Raise ``ValueError`` if --out ends in none of `endings`, or its folder does not exist."""
     if out.suffix not in endings:
         raise ValueError(
             f"--out must name a file ending in {' or '.join(endings)}, got {str(out)!r}"
@@ -118,14 +118,14 @@ def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | N
 
 
 def is_input(path: Path, given: Path) -> bool:
-    """Whether `path` is one of the input files that `given` names, or would become one.
+    """Whether `path` is an input file that `given` names, or would become an input file.
 
     Parameters
     ----------
     path : Path
         A file to be written. It can exist under several names.
     given : Path
-        A file, a folder (which stands for all files in it, at any depth), or a pattern.
+        A file, a folder or a pattern. A folder names all files in it, at any depth.
     """
     from geomdp.data.sources.files import paths_at
 
@@ -135,7 +135,7 @@ def is_input(path: Path, given: Path) -> bool:
     inputs = paths_at(given)
     if any(_is_same(path, file) for file in inputs):
         return True
-    # A new file would become an input if it lay beside an input and its name matched the pattern.
+    # A new file becomes an input if it is in the folder of an input and matches the pattern.
     beside = any(_is_same(place.parent, file.parent) for file in inputs)
     pattern = not given.is_file() and not given.is_dir()
     return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)
@@ -145,5 +145,5 @@ def _is_same(path: Path, other: Path) -> bool:
     """Whether two names lead to one file or folder."""
     try:
         return os.path.samefile(path, other)
-    except OSError:  # one of them does not exist
+    except OSError:  # a name leads to no file or folder
         return False

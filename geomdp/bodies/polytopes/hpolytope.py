@@ -24,9 +24,9 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
-#: If the hyperplane of an inequality is this many times farther from 0 than the median hyperplane,
-#: redundant inequalities are removed before other linear programs are solved. Far hyperplanes would
-#: otherwise set the scale of the solver's tolerances.
+#: Let q be the largest distance of a hyperplane from 0, divided by the median distance. If q is
+#: above this number, redundant inequalities are removed before other linear programs are solved.
+#: Far hyperplanes would set the scale of the solver's tolerances.
 FAR = 1e3
 
 
@@ -57,7 +57,7 @@ class ByInequalities(Body):
     @property
     @abc.abstractmethod
     def _program(self) -> ConicProgram:
-        """The dual program of max <u, x>; its solver's state is kept from one u to the next."""
+        """The dual program of max <u, x>. Each u starts from the solver's state after the last."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, by one linear program for each direction u."""
@@ -74,10 +74,10 @@ class ByInequalities(Body):
 class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
 
-    Support and extreme points solve linear programs with m rows and F columns; each program starts
+    Support and extreme points solve linear programs with m rows and F columns. Each program starts
     from the solution for the previous direction. All other verbs (methods of `Body`) have closed
     forms, O(F m) per point. At first use, two linear programs check that the set is bounded and not
-    empty, and find its affine hull.
+    empty. They also find the affine hull of the set.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class HPolytope(ByInequalities):
     Raises
     ------
     ValueError
-        At construction for bad shapes, NaN, infinite entries or a row that is 0; at first use if
+        At construction: for bad shapes, NaN, infinite entries or a row that is 0. At first use: if
         the set is empty or unbounded.
 
     Examples
@@ -121,14 +121,14 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether for each row (normal, offset) there is a row (-normal, offset), exactly equal."""
+        """Whether for each row (normal, offset) there is a row that equals (-normal, offset)."""
         ours = np.column_stack([self.normals, self.offsets]) + 0.0
         theirs = np.column_stack([-self.normals, self.offsets]) + 0.0
         return np.array_equal(np.unique(ours, axis=0), np.unique(theirs, axis=0))
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals scaled to length 1, and their offsets; see `FAR` for redundant rows."""
+        """Normals scaled to length 1, and their offsets; redundant rows may be left out (`FAR`)."""
         lengths = np.linalg.norm(self.normals, axis=1)
         units, offsets = self.normals / lengths[:, None], self.offsets / lengths
         distances = np.abs(offsets)
@@ -139,7 +139,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, BoolArray]:
-        """Affine hull, and which rows are strict inequalities at some point of the set.
+        """Affine hull, and for each row whether it is a strict inequality at some point of the set.
 
         Raises
         ------
@@ -165,9 +165,9 @@ class HPolytope(ByInequalities):
     def _scale(self) -> float:
         """Norm of an inner point o, plus the largest distance from o to the boundary along an axis.
 
-        The axes are the basis vectors of the affine hull; along each axis, the distance is the
-        shorter one of the two ways. The scale is at most twice the largest norm of a point of the
-        set. It costs far less than that norm and does not change with redundant rows.
+        The axes are the basis vectors of the affine hull. The boundary is met in both directions
+        of an axis; the nearer one counts. The scale is at most twice the largest norm of a point of
+        the set. It is much cheaper to compute than this norm, and redundant rows do not change it.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -192,7 +192,7 @@ class HPolytope(ByInequalities):
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the rows <a_i, x> <= b_i; inf outside the span.
+        """Largest <a_i, x> / b_i over the rows <a_i, x> <= b_i; inf outside the span of the set.
 
         Rows that are equalities on the whole set are left out.
         """
@@ -233,7 +233,7 @@ class HPolytope(ByInequalities):
         return [self.normals @ variable <= self.offsets]
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """The largest value of `support` at a row a_i / b_i; None unless all b_i are above 0."""
+        """The largest value of `support` at a row a_i / b_i; None if some b_i is at most 0."""
         if (self.offsets <= 0).any():
             return None
         return float(support(self.normals / self.offsets[:, None]).max())

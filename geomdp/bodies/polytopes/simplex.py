@@ -38,8 +38,8 @@ class Simplex(BarycentricBody):
     Raises
     ------
     ValueError
-        If the shape does not fit or an entry is not finite; at first use, if the vertices are not
-        affinely independent.
+        At construction: if the shape does not fit or an entry is not finite. At first use: if the
+        vertices are affinely dependent.
 
     Examples
     --------
@@ -80,7 +80,10 @@ class Simplex(BarycentricBody):
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """The facet opposite the vertex whose weight vanishes first on the ray from 0 through x."""
+        """Gauges and facet normals. The facet is where the ray from 0 through x leaves the simplex.
+
+        One weight is 0 on this facet: the weight that vanishes first on the ray.
+        """
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._origin_weights[:, None]
         winners = (points @ slopes.T).argmax(axis=1)
@@ -93,9 +96,11 @@ class Simplex(BarycentricBody):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace of the facet opposite the vertex with the smallest weight at the point.
+        """A halfspace that contains the simplex but not the point; None if the point is inside.
 
-        For a point outside the affine hull, a halfspace whose normal is orthogonal to this hull.
+        If the point is outside the affine hull, the normal is orthogonal to this hull. For other
+        points, the halfspace is bounded by a facet. The weight that is smallest at the point is 0
+        on this facet.
         """
         hull = self.affine_hull()
         residual = point - hull.embed(hull.coordinates(point[None]))[0]
@@ -123,7 +128,7 @@ class Simplex(BarycentricBody):
     def project(self, points: FloatArray) -> FloatArray:
         """(x - tau)_+ for the number tau that makes the sum 1.
 
-        ``MissingOracle`` unless the vertices are the unit vectors.
+        ``MissingOracle`` if the vertices are not the unit vectors.
         """
         if not self._at_units:
             raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
@@ -134,7 +139,7 @@ class Simplex(BarycentricBody):
         return float(np.linalg.norm(self.vertices, axis=1).max())
 
     def affine_hull(self) -> AffineHull:
-        """The affine hull of the vertices; its offset is their mean."""
+        """The affine hull of the vertices; the offset is the mean of the vertices."""
         return AffineHull(self._map.centre, self._map.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

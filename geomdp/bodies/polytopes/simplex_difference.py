@@ -25,9 +25,9 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
-    K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
-    differences of vertices. Each point of this span is sum_i y_i v_i for exactly one y of sum 0
-    (X-SIM).
+    K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1} (X-SIM). It lies in the r-dimensional span of
+    the differences of vertices. For each point x of this span, exactly one y of sum 0 satisfies
+    x = sum_i y_i v_i. The entries of y are the weights of x.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class SimplexDifference(BarycentricBody):
     Raises
     ------
     ValueError
-        If the shape does not fit or an entry is not finite; at first use, if the vertices are not
-        affinely independent.
+        At construction: if the shape does not fit or an entry is not finite. At first use: if the
+        vertices are affinely dependent.
 
     Examples
     --------
@@ -65,15 +65,16 @@ class SimplexDifference(BarycentricBody):
         )
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max(sum y_+, sum y_-) for the y with x = sum_i y_i v_i, sum y = 0; inf off the span."""
+        """sum y_+ for the weights y of x; inf off the span."""
         weights = points @ self._map.linear.T
         gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals z with <z, v_i> = c + 1 if y_i > 0 and c otherwise, for some number c.
+        """Gauges, and normals z with <z, v_i> = c + 1 where y_i > 0 and c elsewhere.
 
-        For such z, the support function is h(z) = 1, and <z, x> = sum y_+ is the gauge of x.
+        Here y are the weights of x, and c is some number. The support function at z is 1, and
+        <z, x> = sum y_+ is the gauge of x.
         """
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
@@ -81,7 +82,7 @@ class SimplexDifference(BarycentricBody):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends of {t : sum (y + t w)_+ <= 1} in closed form; 0 for directions outside the span.
 
-        y and w are the weights of sum 0 that represent the point and the direction.
+        y and w are the weights of the point and of the direction.
         """
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
@@ -110,9 +111,9 @@ class SimplexDifference(BarycentricBody):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exactly uniform points; a draw costs O(r) and one product with the vertices.
 
-        The body is divided into cells {s (sum_I a_i v_i - sum_J b_j v_j)}. There is one cell for
-        each partition of the vertices into non-empty sets I and J; a and b are non-negative weights
-        of sum 1, and s is in [0, 1]. The size |I| = k is drawn with probability
+        The body is divided into cells, one for each partition of the vertices into non-empty sets I
+        and J. The points of a cell are s (sum_I a_i v_i - sum_J b_j v_j), with 0 <= s <= 1. Here a
+        and b are non-negative and have sum 1. The size |I| = k is drawn with probability
         C(r+1, k) C(r-1, k-1) / C(2r, r). Then I, a and b are uniform, and s = U^(1/r) with U
         uniform on [0, 1].
         """
@@ -132,16 +133,16 @@ class SimplexDifference(BarycentricBody):
         return np.asarray(weights if self._at_units else weights @ self.vertices)
 
     def second_moment(self) -> FloatArray:
-        """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c the mean of the v_i.
+        """alpha times sum (v_i - c)(v_i - c)^T, where c is the mean of the v_i.
 
-        Let y be the weights of a uniform point, and s, a, b, k as in `sample_uniform`. By symmetry
-        E[y y^T] = alpha (I - 1 1^T / (r + 1)) with alpha r = E ||y||^2. Given the cell,
-        E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2), where E[s^2] = r / (r + 2),
-        E ||a||^2 = 2 / (k + 1) and E ||b||^2 = 2 / (r + 2 - k). The sum over all k is, by
-        Vandermonde's identity, E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
+        alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2). Let y be the weights of a uniform point, and s,
+        a, b, k as in `sample_uniform`. By symmetry E[y y^T] = alpha (I - 1 1^T / (r + 1)), so
+        alpha r = E ||y||^2. In a cell of size k, E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2). The
+        three factors are E[s^2] = r / (r + 2), E ||a||^2 = 2 / (k + 1) and
+        E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from Vandermonde's identity.
         """
         centred = self.vertices - self.vertices.mean(axis=0)
-        if self._at_units:  # the matrix of rows v_i - c is then an orthogonal projection
+        if self._at_units:  # the matrix with rows v_i - c is an orthogonal projection
             return np.asarray(self._alpha * centred)
         return np.asarray(self._alpha * centred.T @ centred)
 
@@ -152,7 +153,7 @@ class SimplexDifference(BarycentricBody):
         return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
 
     def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
-        """E (T x)_j^2 for x uniform on the body and each row j of T (p, m): (p,).
+        """E (T x)_j^2 (p,) for x uniform on the body and a `matrix` T (p, m).
 
         This is the diagonal of T E[x x^T] T^T. The (m, m) matrix E[x x^T] is not formed.
         """
@@ -172,7 +173,7 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on two vectors of non-negative weights: their sums are equal, at most 1."""
+        """Constraints on two vectors of non-negative weights: both have the same sum, at most 1."""
         import cvxpy as cp
 
         above = cp.Variable(len(self.vertices), nonneg=True)
@@ -186,7 +187,7 @@ class SimplexDifference(BarycentricBody):
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The difference body of the hull of the images of the vertices; None for one row.
 
-        The image under one row is a segment, which the support function gives.
+        For one row, the image is a segment. The support function gives its ends.
         """
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 

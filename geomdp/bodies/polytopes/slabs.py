@@ -21,13 +21,13 @@ class SlabBody(ByInequalities):
     """The symmetric body {y in R^r : |<z_j, y>| <= w_j for j = 1, ..., F}.
 
     Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
-    linear programs with r rows and 2 F columns; each program starts from the solution for the
+    linear programs with r rows and 2 F columns. Each program starts from the solution for the
     previous direction.
 
     Parameters
     ----------
     directions : (F, r) array
-        Rows z_j, none of them 0; they must span R^r.
+        Rows z_j that span R^r. No row is 0.
     widths : (F,) array
         Half-widths w_j > 0. If w_j >= h_K(z_j) for all j, where h_K is the support function of a
         symmetric body K, then this body contains K (X-OUT).
@@ -35,8 +35,8 @@ class SlabBody(ByInequalities):
     Raises
     ------
     ValueError
-        At construction for bad shapes, NaN, infinite entries, a row that is 0 or a half-width that
-        is not above 0; at first use if the directions do not span the space.
+        At construction: for bad shapes, NaN, infinite entries, a row that is 0, or a half-width
+        that is 0 or negative. At first use: if the directions do not span R^r.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class SlabBody(ByInequalities):
 
     @cached_property
     def normals(self) -> FloatArray:
-        """Rows z_j / w_j (F, r), so that the body is {y : |normals @ y| <= 1}."""
+        """Rows z_j / w_j (F, r). The body is {y : |normals @ y| <= 1}."""
         normals = self.directions / self.widths[:, None]
         units = self.directions / np.linalg.norm(self.directions, axis=1, keepdims=True)
         rank = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE)

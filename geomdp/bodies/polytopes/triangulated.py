@@ -69,21 +69,22 @@ class TriangulatedPolytope(HullOfPoints):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
     The simplices give an exact uniform sampler, volume, centroid and second moment. The F facets
-    are found together with the simplices, so membership, gauge and chords have closed forms, O(F r)
-    per point. The simplices are computed at first use (JL-L14, SAM-4).
+    are found together with the simplices. With the facets, membership, gauge and chords have closed
+    forms, O(F r) per point. The simplices are computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
     vertices : (N, m) array
-        Rows whose hull is the body; repeated points and points that are no vertices are allowed.
+        The body is the hull of the rows. Repeated points and points that are no vertices are
+        allowed.
 
     Raises
     ------
     ValueError
-        If there are no rows or columns, or an entry is NaN or infinite. At first use, if N points
-        in dimension r can give more than 2^20 simplices, or more than 2^33 / (r + 1)^4, according
-        to the upper bound theorem. The largest N is about 1400 for r = 3, 180 for r = 5, 70 for
-        r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+        At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
+        use: if N points in dimension r can give too many simplices, by the upper bound theorem. Too
+        many are more than 2^20, or more than 2^33 / (r + 1)^4. The largest N is about 1400 for
+        r = 3, 180 for r = 5, 70 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------
@@ -111,8 +112,8 @@ class TriangulatedPolytope(HullOfPoints):
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None if a vertex has an entry that is no whole number, if 0 is not an interior point, or if
-        the proof fails.
+        None in three cases: a vertex has an entry that is no whole number, 0 is no interior point,
+        or the proof fails.
         """
         return whole_cones(self.vertices)
 
@@ -168,7 +169,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(inside & ~off_hull(points, hull, slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) of {t : x + t u in the body}; both 0 if u points out of the affine hull."""
+        """Ends (lo, hi) of {t : x + t u in the body}; both 0 if u leaves the affine hull."""
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T

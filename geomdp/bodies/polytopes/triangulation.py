@@ -12,13 +12,13 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
 #: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
-#: 2^20 simplices take seconds and some 100 MB. The number found is usually far smaller.
+#: 2^20 simplices take seconds and some 100 MB. The actual number is usually far smaller.
 MAX_SIMPLICES = 1 << 20
 #: Largest product of the number of simplices and c^4, where a simplex has c corners. For each
 #: neighbour of a simplex, Qhull solves a linear system in c unknowns. For c <= 9 the smaller limit
-#: is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two examples above the limit, in
-#: dimension 15: for 29 points with entries 0 and 1, Qhull runs for more than half a minute; for the
-#: 32 answers to all pairs of 5 binary columns, Qhull does not end.
+#: is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two examples in dimension 15 are above
+#: the limit. For 29 points with entries 0 and 1, Qhull runs for more than half a minute. For the 32
+#: answers to all pairs of 5 binary columns, Qhull does not end.
 MAX_WORK = 1 << 33
 
 
@@ -37,11 +37,12 @@ class Triangulation:
 
 
 def most_simplices(count: int, dimension: int) -> int:
-    """Upper bound on the simplices of a regular triangulation of `count` points in R^dimension.
+    """Upper bound on the number of simplices that `triangulate` finds, for points in R^dimension.
 
-    The simplices are facets of a polytope with N = `count` vertices in dimension D = dimension + 1.
-    By the upper bound theorem (McMullen 1970), this polytope has at most as many facets as the
-    cyclic polytope, C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
+    The number of points is N = `count`. The simplices are facets of a polytope with N vertices in
+    dimension D = dimension + 1. The upper bound theorem (McMullen 1970) bounds the facets of this
+    polytope by C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)). This is the
+    number of facets of the cyclic polytope.
     """
     D = dimension + 1
     if count <= D:
@@ -62,30 +63,29 @@ def hull_vertices(points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If the upper bound theorem allows the hull more than 2^20 facets, or more work than
-        `MAX_WORK` to find them.
+        If the upper bound theorem allows more than 2^20 facets of the hull, or if finding the
+        facets can take more work than `MAX_WORK`.
     """
     points = np.unique(points, axis=0)
     return np.asarray(points[_hull_of(points)[2].vertices])
 
 
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
-    """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
+    """Affine hull of the rows of `points` (N, m), and a triangulation of the rows' convex hull.
 
-    The triangulation is regular: each point is lifted into one more dimension, to the height of a
-    paraboloid plus a random height, and the lower faces of the hull of the lifted points are
-    projected down. Random heights almost surely avoid ties, so bodies with many vertices on one
-    sphere, such as cubes, are no special case. Repeated points and points that are no vertices are
-    removed first.
+    Repeated points and points that are no vertices are removed first. The triangulation is regular:
+    each point gets one more coordinate, the height of a paraboloid plus a random height. The lower
+    faces of the hull of these lifted points, without the new coordinate, are the simplices. Random
+    heights almost surely avoid ties. So bodies with many vertices on one sphere, such as cubes, are
+    no special case.
 
     Raises
     ------
     ValueError
-        If the upper bound theorem allows more than 2^20 simplices, or more work than `MAX_WORK` to
-        find them.
+        If the upper bound theorem allows more than 2^20 simplices, or if finding the simplices can
+        take more work than `MAX_WORK`.
     ArithmeticError
-        If, because of rounding, the volumes of the simplices do not add up to the volume of the
-        hull.
+        If rounding makes the sum of the simplices' volumes differ from the volume of the hull.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -96,8 +96,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     else:
         simplices = _lower_faces(vertices)
     volumes = _volumes(vertices, simplices)
-    # 1e-9 is far above the rounding of a sum of determinants. If a simplex of a smaller share were
-    # lost, the distribution of samples would change by at most 1e-9 in total variation.
+    # 1e-9 is far above the rounding of a sum of determinants. If the lost simplices have a smaller
+    # share of the volume, samples change by at most 1e-9 in total variation.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
         raise ArithmeticError(
             f"the simplices must have the volume of the hull, {outside.volume}, got {volumes.sum()}"
@@ -135,12 +135,13 @@ class _Hull:
 
 
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
-    """Affine hull of distinct points, their largest coordinate in this hull, and their convex hull.
+    """Affine hull, largest coordinate and convex hull of distinct points.
 
-    The convex hull is in coordinates of the affine hull, divided by the largest coordinate.
+    Coordinates are those within the affine hull. The convex hull is in these coordinates, divided
+    by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
-    # The upper bound on simplices in one dimension less also bounds the number of facets.
+    # The facets are at most as numerous as the simplices can be in one dimension less.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
@@ -148,7 +149,7 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
 
 
 def _full_hull(points: FloatArray) -> _Hull:
-    """Hull of points that span their space, which may have dimension 0 or 1."""
+    """Hull of points that span their space. The space may have dimension 0 or 1."""
     from scipy.spatial import ConvexHull
 
     dimension = points.shape[1]
@@ -159,7 +160,7 @@ def _full_hull(points: FloatArray) -> _Hull:
         low, high = points[ends, 0]
         return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
     hull = ConvexHull(points)
-    # Qhull lists the simplices into which it splits a facet, with the same equation for each.
+    # Qhull splits each facet into simplices, and lists the facet's equation for each of them.
     equations = np.unique(hull.equations, axis=0)
     vertices = np.asarray(hull.vertices, dtype=np.int64)
     return _Hull(vertices, equations[:, :-1], -equations[:, -1], float(hull.volume))

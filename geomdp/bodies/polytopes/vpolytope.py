@@ -24,9 +24,9 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Tolerance for the duality gap in `separate`, in units of the squared largest distance of a vertex
-#: from the mean of the vertices. The tolerance is above the gap of every point of the body, so the
-#: search ends as soon as it has decided whether the target is inside.
+#: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
+#: vertex from the mean of the vertices. The gap of every point of the body is below the tolerance.
+#: So the search ends as soon as it is clear whether the target is inside.
 ANY_GAP = 1e3
 
 
@@ -41,7 +41,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     Parameters
     ----------
     vertices : (N, m) array
-        Rows whose hull is the body; repeated points and points that are no vertices are allowed.
+        The body is the hull of the rows. Repeated points and points that are no vertices are
+        allowed.
 
     Raises
     ------
@@ -137,11 +138,12 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexColumns(self.vertices)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace whose normal points from a point of the body to `point`.
+        """A halfspace that contains the body but not `point`; None if the point is inside.
 
         The search for the nearest point stops as soon as it has found a separating hyperplane
-        (X-MNP). If the point is nearer to the surface than the tolerance, ray shooting decides, as
-        in `contains`; a halfspace found by ray shooting is bounded by a facet.
+        (X-MNP). The normal then points from a point of the body to `point`. If the point is nearer
+        to the surface than the tolerance, ray shooting decides, as in `contains`. A halfspace found
+        by ray shooting is bounded by a facet.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search
@@ -164,12 +166,12 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return self._hull
 
     def linear_image(self, matrix: FloatArray) -> Body:
-        """The hull of the images of the vertices, cut into simplices if symmetric and small."""
+        """The hull of the vertices' images; cut into simplices if symmetric with few vertices."""
         images = self._images(matrix)
         cut = self.symmetric and can_triangulate(*images.shape)
         return TriangulatedPolytope(images) if cut else VPolytope(images)
 
     def gaussian_width(self) -> float | None:
-        """The width of a regular simplex if the vertices form one; None otherwise."""
+        """The width of a regular simplex; None if the vertices form no regular simplex."""
         simplex = len(self.vertices) <= self.dimension + 1
         return regular_simplex_width(self.vertices) if simplex else None

@@ -17,7 +17,7 @@ from geomdp._typing import FloatArray, IntArray
 #: Largest number of facets, and largest number of simplices. In dimension 10, finding 2^14
 #: simplices and proving that they tile the polytope takes seconds.
 MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
-#: Minors of matrices stay below this, so that products of two of them stay below 2^62.
+#: Minors of matrices stay below this number. The product of two minors is then below 2^62.
 MAX_MINOR = 2.0**31
 #: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
 #: of the largest coordinate. If a vertex is assigned to a wrong facet, the proof fails.
@@ -75,17 +75,18 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
     multiples of its points. The proof checks three statements.
 
     1. Every simplex is the part of the hull in its cone. To show this, <a, v> <= b is checked for
-       all points v, with equality for v_1, .., v_r, and b > 0. Hence v_1, .., v_r lie on a facet of
+       all points v, with equality for v_1, .., v_r, and b > 0. Then v_1, .., v_r lie on a facet of
        the hull.
-    2. Any r - 1 of the points v_1, .., v_r belong to exactly one other simplex, which lies on the
-       other side of the hyperplane through these points and 0. A path from cone to cone crosses the
-       wall that these points span, and enters one cone for each cone that it leaves. A path can
-       avoid faces of lower dimension. So almost all points of R^r lie in the same number of cones.
+    2. Almost all points of R^r lie in the same number of cones. To show this, any r - 1 of the
+       points v_1, .., v_r are checked; their cone is a wall. They must belong to exactly one other
+       simplex. It must lie on the other side of the hyperplane through the wall. Then a path that
+       crosses a wall enters one cone for each cone that it leaves. A path can avoid faces of lower
+       dimension.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
     # Hadamard's bound on the determinants that the proof computes. The rows of the matrices are
-    # points; one column may be replaced by ones, or one row by the sum of r points.
+    # points. In some matrices, one column is all ones, or one row is the sum of r points.
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():
         return None
@@ -111,7 +112,7 @@ def determinants(matrices: IntArray) -> IntArray:
     """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination.
 
     Every number that the elimination computes is a minor of the matrix. The absolute values of all
-    minors must be below 2^31, which is not checked.
+    minors must be below 2^31. This is not checked.
     """
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
@@ -133,9 +134,9 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """Whole-number vectors a with <a, v_i> = |det| for all rows v_i of a matrix, by Cramer's rule.
+    """One whole-number vector a for each of s matrices: (s, r), by Cramer's rule.
 
-    The result (s, r) has one vector for each of the s matrices.
+    For all rows v_i of a matrix, <a, v_i> is the absolute value of the matrix's determinant.
     """
     order = corners.shape[1]
     columns = []
@@ -147,7 +148,7 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether each set of r - 1 of the r points of a cone belongs to exactly one other cone.
+    """Whether each wall, r - 1 of the r points of a cone, belongs to exactly two cones.
 
     The two cones must lie on opposite sides of the hyperplane through the r - 1 points and 0.
     """
@@ -176,10 +177,10 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 def _pulled(points: IntArray) -> IntArray | None:
     """The simplices (s, r) that tile the facets of the hull, as sorted numbers of their points.
 
-    A face is cut recursively. Let p be the point of the face with the lowest number. Those facets
-    of the face that do not contain p are cut, and p is added to each of the resulting simplices.
-    The result depends on nothing but the face, so it is the same in all facets that contain the
-    face. None if there are too many facets or simplices.
+    A face is cut recursively. Let p be the point of the face with the lowest number. The facets of
+    the face that do not contain p are cut, and p is added to each of the resulting simplices. The
+    simplices depend on the face alone. So two facets with a common face cut this face in the same
+    way. None if there are too many facets or simplices.
     """
     faces = _facets(points)
     if faces is None:

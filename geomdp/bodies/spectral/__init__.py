@@ -1,1 +1,1 @@
-"""Bodies of symmetric matrices defined by their eigenvalues, and exact samplers for them."""
+"""Bodies of symmetric matrices defined by eigenvalues, with exact samplers."""

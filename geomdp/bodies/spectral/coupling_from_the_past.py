@@ -1,27 +1,28 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
 
-The two bodies are sets of symmetric d x d matrices that are defined by conditions on eigenvalues
-alone: the nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. A uniform point of such a body is
-V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix, and lambda has density proportional to
-prod |lambda_i - lambda_j| on the body's set of spectra (JL-COV). So only d numbers are sampled
-instead of d (d + 1) / 2. The spectra are computed from states of the log-gas (see `log_gas`). A
-state is a vector lambda of d ascending positions of particles, with density proportional to
-prod |lambda_i - lambda_j| e^(-||lambda||_1).
+The two bodies are sets of symmetric d x d matrices, defined by conditions on eigenvalues alone: the
+nuclear-norm ball and {tr M_+ <= 1, tr M_- <= 1}. A uniform point of such a body is
+V diag(lambda) V^T. V is a uniform (Haar) orthogonal matrix. The spectrum lambda has density
+proportional to prod |lambda_i - lambda_j| on the body's set of spectra (JL-COV). So a spectrum, d
+numbers, is sampled in place of the d (d + 1) / 2 entries of the matrix. The spectra are computed
+from states of the log-gas (see `log_gas`). A state is a vector lambda of d ascending positions of
+particles. Its density is proportional to prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
-States of the gas are drawn by coupling from the past. The Markov chain consists of heat baths: a
-heat bath redraws one particle from its distribution given all other particles. The density is
-log-supermodular on ascending states. Two chains that use the same uniform numbers therefore keep
-their order: if one state is below another in every coordinate, it stays below (Propp and Wilson
-1996). So the chain from the lowest state (all particles at -inf) and the chain from the highest
-state bound the chain from every other state. A sweep redraws every particle once. A block is a
-fixed number of sweeps, after which these two chains are close, followed by one sweep by rejection
-sampling. The proposals of this last sweep come from an envelope that is common to all states
-between the two chains. If each proposal is accepted for all of these states, all chains coalesce
-exactly. Wilson's read-once algorithm (2000) makes independent exact draws from blocks: it returns
-the state before each block that coalesces.
+States of the gas are drawn by coupling from the past. A heat bath redraws one particle, given all
+other particles; a sweep redraws every particle once. Sweeps are the steps of a Markov chain.
 
-The draws are exact in real arithmetic, except that quantiles of single particles have rounding
-errors.
+The density is log-supermodular on ascending states. So two chains that use the same uniform numbers
+keep their order (Propp and Wilson 1996): if one state is below another in every coordinate, the
+next states have this order, too. The bounding chains start from the lowest state (all particles at
+-inf) and from the highest state (all at +inf). Every other chain stays between these two.
+
+A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before the last
+sweep, the bounding chains are close. The proposals of the last sweep come from an envelope that is
+common to all states between the two chains. If each proposal is accepted for all of these states,
+all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
+independent exact draws from blocks: it returns the state before each block that coalesces.
+
+The only errors of the draws are rounding errors in the quantiles of single particles.
 
 References
 ----------
@@ -41,8 +42,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.spectral.eigenvalues import assemble
 from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 
-#: The interval between the two bounding chains is widened by this amount on each side. The amount
-#: is far above the rounding of quantiles, so rounding cannot put a state outside the interval.
+#: The interval between the two bounding chains is widened by this amount on each side. Rounding of
+#: quantiles is far smaller, so it cannot put a state outside the interval.
 MARGIN = 1e-9
 #: Largest number of entries of matrices in memory at a time: 2^20 float64 numbers take 8 MB.
 BLOCK_ENTRIES = 1 << 20
@@ -53,9 +54,9 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
     Let D = d (d + 1) / 2 be the dimension. Let M have a state of the gas as spectrum, and
     Haar-distributed eigenvectors. Then M has density proportional to e^(-||M||_*). This is the
-    K-norm noise of the ball, so M / ||M||_* is distributed as X / ||X||_* for a uniform point X of
-    the ball. The norm ||X||_* is distributed as U^(1/D) with U uniform on [0, 1], and is
-    independent of X / ||X||_* (JL-KN).
+    K-norm noise of the ball. Let X be a uniform point of the ball. Then X / ||X||_* is distributed
+    as M / ||M||_*. Independently of it, ||X||_* is distributed as U^(1/D) with U uniform on [0, 1]
+    (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -65,15 +66,15 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
-    Let D = d (d + 1) / 2, let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
+    Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
     each factor a_i + b_j of the density choose one term, a_i with probability a_i / (a_i + b_j).
-    Given the choices, the density is homogeneous in a and in b, so sum a and sum b are independent
-    of everything else. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and q = D - p.
-    In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body, they are
-    distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of (p, q) in the
-    body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A draw from the
-    gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws in three are
-    accepted, for every d.
+    Given the choices, the density is homogeneous in a and in b. So sum a and sum b are independent
+    of each other and of the directions of a and b. Let p be k (k + 1) / 2 plus the number of
+    choices of an a_i, and q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q)
+    distributions. In the body, the distributions are those of U^(1/p) and U^(1/q) with U uniform on
+    [0, 1]. The probability of (p, q) in the body is proportional to 1 / (p! q!) times the
+    probability of (p, q) in the gas. A draw from the gas is therefore accepted with probability
+    C(D, p) / C(D, D // 2). About two draws in three are accepted, for every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -88,7 +89,7 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Degree p (n,) of `difference_spectra`, after a random choice of a term in each factor."""
+    """The numbers p (n,) of `difference_spectra`, with a random choice of a term in each factor."""
     n, d = spectra.shape
     degrees = np.empty(n)
     rows = max(1, BLOCK_ENTRIES // d**2)
@@ -108,7 +109,7 @@ def _with_uniform_sums(
 ) -> FloatArray:
     """`spectra` with positive parts scaled to the sum U^(1/p), and negative parts to U^(1/q).
 
-    `degrees` (n,) are the p, and q = d (d + 1) / 2 - p.
+    `degrees` (n,) are the numbers p, and q = d (d + 1) / 2 - p. Each U is uniform on [0, 1].
     """
     n, d = spectra.shape
     sizes = rng.random((2, n))
@@ -123,7 +124,7 @@ def _with_uniform_sums(
 
 
 def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
-    """Logarithm of C(total, p) / total! for the numbers p in `degrees`."""
+    """Logarithm of 1 / (p! (total - p)!) for the numbers p in `degrees`."""
     return np.asarray(-gammaln(degrees + 1) - gammaln(total - degrees + 1))
 
 
@@ -155,17 +156,17 @@ def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def block_sweeps(d: int) -> int:
     """Number of sweeps per block, an even number.
 
-    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce: the
-    distance between the two bounding chains starts at about d, and must fall below the gaps between
-    particles, which are of order 1. The distance falls by a constant factor in about d sweeps, the
-    time in which a change of one particle affects the whole gas.
+    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce. The
+    distance between the two bounding chains starts at about d. It must fall below the gaps between
+    particles, of order 1. A change of one particle affects the whole gas after about d sweeps. In
+    this time the distance falls by a constant factor.
     """
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """The states (n, d) before blocks that coalesce; the first such block only gives a start."""
+    """The state before each block that coalesces (n, d); the first such block gives the start."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1
@@ -181,7 +182,11 @@ def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
-    """Whether a block maps all states to one state, and the image of `state` (if `needed`)."""
+    """Whether a block coalesces, and the state after the block that starts from `state`.
+
+    If the block coalesces, this state is the same for every start. If it does not, the state is
+    computed only if `needed`.
+    """
     d = len(state)
     uniforms = np.empty((steps, d))
     for t in range(steps):
@@ -212,9 +217,9 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     """A draw from the envelope of the densities of particle i in all states between the bounds.
 
     For x above lambda_j the factor x - lambda_j is largest at lambda_j = low_j. For x below
-    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is the density
-    of particle i if the particles below it are at low_j and the particles above it at high_j. The
-    second result is a uniform number, the threshold of the acceptance test.
+    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is a density
+    of particle i: lower particles j are at low_j, and higher particles j are at high_j. The second
+    result is a uniform number, the threshold of the acceptance test.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]
@@ -223,7 +228,7 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
-    """Smallest ratio of particle i's density at x to the envelope, over states between bounds."""
+    """Smallest ratio of density to envelope at x for particle i, over states between the bounds."""
     chance = 1.0
     for j in range(i):
         chance *= max(x - high[j], 0.0) / (x - low[j])

@@ -41,9 +41,9 @@ class MatrixBody(Body):
 def spectraplex_volume(d: int) -> float:
     """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D! with the multivariate gamma function Gamma_d.
 
-    This is the volume of {M psd : tr M <= 1} in svec coordinates. The integral of exp(-tr M) over
-    the cone of psd matrices is D! times the volume. svec stretches each of the d (d - 1) / 2
-    entries off the diagonal by sqrt(2), which gives the power of 2.
+    This is the volume of {M psd : tr M <= 1} in svec coordinates, with D = d (d + 1) / 2. The
+    integral of exp(-tr M) over the cone of psd matrices is D! times the volume. svec stretches each
+    of the d (d - 1) / 2 entries off the diagonal by sqrt(2). This gives the power of 2.
     """
     stretch = d * (d - 1) / 4 * math.log(2)
     gamma = float(scipy.special.multigammaln((d + 1) / 2, d))
@@ -62,7 +62,7 @@ def assemble(values: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def eigenvalues(vectors: FloatArray) -> FloatArray:
-    """Ascending eigenvalues (b, d) of the matrices whose svec are the rows (b, D)."""
+    """Ascending eigenvalues (b, d) of matrices with svec rows (b, D)."""
     return np.asarray(np.linalg.eigvalsh(unsvec(vectors)))
 
 

@@ -1,14 +1,14 @@
-"""Compiled heat baths of the one-dimensional log-gas: redraw one particle, given all others.
+"""Compiled heat baths of the log-gas on the line: redraw one particle, given all other particles.
 
 d particles lambda_1 < ... < lambda_d on the line have density proportional to
 
     prod over i < j of (lambda_j - lambda_i)  times  prod over i of exp(-|lambda_i|).
 
-Given all other particles, particle i lies between its two neighbours, and its density there is
-proportional to e^(-|x|) prod over j != i of |x - lambda_j|. This density is log-concave. Particles
-may be at -inf or +inf; such particles do not change the density of the others. In the lowest state
-all particles are at -inf, and in the highest state all are at +inf. From these two states
-`coupling_from_the_past` starts its bounding chains.
+Given all other particles, particle i lies between two neighbours. Between them, the density of
+particle i at x is proportional to e^(-|x|) prod over j != i of |x - lambda_j|. This density is
+log-concave. Particles may be at -inf or +inf; such particles do not change the density of the
+others. In the lowest state all particles are at -inf, and in the highest state all are at +inf. The
+bounding chains of `coupling_from_the_past` start from these two states.
 
 For quadrature, the interval between the neighbours is divided into panels (subintervals).
 """
@@ -25,15 +25,15 @@ from geomdp._numerics.compilation import numba
 NODES = 24
 #: Length of the longest panel of a short interval.
 PANEL = 4.0
-#: Intervals longer than `SHORT`, such as the infinite intervals of the outermost particles, are cut
-#: off where the density is below `NEGLIGIBLE` times its largest value. They are divided into
-#: `PANELS` equal panels.
+#: Intervals longer than `SHORT` are cut off where the density is below `NEGLIGIBLE` times its
+#: largest value. An example is the infinite interval of an outermost particle. These intervals are
+#: divided into `PANELS` equal panels.
 SHORT, PANELS = 16.0, 5
 #: Densities below this share of the largest density are neglected. The share is below 1e-16, the
 #: resolution of a uniform float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: A short interval gets one more panel for each group of this many particles, because the factor of
-#: each particle varies over the interval.
+#: A short interval gets one more panel for every `CROWD` particles, because the factor of each
+#: particle varies over the interval.
 CROWD = 32
 #: Number of bisections for the mode. The mode need only be accurate enough to place the panels.
 MODE_BISECTIONS = 12
@@ -62,8 +62,8 @@ def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
     """Redraw all particles of `points` (d,) T times, at the quantiles `uniforms` (T, d), in place.
 
     Sweeps alternate between ascending and descending order of the particles. The density is
-    log-supermodular, so each quantile of particle i grows if another particle moves up. If one
-    state is below another in every coordinate, it therefore stays below under the same `uniforms`.
+    log-supermodular, so each quantile of particle i grows if another particle moves up. So if one
+    state is below another in every coordinate, this order remains under the same `uniforms`.
     """
     size = len(points)
     for t in range(len(uniforms)):
@@ -171,7 +171,7 @@ def _panel_quantile(values, target, mass):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _mode(low, high, points, i):  # type: ignore[no-untyped-def]
-    """A point near the mode of particle i in the interval (low, high), which may be infinite."""
+    """A point near the mode of particle i in the (possibly infinite) interval (low, high)."""
     start, reach = min(high, 0.0), 1.0
     while low == -np.inf and _slope(start - reach, points, i) < 0:
         reach *= 2
@@ -201,7 +201,7 @@ def _slope(x, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _cut(middle, end, points, i):  # type: ignore[no-untyped-def]
-    """A point between the mode and `end` beyond which the density is negligible."""
+    """A point between the mode and `end`; beyond this point the density is negligible."""
     way = 1.0 if end > middle else -1.0
     step = 1.0
     while step < abs(end - middle):

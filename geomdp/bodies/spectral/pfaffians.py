@@ -1,19 +1,19 @@
 """Volumes and second moments of the symmetric spectral bodies, from Pfaffians (de Bruijn 1955).
 
-For a weight function w on the real line, the integral of
-prod |lambda_i - lambda_j| prod w(lambda_i) over lambda_1 < ... < lambda_d is, up to a constant, the
-Pfaffian of
+Let w be a weight function on the real line. The integral of
+prod |lambda_i - lambda_j| prod w(lambda_i) over lambda_1 < ... < lambda_d is a Pfaffian, up to a
+constant. It is the Pfaffian of the matrix
 
-    A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y),
+    A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y).
 
-where p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
+Here p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
 column, with the integrals of p_i w. The weight w(x) is e^(-|x|) e^(i t/2) for x > 0 and
-e^(-|x|) e^(-i t/2) for x < 0, where i is the imaginary unit and t is a real number. At t = 0 the
-integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2, and let p (without
-index) be the random degree in the positive eigenvalues that
-`coupling_from_the_past.difference_spectra` defines. The integral at t divided by the integral at 0
+e^(-|x|) e^(-i t/2) for x < 0. In these exponents, i is the imaginary unit and t is a real number.
+At t = 0 the integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2. Let p
+(without index) be the random number p in `coupling_from_the_past.difference_spectra`: the degree
+of a term of the density in the positive eigenvalues. The integral at t divided by the integral at 0
 is E e^(i t (p - D/2)), so a Fourier sum over t gives the distribution of p. The polynomials are
-orthonormal for the weight e^(-2 |x|), which makes A well conditioned.
+orthonormal for the weight e^(-2 |x|). This makes A well conditioned.
 
 References
 ----------
@@ -35,8 +35,8 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls with t about as fast as if p were normally distributed. Values below
-#: this number are rounding errors.
+#: E e^(i t (p - D/2)) falls with t about as fast as for a normally distributed p. Values below this
+#: number are rounding errors.
 NEGLIGIBLE = 1e-15
 
 
@@ -44,8 +44,8 @@ NEGLIGIBLE = 1e-15
 class SpectralMoments:
     """Volume and second moments of a symmetric spectral body; M is uniform on this body."""
 
-    #: Logarithm of the integral of prod |lambda_i - lambda_j| over the ascending spectra of the
-    #: body, minus the logarithm of the same integral for the spectraplex.
+    #: ln(I(body) / I(spectraplex)). I is the integral of prod |lambda_i - lambda_j| over the
+    #: ascending spectra of a body.
     log_integral: float
     squares: float  # E tr(M^2)
     squared_trace: float  # E (tr M)^2
@@ -53,9 +53,9 @@ class SpectralMoments:
     def second_moment(self, d: int) -> FloatArray:
         """E svec(M) svec(M)^T, (D, D) with D = d (d + 1) / 2.
 
-        The law of M is invariant under M -> V M V^T for orthogonal V, so the result S has the form
-        alpha I + beta svec(I) svec(I)^T. The trace of S is E tr(M^2) = alpha D + beta d, and
-        svec(I)^T S svec(I) is E (tr M)^2 = alpha d + beta d^2.
+        The law of M is invariant under M -> V M V^T for orthogonal V. So the result S has the form
+        alpha I + beta svec(I) svec(I)^T. Two equations give alpha and beta. The trace of S is
+        E tr(M^2) = alpha D + beta d, and svec(I)^T S svec(I) is E (tr M)^2 = alpha d + beta d^2.
         """
         D, identity = d * (d + 1) // 2, svec(np.eye(d))
         alpha = self.squares - self.squared_trace / d
@@ -75,8 +75,9 @@ def nuclear_moments(d: int) -> SpectralMoments:
     gas = _gas(d)
     shares = gas.shares
     p, q = gas.degrees, D - gas.degrees
-    # Given p, the sum of the positive eigenvalues is Gamma(p), and minus the sum of the negative
-    # eigenvalues is Gamma(q), independent of it. So E (tr M)^2 is (p - q)^2 + p + q.
+    # Given p, let s be the sum of the positive eigenvalues, and -s' the sum of the negative
+    # eigenvalues. s is Gamma(p), s' is Gamma(q), and they are independent. So E (tr M)^2 is
+    # (p - q)^2 + p + q.
     squared_trace = float(shares @ ((p - q) ** 2 + D))
     radial = (D + 1) * (D + 2)
     return SpectralMoments(
@@ -88,8 +89,9 @@ def nuclear_moments(d: int) -> SpectralMoments:
 def difference_moments(d: int) -> SpectralMoments:
     """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p).
 
-    Given p and q = D - p, the sums of the positive and of the negative eigenvalues are U^(1/p) and
-    -V^(1/q) with U and V uniform on [0, 1]. Their squares have means p / (p + 2) and q / (q + 2).
+    Let q = D - p. Given p, the sum of the positive eigenvalues is U^(1/p), and the sum of the
+    negative eigenvalues is -V^(1/q), with U and V uniform on [0, 1]. The squares of these sums have
+    means p / (p + 2) and q / (q + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -116,8 +118,8 @@ class _Gas:
     degrees: FloatArray  # p = 0..D
     shares: FloatArray  # P(p)
     squares: FloatArray  # P(p) E[sum of a_i^2 | p]
-    #: Logarithm of the integral of the gas' density over all ascending states, minus the logarithm
-    #: of its integral over the ascending states with positive particles alone.
+    #: ln(I / I_+). I is the integral of the gas' density over all ascending states, and I_+ the
+    #: integral over the ascending states with positive particles alone.
     log_integral: float
 
 
@@ -137,8 +139,8 @@ def _gas(d: int) -> _Gas:
         wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
         shares += (wave * turned / plain).real
         moments += (wave * weighted / plain).real
-    # Logarithms of the leading coefficients of p_k(2 x). If these polynomials replace the monomials
-    # in the Vandermonde determinant, the determinant is multiplied by the product of the leading
+    # Logarithms of the leading coefficients of p_k(2 x). These polynomials replace the monomials in
+    # the Vandermonde determinant. This multiplies the determinant by the product of the leading
     # coefficients.
     leading = np.arange(d) * math.log(2) - math.log(2) / 2
     leading[1:] -= np.cumsum(np.log(norms[1:]))
@@ -188,7 +190,8 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     moved = square_rows @ first + rows @ second
     moved -= np.outer(square_means, means) + np.outer(means, square_means)
     signs = (-1.0) ** np.arange(d)
-    # On the negative half-line, the integrals are mirror images, with e^(-i t/2) for e^(i t/2).
+    # On the negative half-line, the integrals are mirror images, with e^(-i t/2) in place of
+    # e^(i t/2).
     mirrored = signs * means.conj()
     cross = np.outer(mirrored, means)
     matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T

@@ -33,8 +33,8 @@ BLOCK_ENTRIES = 1 << 20
 class Spectraplex(MatrixBody):
     """The spectraplex {M psd : tr M <= 1} = conv{x x^T : ||x||_2 <= 1} in svec coordinates.
 
-    M is d x d, and the dimension is D = d (d + 1) / 2. Membership, support and projection take one
-    eigenvalue decomposition, O(d^3), per point or direction (JL-COV, X-SPX).
+    M is d x d, and the dimension is D = d (d + 1) / 2. Membership, support and projection need one
+    eigenvalue decomposition per point or direction: O(d^3) (JL-COV, X-SPX).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Spectraplex(MatrixBody):
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """svec(v v^T) for a top eigenvector v, or 0 if no eigenvalue is above 0."""
+        """svec(v v^T) for a top eigenvector v; 0 if all eigenvalues are at most 0."""
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
@@ -101,11 +101,11 @@ class Spectraplex(MatrixBody):
     def second_moment(self) -> FloatArray:
         """(2 (d + 1) I + (d + 1)^2 svec(I) svec(I)^T) / (4 (D + 1) (D + 2)).
 
-        The matrix W of `sample_uniform` has
-        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg), where k = d + 1 and e is the
-        identity matrix. The trace of W is chi-square with k d = 2 D degrees of freedom and is
-        independent of W / tr W. So the moment of W / tr W is the moment of W divided by
-        E[(tr W)^2] = 2 D (2 D + 2). The factor U^(1/D) contributes E[U^(2/D)] = D / (D + 2).
+        Let k = d + 1, and let e be the identity matrix. The matrix W of `sample_uniform` has
+        E[W_ij W_gh] = k^2 e_ij e_gh + k (e_ig e_jh + e_ih e_jg). The trace of W is chi-square with
+        k d = 2 D degrees of freedom and is independent of W / tr W. So the moment of W / tr W is
+        the moment of W divided by E[(tr W)^2] = 2 D (2 D + 2). The factor U^(1/D) contributes
+        E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))
@@ -132,16 +132,16 @@ class Spectraplex(MatrixBody):
         return NuclearBall(self.d)
 
     def gaussian_width(self) -> float | None:
-        """Mean of max(lambda_max, 0) for a matrix whose svec is standard normal.
+        """Mean of max(lambda_max, 0) for d = 1 and 2; None for larger d.
 
-        lambda_max is the largest eigenvalue. The mean is known for d = 1 and 2; None otherwise.
+        lambda_max is the largest eigenvalue of a random matrix M. svec(M) is standard normal.
         """
         if self.d == 1:
             return 1 / math.sqrt(2 * math.pi)
         if self.d == 2:
-            # The largest eigenvalue is (g + r) / sqrt(2), where g is standard normal and r is the
-            # norm of two further standard normals. With the normal distribution function Phi and
-            # density phi, E max(g + r, 0) = integral over r > 0 of
+            # The largest eigenvalue is (g + r) / sqrt(2). Here g is standard normal, and r is the
+            # norm of two further standard normals. Let Phi and phi be the normal distribution
+            # function and density. E max(g + r, 0) is the integral over r > 0 of
             # r e^(-r^2/2) (r Phi(r) + phi(r)).
             return 3 * math.sqrt(math.pi) / 8 + 1 / (2 * math.sqrt(math.pi))
         return None
@@ -177,8 +177,8 @@ class SpectraplexDifference(SymmetricSpectral):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """v v^T - w w^T for a top eigenvector v and a bottom eigenvector w.
 
-        The first term is left out if the top eigenvalue is not above 0, the second if the bottom
-        eigenvalue is not below 0.
+        If the top eigenvalue is at most 0, the first term is left out. If the bottom eigenvalue is
+        at least 0, the second term is left out.
         """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
@@ -192,8 +192,8 @@ class SpectraplexDifference(SymmetricSpectral):
     def _gradient(self, values: FloatArray) -> FloatArray:
         """Eigenvalues of a gradient of the norm.
 
-        If tr M_+ >= tr M_-, they are 1 where `values` > 0 and 0 elsewhere. If tr M_+ < tr M_-, they
-        are -1 where `values` < 0 and 0 elsewhere.
+        If tr M_+ >= tr M_-, the result is 1 where `values` > 0 and 0 elsewhere. If tr M_+ < tr M_-,
+        the result is -1 where `values` < 0 and 0 elsewhere.
         """
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))

@@ -27,10 +27,10 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 class SymmetricSpectral(MatrixBody):
     """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra lambda.
 
-    The body is invariant under M -> V M V^T for orthogonal V. Methods take one eigenvalue
-    decomposition, O(d^3), per point or direction. Uniform points have Haar-distributed
-    eigenvectors; the eigenvalues are drawn by coupling from the past, O(d^3 log d) per draw
-    (JL-COV). Moments and volume are computed from Pfaffians of order d.
+    The body is invariant under M -> V M V^T for orthogonal V. Methods need one eigenvalue
+    decomposition per point or direction: O(d^3). Uniform points have Haar-distributed eigenvectors.
+    Their eigenvalues are drawn by coupling from the past: O(d^3 log d) per draw (JL-COV). Moments
+    and volume are computed from Pfaffians of order d.
     """
 
     symmetric = True
@@ -86,8 +86,7 @@ class SymmetricSpectral(MatrixBody):
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Haar-distributed eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
-        # Imported here, because importing this compiled code takes longer than importing all other
-        # bodies.
+        # Compiled code is slow to import.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
         return in_haar_frames(self._spectra(n, rng), rng)
@@ -112,7 +111,7 @@ class SymmetricSpectral(MatrixBody):
 
 @dataclass(frozen=True)
 class NuclearBall(SymmetricSpectral):
-    """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
+    """{M symmetric : ||M||_* <= 1}, in svec coordinates: the hull of K and -K, K the spectraplex.
 
     M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the
     eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each method.
@@ -138,7 +137,10 @@ class NuclearBall(SymmetricSpectral):
         return np.asarray(np.maximum(values[:, -1], -values[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|, eigenvector v."""
+        """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|.
+
+        v is the eigenvector of lambda.
+        """
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
@@ -164,7 +166,7 @@ class NuclearBall(SymmetricSpectral):
         return nuclear_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T; the orbit of this matrix has all extreme points, up to sign."""
+        """Eigenvalues of e_1 e_1^T; its orbit has all extreme points, up to sign."""
         return np.eye(1, self.d)
 
     def radius(self) -> float:

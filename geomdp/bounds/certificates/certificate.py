@@ -1,12 +1,11 @@
 """Certificates: arguments that together exclude every number of records up to the lower bound.
 
 The sample complexity sc is the least number of records at which some private mechanism reaches the
-error. The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets
-exclude larger numbers of records, but not the smallest ones. A certificate therefore has several
-steps, called rungs. Each rung excludes a range of numbers of records, by one packing (`Rung`), by
-one set of orthogonal lines (`LineRung`), or by separated elements (`GuessRung`). The first range
-starts at 1. Every later range starts at most one record after the end of the ranges before it, so
-no number is left out.
+error. The bound sc > v is proved only if *every* n <= v is excluded. A packing is a list of data
+sets with answers that are far apart. Packings of larger data sets exclude larger numbers n, but no
+small n. A certificate therefore has several steps, called rungs. Each rung excludes a range of
+numbers n. A `Rung` uses one packing, a `LineRung` one set of orthogonal lines, and a `GuessRung`
+separated elements. The first range starts at 1. No number between the ranges is left out.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ class Certificate:
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
     """The fewest of `ranges` that exclude 1, 2, ..., v without a gap, for the largest possible v.
 
-    The choice is greedy: of all ranges that leave no gap after the ranges chosen before, the range
-    that ends last is taken. The result is empty if no range starts at 1.
+    The choice is greedy. Each step looks at the ranges that leave no gap after the ranges chosen so
+    far, and takes the one that ends last. The result is empty if no range starts at 1.
     """
     waiting = sorted(ranges, key=lambda part: part.first)
     reach = 0
@@ -105,16 +104,16 @@ def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
 def covering_bound(
     ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
 ) -> Bound:
-    """The lower bound that all `ranges` together prove for one workload and one `problem`.
+    """The lower bound that `ranges` prove together, for one workload and one `problem`.
 
-    The `reasons` say why other arguments exclude nothing. They are part of the error message.
+    The `reasons` say why other arguments exclude nothing. The error message contains the reasons.
 
     Raises
     ------
     SideConditionError
-        If not even one record is excluded, or if the failure probabilities of the ranges used add
-        up to 1 or more. In the second case, the conditions of the ranges might never hold together,
-        so nothing is proved.
+        If not even one record is excluded. Also if the failure probabilities of the ranges used add
+        up to 1 or more: then the conditions of the ranges might never hold together, so nothing is
+        proved.
     """
     chosen = cover(ranges)
     if not chosen:
@@ -151,7 +150,7 @@ def certify(
     Parameters
     ----------
     families : iterable of PackingFamily
-        Packings for one workload. Packings that exclude no number of records are left out.
+        Packings for one workload. A packing that excludes nothing is left out.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
 

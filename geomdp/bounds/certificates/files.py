@@ -1,4 +1,4 @@
-"""The file of a certificate: one JSON object, and an .npz file beside it for large arrays.
+"""The file of a certificate: one JSON object, and an .npz file for large arrays.
 
 ::
 
@@ -10,29 +10,29 @@
 
 In the notation of `geomdp.bounds.certificates.rung`, log_others is ln(M - 1), size is s, distance
 is d, separation is gamma and copies is T. Under replace-one, largest_distance is
-(ln(M - 1) + log odds) / epsilon; under add/remove it is half of this. A rung proves
-that no number n of records from first to last is enough. The types of families are:
+(ln(M - 1) + log odds) / epsilon. Under add/remove, largest_distance is half of this number. A rung
+proves that no number n of records from first to last is enough. The types of families are:
 
-* ``listed``: "datasets" (M, s), row numbers of elements, and either "workload" (name and
-  parameters) with the records "elements" (E, ...), or the "answers" (E, k) of the elements;
-* ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed", and "sets", which are
-  ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree");
+* ``listed``: "datasets" (M, s), with row numbers of elements. The elements are given by "workload"
+  (name and parameters) and their records "elements" (E, ...), or by their "answers" (E, k).
+* ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed" and "sets". The sets are
+  ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree").
 * ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
-  "degree" of the outer code;
-* ``orthogonal lines``: "pairs" (i, 2), row numbers of elements, "weights" (i,), and workload,
-  elements or answers as in ``listed``. Besides "first" and "last", such a rung has "scale" C,
-  "copies" b, "steps" T_1..T_i and "known", which lists "prior", "allowances", "spacing" and
-  "risk" for each different number of steps (see `geomdp.bounds.lines.orthogonal_lines`);
-* ``separated elements``: "centre" c (k,), and workload, elements or answers as in ``listed``.
-  Besides "first" and "last", such a rung has "scale" t lambda, "copies" t, "separation" gamma and
-  "spread" G (see `geomdp.bounds.packings.guessing`);
+  "degree" of the outer code.
+* ``orthogonal lines``: "pairs" (i, 2), with row numbers of elements, and "weights" (i,). The
+  elements are given as in ``listed``. The rung has "first", "last", "scale" C, "copies" b, "steps"
+  T_1..T_i and "known". For each different number of steps, "known" has "prior", "allowances",
+  "spacing" and "risk" (see `geomdp.bounds.lines.orthogonal_lines`).
+* ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
+  "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
+  `geomdp.bounds.packings.guessing`).
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 
-An array of more than 4096 entries is written as {"array": name}. Its values are under that name in
-the .npz file, which is named like the JSON file apart from the ending. "arrays" lists all such
-names. The digest is the SHA-256 of the JSON text without the digest (sorted keys, no blanks),
-followed by the name and the bytes of each array, in order of name.
+An array of more than 4096 entries is written as {"array": name}. The .npz file has the values under
+this name. The names of the two files differ in the ending alone. "arrays" lists the names of these
+arrays. The digest is the SHA-256 of two parts. The first part is the JSON text without the digest
+(sorted keys, no blanks). The second part is the name and the bytes of each array, in order of name.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, which can contain NumPy arrays, to `path` and its .npz file.
 
-    Both files are written in full, or neither is written. If no array is large enough for an .npz
-    file, only the JSON file is written, and an earlier .npz file of this name is removed.
+    Either both files are written in full, or nothing is written. If no array is large enough for an
+    .npz file, there is only the JSON file. An earlier .npz file of this name is then removed.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
     """`value` with lists and numbers in place of NumPy arrays and scalars.
 
     Arrays of more than `MAX_JSON_ENTRIES` entries are put into `arrays`. The key of such an array
-    consists of `name` and of the keys that lead to the array within `value`.
+    is `name`, followed by the keys that lead to the array within `value`.
     """
     if isinstance(value, np.ndarray):
         if value.size <= MAX_JSON_ENTRIES:

@@ -41,8 +41,8 @@ class Problem:
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, n is a public number by which answers are divided,
-        and the mechanism need be accurate only on data sets of exactly n records.
+        Neighbour relation. Under add/remove, answers are divided by a public number n. The
+        mechanism need be accurate only on data sets of exactly n records.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Problem:
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:
-        # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha,
-        # but not for larger ones.
+        # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha.
+        # It need not hold for larger epsilon or alpha.
         epsilon, alpha = rounded_down(self.epsilon), rounded_down(self.alpha)
         return f"{epsilon}-DP ({self.adjacency.value}), {self.metric.name} {alpha}"

@@ -1,17 +1,18 @@
 """The numbers of records that one packing excludes: one step of a certificate, called a rung.
 
-Take data sets Y_1..Y_M of s records each. At most d replacements turn any Y_i into any Y_j, and
-their answers are at least gamma apart. For n >= t s records let X_i be t copies of Y_i and n - t s
-copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements turn
-X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n records if
+A packing has data sets Y_1..Y_M of s records each. At most d replacements turn any Y_i into any
+Y_j, and their answers are at least gamma apart. For n >= t s records let X_i be t copies of Y_i and
+n - t s copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements
+turn X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n
+records if
 
     t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
 
 The metric determines the number c and the odds. The last inequality is for replace-one adjacency.
-Under add/remove a replacement is two changes, so its left-hand side is 2 t d epsilon. Let T be the
-largest t that satisfies the last inequality. The ranges of t and t + 1 leave no gap if
-t s rho >= (t + 1) s - 1, that is if t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So all n from t_0 s
-to T s rho are excluded. For s = 1 and rho >= 1 these are all n <= T rho, as in the padded
+Under add/remove a replacement is two changes, so the last inequality has 2 t d epsilon on the left.
+Let T be the largest t that satisfies the last inequality. The ranges of t and t + 1 leave no gap if
+t s rho >= (t + 1) s - 1. This holds for t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So all n from
+t_0 s to T s rho are excluded. For s = 1 and rho >= 1 these are all n <= T rho, as in the padded
 construction of JL-L7.
 """
 
@@ -29,7 +30,7 @@ from geomdp.bounds.metrics import Metric
 from geomdp.bounds.rounding import rounded_down
 
 #: Relative margin for rounding errors of the constants. A constant takes a few float64 operations
-#: with a relative error of 2^-53 each, and the margin is far above the sum of these errors.
+#: with a relative error of 2^-53 each. The margin is far above the sum of these errors.
 MARGIN = 1e-12
 
 
@@ -39,9 +40,10 @@ Argument = TypeVar("Argument")
 def without_dominated(
     found: Iterable[Argument], needs: Callable[[Argument], int], proves: Callable[[Argument], float]
 ) -> list[Argument]:
-    """The arguments in order of what they need, each of which proves more than all before it.
+    """The arguments in increasing order of `needs`, without dominated arguments.
 
-    An argument is dropped if another one needs no more records and proves at least as much.
+    An argument A is dominated by B if needs(B) <= needs(A) and proves(B) >= proves(A). Of equal
+    arguments the first one is kept. An argument that proves 0 or less is dropped, too.
     """
     ordered = sorted(found, key=lambda one: (needs(one), -proves(one)))
     best = itertools.accumulate(map(proves, ordered), max, initial=0.0)
@@ -65,8 +67,9 @@ class Conditional:
 class PackingFamily(Conditional, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
-    A bound needs only three facts, which methods of this class return: how many data sets there
-    are, how far apart their answers are, and how few replacements turn one data set into another.
+    A bound needs only three facts about the data sets: how many there are, how far apart the
+    answers are, and how many replacements turn one data set into another. Methods of this class
+    return these facts.
     """
 
     @property
@@ -87,7 +90,7 @@ class PackingFamily(Conditional, abc.ABC):
     @property
     @abc.abstractmethod
     def subject(self) -> object:
-        """A key that identifies the workload; all packings of one certificate share it."""
+        """A key that identifies the workload; equal for all packings of one certificate."""
 
     @abc.abstractmethod
     def separation(self, metric: Metric) -> float:
@@ -112,7 +115,7 @@ class ExcludedRange(Conditional, abc.ABC):
 
     @abc.abstractmethod
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: its constants, and its argument in full."""
+        """The step as written to a certificate file: all constants, and the argument in full."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ class Rung(ExcludedRange):
 
     @property
     def count(self) -> str:
-        """The number of data sets as text, as a power of e if it is large."""
+        """The number of data sets as text; a large number is written as a power of e."""
         if self.log_others < math.log(1e6):
             return str(round(math.exp(self.log_others)) + 1)
         return f"e^{rounded_down(self.log_others, 4)}"
@@ -182,7 +185,7 @@ class Rung(ExcludedRange):
         return self.family.failure
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: its constants, and the packing in full."""
+        """The step as written to a certificate file: all constants, and the packing in full."""
         return {
             "log_others": self.log_others,
             "size": self.size,
@@ -198,15 +201,15 @@ class Rung(ExcludedRange):
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:
-    """(ln(M - 1) + log odds) / epsilon, or half of it under add/remove.
+    """(ln(M - 1) + log odds) / epsilon under replace-one, and half of this number under add/remove.
 
-    M is the number of data sets of a packing. An accurate mechanism contradicts privacy if fewer
-    replacements than this number turn any of the data sets into any other.
+    M is the number of data sets of a packing. If fewer replacements than this number turn any of
+    the data sets into any other, an accurate mechanism is not private.
     """
     log_odds = problem.metric.log_odds
     total = log_others + log_odds
     if abs(total) < MARGIN * abs(log_odds):
-        total = 0.0  # The two terms cancel, and what is left is a rounding error.
+        total = 0.0  # The two terms cancel; the difference is a rounding error.
     return total / (problem.epsilon * CHANGES[problem.adjacency])
 
 
@@ -216,8 +219,8 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     Raises
     ------
     SideConditionError
-        If there are too few data sets, their answers are too close together, or the data sets are
-        too many replacements apart. The message says which.
+        In three cases: there are too few data sets, the answers are too close together, or the data
+        sets are too many replacements apart. The message names the case.
     """
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
@@ -247,7 +250,7 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
 
 
 def excluded_records(family: PackingFamily, problem: Problem) -> int:
-    """Largest number of records that one packing excludes; 0 if it excludes none."""
+    """Largest number of records that a packing excludes; 0 if the packing excludes nothing."""
     try:
         return rung(family, problem).last
     except SideConditionError:

@@ -19,7 +19,7 @@ from geomdp.workloads import (
     Workload,
 )
 
-#: For each class of workload, its name and parameters as certificate files write them.
+#: For each class of workload, the name and the parameters in certificate files.
 NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     Marginals: lambda W: {"name": "marginals", "d": W.d, "k": W.k},
     Parities: lambda W: {"name": "parities", "d": W.d, "k": W.k},
@@ -80,7 +80,7 @@ def workload_document(workload: Workload) -> dict[str, Any] | None:
 def workload_subject(workload: Workload) -> str:
     """A key that identifies a workload.
 
-    The name and the parameters of a workload in `NAMED_WORKLOADS`; for any other workload, its
+    For a workload in `NAMED_WORKLOADS`: the name and the parameters. For any other workload: the
     `repr` and the id of the object.
     """
     named = workload_document(workload)
@@ -92,8 +92,8 @@ def listing_document(
 ) -> dict[str, Any]:
     """Workload and elements as a certificate lists them.
 
-    For a workload in `NAMED_WORKLOADS`: its name and parameters, and the `elements` (E, ...). For
-    any other workload: the `answers` (E, k) of the elements alone.
+    For a workload in `NAMED_WORKLOADS`: the name, the parameters, and the `elements` (E, ...). For
+    any other workload: only the `answers` (E, k) of the elements.
     """
     named = workload_document(workload)
     return {"answers": answers} if named is None else {"workload": named, "elements": elements}

@@ -1,10 +1,10 @@
 """Check a lower bound from its file alone.
 
 The checker shares no code with the constructions and imports nothing else of geomdp. It starts from
-the JSON text, whose format is in `geomdp.bounds.certificates.files`; the argument is in
-`geomdp.bounds.certificates.rung` and `geomdp.bounds.certificates.certificate`. A certificate is
-rejected at the first number that differs from the recomputed one, even if the bound would still
-hold. Files are taken to be hostile: their size, depth, digits and work are limited.
+the JSON text. `geomdp.bounds.certificates.files` describes the format. The argument is in
+`geomdp.bounds.certificates.rung` and `geomdp.bounds.certificates.certificate`. If a number in the
+file differs from the recomputed number, the file is rejected, even if the bound would still hold.
+A file may be hostile, so its size, depth, digits and work are limited.
 """
 
 import lazy_loader

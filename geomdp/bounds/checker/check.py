@@ -1,7 +1,8 @@
 """Check a certificate file: recompute every constant and check every rung.
 
-A rung is one step of a certificate. It excludes a range of numbers of records, by one packing, by
-one set of orthogonal lines, or by the average error over separated elements.
+A rung is one step of a certificate: it excludes a range of numbers of records. There are three
+kinds of arguments: one packing, one set of orthogonal lines, or the average error over separated
+elements.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
-#: Relative rounding error allowed in the constants of a rung. It is above the margin of 1e-12 by
-#: which a certificate's constants are rounded to the safe side.
+#: Relative rounding error allowed in the constants of a rung. A certificate's constants are rounded
+#: to the safe side by 1e-12, which is less.
 ROUNDING = 1e-10
 #: Number of changes, each to a neighbouring data set, that together replace one record.
 CHANGES = {"replace-one": 1, "add/remove": 2}
@@ -97,10 +98,9 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        If a number differs from the recomputed number; the message names the first such number. It
-        is also raised if the file is malformed or too large to check: more than 16 MB of JSON, more
-        than 1 GB of arrays, or more work than the size of the file allows (a few seconds for a file
-        of 1 KB).
+        If a number differs from the recomputed number; the message names the first such number.
+        Also if the file is malformed or too large to check. The limits are 16 MB of JSON, 1 GB of
+        arrays, and an amount of work that grows with the file: a few seconds for a file of 1 KB.
     OSError
         If the file cannot be read.
 
@@ -159,8 +159,8 @@ def _checked(document: Part) -> Checked:
         conditions.append(
             f"together these hold with probability at least 1 - {rounded_up(failure)}"
         )
-    # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha, but
-    # not for larger ones.
+    # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha. It
+    # need not hold for larger epsilon or alpha.
     statement = (
         f"no {rounded_down(problem.epsilon)}-DP mechanism ({document.word('adjacency')}) for "
         f"{queries} has {document.word('metric')} at most {rounded_down(problem.alpha)} with "
@@ -212,18 +212,18 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
-    """Recompute all constants of a packing; first and last number of records that it excludes.
+    """Recompute all constants of a packing; return the range of numbers of records excluded.
 
-    The notation is that of `geomdp.bounds.certificates.rung`. Where rounding could favour the file,
-    a recomputed number must satisfy its inequality with a relative margin of 1e-14. This margin is
-    far above the rounding of the few operations here, and far below the margins of a certificate.
+    `geomdp.bounds.certificates.rung` explains the notation. Where rounding could favour the file,
+    an inequality must hold with a relative margin of 1e-14. This margin is far above the rounding
+    of the few operations here. It is far below the margins of a certificate.
     """
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
     require_close(rung.number("log_others"), others, "log_others")
     size, distance = rung.whole("size"), rung.whole("distance")
     require(size == found.size, f"size is {found.size}, the file says {size}")
-    # The size is an upper bound on the distance, so a certificate may state the size instead.
+    # The distance is at most the size, so a certificate may state the size in its place.
     require(
         distance in (found.distance, size) and distance >= found.distance,
         f"distance is {found.distance}, the file says {distance}",

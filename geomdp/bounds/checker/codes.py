@@ -96,7 +96,7 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight (number of ones) of a nonzero word.
+    """Least weight (number of bits 1) of a nonzero word.
 
     The words are visited in the order of a Gray code: each word is the sum modulo 2 of the word
     before and one generator.

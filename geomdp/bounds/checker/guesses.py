@@ -24,12 +24,11 @@ MOST_LOG_RATIO = 600.0
 def verify_guesses(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """Check one rung (one step of a certificate) that argues by guesses.
+    """Check a rung, one step of a certificate, that argues by guesses.
 
     Returns the result of the check, and the first and last number of records that the rung
-    excludes.
-    `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean squared
-    error and 1 otherwise.
+    excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean
+    squared error and 1 for other errors.
     """
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
@@ -83,8 +82,8 @@ def _mean_distance(points: Vectors, centre: Vectors) -> float:
     """A lower bound on the mean distance of any vector from `points` (M, k).
 
     Let a_i be the points, and z_i vectors of sum 0 and length at most 1. For any v, the mean of
-    ||a_i - v|| is at least the mean of <z_i, a_i - v>, which is the mean of <z_i, a_i - centre>.
-    Any centre proves a bound.
+    ||a_i - v|| is at least the mean of <z_i, a_i - v>. This is the mean of <z_i, a_i - centre>,
+    because the z_i sum to 0. Any centre proves a bound.
     """
     steps = points - centre
     lengths = np.linalg.norm(steps, axis=1, keepdims=True)

@@ -17,14 +17,13 @@ from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
 
-#: `_lengths` leaves out directions whose eigenvalues are below this share of the largest
-#: eigenvalue.
+#: `_lengths` leaves out eigenvectors with eigenvalues below this share of the largest eigenvalue.
 LEAST_EIGENVALUE = 1e-9
-#: Relative rounding error allowed for a sum over the steps of a line. It is above T 2^-50, four
-#: times the rounding errors of T = 1000 steps, and below the margin of 5e-12 in honest files.
+#: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
+#: T = 1000 steps are below a quarter of this number. The margin in honest files, 5e-12, is above.
 ROUNDING = 1e-12
-#: Largest product of the number of steps of a line and the number of estimates y for which the risk
-#: of the line is checked.
+#: The risk of a line is checked for a list of estimates y. This is the largest product of the
+#: number of estimates and the number of steps of the line.
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
@@ -33,11 +32,11 @@ MOST_STEPS = 1001
 def verify_lines(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """Check one rung (one step of a certificate) that argues by lines.
+    """Check a rung, one step of a certificate, that argues by lines.
 
-    Returns the result of the check, and the first and last number of records that it excludes.
-    `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean squared
-    error and 1 otherwise.
+    Returns the result of the check, and the first and last number of records that the rung
+    excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean
+    squared error and 1 for other errors.
     """
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
@@ -86,7 +85,7 @@ def verify_lines(
 def _lengths(family: Part, answers: Vector) -> Vector:
     """|<u_j, w_j>| for differences w_j of answers and orthonormal vectors u_j.
 
-    The u_j are the columns of the polar factor of the matrix whose columns are the weighted w_j.
+    The weighted w_j are the columns of a matrix. The u_j are the columns of its polar factor.
     """
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
@@ -104,9 +103,8 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     # polar factor corrects them.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
-    # If the matrix of the u_j has operator norm at most 1, the bound holds, orthonormal or not. The
-    # result is divided by this norm. So the weights and the rounding of the steps above need no
-    # check.
+    # The bound holds for any u_j if the matrix of the u_j has operator norm at most 1. The result
+    # is divided by this norm. So the weights and the rounding of the steps above need no check.
     norm = math.sqrt(float(np.linalg.eigvalsh(frame @ frame.T)[-1]))
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 
@@ -132,8 +130,8 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
         # e^600 is in the range of float64.
         require(epsilon * len(prior) < 600, "epsilon times the number of points is above 600")
         require(risk > 0, "a risk is not above 0")
-        # The sum of a prior can differ from 1 by rounding. If the prior and the allowances are both
-        # divided by this sum, the condition on them is the same.
+        # The sum of a prior can differ from 1 by rounding. Prior and allowances may be divided by
+        # this sum: the condition that `_holds` checks stays the same.
         total = math.fsum(allowances.tolist()) / mass
         require_close(risk, total, "risk")
         require(risk <= total, f"risk is {total:.15g}, the file says {risk:.15g}")
@@ -147,14 +145,14 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
 
 
 def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spacing: float) -> bool:
-    """Whether sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all estimates y and all f > 0.
+    """Whether sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all estimates y and all densities f.
 
-    pi is the prior, nu are the allowances, and p is the `moment`. The f_t are the densities of an
-    output: from each t to the next, they change by a factor from e^-epsilon to e^epsilon. The test
-    is a dynamic program from the last t down: `least` is the least value of the sum from t on,
+    pi is the prior, nu are the allowances, and p is the `moment`. f_t > 0 is the density of an
+    output at t. From each t to the next, f_t changes by a factor from e^-epsilon to e^epsilon. The
+    test is a dynamic program from the last t down: `least` is the least value of the sum from t on,
     divided by f_t. The least value is attained at the largest or the smallest factor. `size` is the
-    sum of the absolute values of the same terms. The sum must be above its rounding error, which is
-    a small share of `size`.
+    sum of the absolute values of the same terms. The rounding error of the sum is a small share of
+    `size`, and the sum must be above it.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least, size = np.zeros(len(points)), np.zeros(len(points))

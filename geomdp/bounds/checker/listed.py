@@ -17,19 +17,19 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
-#: Relative error allowed for each float64 operation. It is four times the rounding error 2^-53 of
-#: an operation, because the numbers in the certificate may come from sums in another order.
+#: Relative error allowed for each float64 operation: four times the rounding error 2^-53. The
+#: numbers in the certificate may come from sums in another order, so the factor is needed.
 UNIT = 2.0**-51
-#: Largest number of answers (2^26 float64 numbers take 512 MB), and largest number of attributes of
-#: a workload that the certificate gives by name.
+#: Largest number of answers: 2^26 float64 numbers take 512 MB. Largest number of attributes of a
+#: workload that the certificate gives by name.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
 def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
-    """Compute how many data sets are listed, and how far apart they and their answers are.
+    """Compute the number, the distance and the separation of the listed data sets.
 
     The distance is the largest number of records in which two data sets differ. The separation is
-    the least distance of the answers of two data sets.
+    the least distance between the answers of two data sets.
     """
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
@@ -122,7 +122,7 @@ def _parities(workload: Part, elements: Codes) -> Answers:
 
 
 def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
-    """The elements, which must be codes from 0 to N - 1, as a column; and all codes."""
+    """The elements as a column, checked to be codes from 0 to N - 1; and all codes."""
     size = workload.whole("N", most=MOST_ANSWERS)
     require(elements.ndim == 1, "elements are not single codes")
     inside = elements.min() >= 0 and elements.max() < size
@@ -157,8 +157,8 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     )
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
-    # The number of cells of all k-way tables is the k-th elementary symmetric polynomial of the
-    # numbers of levels.
+    # All k-way tables together have e_k cells, where e_k is the k-th elementary symmetric
+    # polynomial of the columns' numbers of levels.
     cells = [1] + [0] * k
     for level in levels:
         cells = [1, *(cells[i] + level * cells[i - 1] for i in range(1, k + 1))]

@@ -1,7 +1,7 @@
-"""Check of packings for marginals, with data sets that are given by a rule and not listed.
+"""Check of packings for marginals with data sets that are given by a rule.
 
-The rules make data sets from words of codes; `geomdp.bounds.packings.code_words` and
-`geomdp.bounds.packings.marginal_blocks` explain them. The minimum distances of these codes are
+The rules make data sets from words of codes. `geomdp.bounds.packings.code_words` and
+`geomdp.bounds.packings.marginal_blocks` explain the rules. The minimum distances of the codes are
 computed again. In addition, a few pairs of data sets are drawn and compared.
 """
 
@@ -34,7 +34,7 @@ SLACK = 1e-13
 
 
 def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check a packing for 1-way marginals. Each of its data sets is one record.
+    """Check a packing for 1-way marginals. Each data set is one record.
 
     To make the record, each symbol of a Reed-Solomon word is written as a word of a binary code.
     """
@@ -71,8 +71,8 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     """Check Hadamard blocks for marginals of at least two attributes.
 
-    The checks are the orthogonality of the projected blocks, the minimum distances of the codes,
-    and the separation of a few sampled pairs of data sets.
+    Three things are checked: the projected blocks are orthogonal, the codes have the stated minimum
+    distances, and a few sampled pairs of data sets are separated.
     """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)
@@ -117,21 +117,21 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _marginals_subject(d: int, k: int) -> tuple[object, ...]:
-    """The key of the workload, the same as `answers_of` makes for listed packings of marginals."""
+    """The key of the workload; `answers_of` makes an equal key for listed packings of marginals."""
     return tuple(sorted({"name": "marginals", "d": str(d), "k": str(k)}.items()))
 
 
 def _half_hadamard(side: int) -> Bits:
-    """Rows v_j = (1 + h_j) / 2 for j = 1..side - 1; h_j has the signs (-1)^popcount(i & j)."""
+    """Rows v_j = (1 + h_j) / 2 for j = 1..side - 1. Entry i of h_j is (-1)^popcount(i & j)."""
     require(side & (side - 1) == 0, f"part {side} is not a power of two")
     numbers = np.arange(side)
     return np.asarray(1 - np.bitwise_count(numbers[1:, None] & numbers).astype(np.int64) % 2)
 
 
 def _check_orthogonal(columns: Bits) -> None:
-    """Reject unless the centred v_j are orthogonal and have squared length side / 4.
+    """Check that the centred rows v_j are orthogonal and have squared length side / 4.
 
-    Their tensor products are then orthogonal, too.
+    The tensor products of the centred rows are then orthogonal, too.
     """
     side = columns.shape[1]
     centred = columns - columns.mean(axis=1, keepdims=True)

@@ -19,8 +19,8 @@ class Measure:
     Parameters
     ----------
     norm : callable
-        Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row: its root
-        mean square or its largest absolute value.
+        Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row. The norm is
+        the root mean square or the largest absolute value.
     moment : int
         The number p: 1 for a mean, 2 for a root mean square. For a mechanism of error alpha, the
         p-th moment of the norm of the errors is at most alpha^p.

@@ -26,8 +26,8 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 #: Decimal digits in the computation of the union bound. Numbers of queries have up to 78 digits, so
 #: products with them keep about 40 digits after the decimal point.
 DIGITS = 120
-#: A deviation is accepted if it exceeds the least possible deviation by at most this relative and
-#: absolute margin. A certificate rounds deviations up by a relative and an absolute 1e-12.
+#: A deviation may exceed the least possible deviation by this relative margin plus this absolute
+#: margin. A certificate rounds deviations up by a relative and an absolute 1e-12.
 MARGIN = 4e-12
 #: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
@@ -46,7 +46,7 @@ class _Sets(NamedTuple):
     difference: int
     #: ln of the number of elements of the universe.
     log_universe: float
-    #: The Reed-Solomon code whose words define the sets; None for sets of one element.
+    #: Reed-Solomon code; each word defines a set. None for sets of one element.
     code: Polynomials | None
 
 
@@ -68,7 +68,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
         "elements"
     )
     # A packing has a whole number of sets, so round down. For more than e^36 sets, rounding would
-    # not change the float64 logarithm. The factor keeps a whole number from being lowered by one.
+    # not change the float64 logarithm. The factor ensures that whole numbers are not rounded down.
     log_count = float(sets.log_count)
     if log_count <= 36:
         log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
@@ -94,7 +94,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
 def _check_union_bound(
     sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
 ) -> None:
-    """Check that the failure probability (M^2 / 2) e^(-k rate) is at most `failure`, but near it.
+    """Check that (M^2 / 2) e^(-k rate), the failure probability, is `failure` or slightly less.
 
     M is the number of sets, k the number of queries, and the rate follows from tilt and deviation.
     """

@@ -1,4 +1,4 @@
-"""Reading a certificate file: its size, depth and digest are checked before its content is used.
+"""Reading a certificate file, with checks of size, depth and digest before the content is used.
 
 The limits keep a malicious file from using up memory or time.
 """
@@ -48,7 +48,7 @@ def read(path: Path) -> Part:
     Raises
     ------
     CertificateRejected
-        If the file is not a certificate, its digest is wrong, or it exceeds a limit.
+        If the file is not a certificate, has a wrong digest, or exceeds a limit.
     OSError
         If there is no file at `path`.
     """
@@ -130,7 +130,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
-    """One array of numbers in NumPy's format; rejected if its length contradicts its header."""
+    """One array of numbers in NumPy's format; rejected if the header states another length."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"an array has format {version}")

@@ -14,7 +14,7 @@ CLOSE = 1e-9
 #: A number is 0 or has an absolute value from LEAST to LARGEST, and a whole number is below MOST.
 #: So products and squares of a few such numbers stay in the range of float64.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
-#: Whole numbers up to this one are exact in float64.
+#: Whole numbers up to this number are exact in float64.
 MOST_EXACT = 1 << 53
 
 
@@ -37,13 +37,16 @@ class CertificateRejected(ValueError):  # noqa: N818 (the name says what the che
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise `CertificateRejected` with `message` unless `condition` holds."""
+    """Raise `CertificateRejected` with `message` if `condition` is false."""
     if not condition:
         raise CertificateRejected(message)
 
 
 def require_close(stated: float, found: float, name: str) -> None:
-    """Reject unless the number stated in the file equals the number found here, up to rounding."""
+    """Reject if the number `stated` in the file differs from the number `found` here.
+
+    A difference of the size of rounding errors is allowed.
+    """
     same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
     require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
 
@@ -59,13 +62,13 @@ def rounded_up(value: float) -> str:
 
 
 def _rounded(value: float, direction: str) -> str:
-    # Round the shortest decimal that denotes the float: 0.3 stays 0.3 and does not become 0.299999.
+    # Round the shortest decimal that denotes the float: 0.3 stays 0.3, not 0.299999.
     shortest = decimal.Decimal(repr(value))
     return f"{float(decimal.Context(prec=6, rounding=direction).plus(shortest)):.6g}"
 
 
 class Work:
-    """A count of the operations that a check has left, so that every check ends in limited time.
+    """The number of operations that a check has left. It limits the time of every check.
 
     Parameters
     ----------

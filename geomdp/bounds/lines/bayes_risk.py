@@ -1,7 +1,7 @@
 """Bayes risk of a private count: how well a mechanism can tell t in {0, ..., T}.
 
-Let t be the number of records of one kind among T records of two kinds. Data sets with t and t + 1
-such records are neighbours, so the output densities f_t of an epsilon-DP mechanism satisfy
+There are T records of two kinds, and t of them are of the first kind. Data sets with t and t + 1
+such records are neighbours. So the output densities f_t of an epsilon-DP mechanism satisfy
 e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, let nu_0, ..., nu_T be any numbers
 (the allowances), and let p be 1 or 2. For every estimator y, the mean of |y - t|^p is at least
 nu_0 + ... + nu_T if
@@ -10,8 +10,8 @@ nu_0 + ... + nu_T if
 
 Proof: integrate the inequality over the outputs. Each f_t integrates to 1, so each nu_t is counted
 once. An estimate outside [0, T] is worse than the nearest end. For fixed y, dynamic programming
-from the last t to the first gives the least sum over f: with g_t = pi_t |y - t|^p - nu_t and
-V_T = g_T,
+from the last t to the first gives the least sum over f. Let g_t = pi_t |y - t|^p - nu_t and
+V_T = g_T. Then
 
     V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
 
@@ -21,17 +21,17 @@ chord through the values of (y - t)^2 at two neighbouring points. Between these 
 at most h^2 / 4 below the chord. So the condition is checked with (y - t)^2 - h^2 / 4 at the points,
 and then holds for (y - t)^2 between the points.
 
-The prior and the allowances are the dual variables of a linear program whose optimum is the least
-error of any private estimate, in the worst case over t. For T up to 40, `best_prior` solves this
-program. So no bound can be larger, except that a little is lost because y is restricted to points.
-For larger T, smooth priors with nu_t = lambda pi_t are almost as good. For p = 2, lambda then tends
-to 2 q / (1 - q)^2 with q = e^-epsilon as T grows. The limit is the variance of the discrete Laplace
-distribution, so this distribution is optimal.
+A linear program describes the best private estimate. Its optimum is the least error in the worst
+case over t, and its dual variables are the prior and the allowances. For T up to 40, `best_prior`
+solves this program. No bound can be larger than its optimum. A little is lost because y is
+restricted to points. For larger T, smooth priors with nu_t = lambda pi_t are almost as good. Let
+q = e^-epsilon. For p = 2, lambda tends to 2 q / (1 - q)^2 as T grows. The limit is the variance of
+the discrete Laplace distribution, so this distribution is optimal.
 
 References
 ----------
-Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 give the linear program of the
-minimax estimate of one count; Boyd-Vandenberghe 2004, section 5, its duality.
+Ghosh-Roughgarden-Sundararajan 2009 and Gupte-Sundararajan 2010 for the linear program of the
+minimax estimate of one count; Boyd-Vandenberghe 2004, section 5, for duality.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from geomdp.bounds.lines.best_prior import LONGEST, best_prior
 #: Smooth priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat
 #: priors are best for small T, and priors that decrease towards the ends are best for large T.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
-#: Distance between points y for squared errors, where a step from t to t + 1 has length 1. For
-#: large epsilon, errors are below a step, and `private_line` uses a smaller distance.
+#: Distance between points y for squared errors. A step from t to t + 1 has length 1. For large
+#: epsilon, errors are smaller than a step, and `private_line` uses a smaller distance.
 SPACING = 0.02
 #: Largest epsilon T. The number e^(epsilon T) must not overflow, and a larger T improves no bound.
 MOST_EPSILON = 64.0
-#: Largest epsilon of a step. For larger epsilon, errors are so small that the points y would be too
-#: far apart.
+#: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
+#: apart.
 MOST_STEP = 12.0
 #: Relative margin for the O(T) rounding errors of a risk, far above T 2^-52.
 MARGIN = 1e-11
@@ -72,7 +72,7 @@ class PrivateLine:
     prior : tuple of float
         pi_0, ..., pi_T, at least 0 and of sum 1.
     allowances : tuple of float
-        nu_0, ..., nu_T, whose sum is the risk.
+        nu_0, ..., nu_T. Their sum, rounded down, is the risk.
     spacing : float
         Distance h between the points y of the proof; 1 for the first moment.
     risk : float
@@ -107,8 +107,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
     Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
-    The bound is then the error of the best mechanism up to rounding. For more steps, the best of a
-    few smooth priors and of the prior for 40 steps is used.
+    The bound is then the error of the best mechanism up to rounding. For more steps, several priors
+    are tried, and the best one is used: a few smooth priors, and the prior for 40 steps.
 
     Parameters
     ----------
@@ -166,9 +166,10 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
 
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda for which `prior` (T + 1,) and nu = lambda pi prove a risk, rounded down.
+    """The largest lambda for which pi and nu = lambda pi satisfy the condition, rounded down.
 
-    This lambda is the least ratio of sum pi_t f_t loss_t to sum pi_t f_t over f and y.
+    `prior` (T + 1,) is pi. The largest lambda is the least value of
+    (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and y.
     """
     risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
     return risk * (1 - MARGIN) if risk > 0 else risk
@@ -177,12 +178,12 @@ def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -
 def _corrected(
     prior: FloatArray, allowances: FloatArray, epsilon: float, moment: int, spacing: float
 ) -> PrivateLine:
-    """The line with the given prior, after the allowances were changed to satisfy the condition.
+    """The line with the given prior, after the allowances are changed to satisfy the condition.
 
     Rounding and coarse points y make the solution of a linear program violate the condition
-    slightly. So the same multiple of a distribution w > 0 is added to all allowances: the largest
-    multiple for which the condition holds. Half of w is the prior and half is uniform. The prior
-    alone can be 0 at some t, so a multiple of it might not repair the condition.
+    slightly. So c w_t is added to the allowance of each t, with the largest number c for which the
+    condition holds. The distribution w > 0 is the mean of the prior and the uniform distribution.
+    The prior alone can be 0 at some t, and could then not repair the condition there.
     """
     gains = prior[:, None] * _losses(len(prior) - 1, moment, spacing) - allowances[:, None]
     weights = (prior + 1 / len(prior)) / 2
@@ -193,13 +194,13 @@ def _corrected(
 
 
 def _lengthened(line: PrivateLine, steps: int) -> PrivateLine:
-    """The same line as part of one with more `steps`, where the prior of all further t is 0."""
+    """The line with more `steps`, and with prior 0 and allowance 0 at all further t."""
     rest = (0.0,) * (steps - line.steps)
     return PrivateLine(line.prior + rest, line.allowances + rest, line.spacing, line.risk)
 
 
 def _line(prior: FloatArray, allowances: FloatArray, spacing: float) -> PrivateLine:
-    """The line whose risk is the sum of the `allowances`, rounded down."""
+    """The line with the sum of the `allowances`, rounded down, as risk."""
     most = SUM_MARGIN * float(np.abs(allowances).sum())
     risk = math.fsum(allowances) - most
     return PrivateLine(tuple(prior.tolist()), tuple(allowances.tolist()), spacing, risk)
@@ -217,8 +218,8 @@ def _least_ratio(gains: FloatArray, weights: FloatArray, epsilon: float) -> floa
     """The least of (sum f_t gains_t) / (sum f_t weights_t) over f and over columns (points y).
 
     `gains` has shape (T + 1, Y), and `weights` (T + 1,) have a sum of 1 and are at least 0.
-    Dinkelbach's iteration starts with a ratio that some f attains. It finds the best f for the
-    current ratio, and then takes the ratio of this f, until the ratio no longer decreases.
+    Dinkelbach's method starts with a ratio that some f attains. Each iteration finds the best f for
+    the current ratio, and takes the ratio of this f. The method ends when the ratio stops falling.
     """
     shrink = math.exp(-epsilon)
     least, previous = float(gains.sum(axis=0).min()), math.inf

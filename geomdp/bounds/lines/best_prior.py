@@ -6,10 +6,11 @@ allowances nu. The proof needs the condition
     V_t(y) = pi_t |y - t|^p - nu_t + min(e^-epsilon V_{t+1}(y), e^epsilon V_{t+1}(y)),  V_0(y) >= 0,
 
 for all y. The bound is the sum of nu. To find the best bound, maximise the sum of nu over pi, nu
-and V, where V_t(y) is only required to be at most both values on the right-hand side. All these
-requirements are linear. The dual linear program has as unknowns the probabilities with which a
-mechanism reports each y for each t. Its optimum is the least error of a private estimate from the
-points y, in the worst case over t. Both programs have the same optimum.
+and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is at most the right-hand
+side with either value of the min. All these requirements are linear. The unknowns of the dual
+linear program are the probabilities with which a mechanism reports each y for each t. The dual
+optimum is the least error of a private estimate from the points y, in the worst case over t. Both
+programs have the same optimum.
 
 The reflection t -> T - t changes nothing, so the program has one unknown for each pair of t and
 T - t, and only points y up to T / 2. The solution is not part of a proof: `bayes_risk` corrects it
@@ -25,11 +26,11 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of steps for which the program is solved. For T = 40 it takes half a second, for
-#: T = 64 several seconds. For larger T the program gains little.
+#: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
+#: T = 64 several seconds. For larger T the program improves the bound little.
 LONGEST = 40
-#: For p = 2, the points y in [0, T / 2] are so far apart that there are about `CELLS` pairs of a y
-#: and a t, but at most `COARSEST` apart. A program then takes at most a second.
+#: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
+#: most `COARSEST`. A program then takes at most a second.
 CELLS, COARSEST = 1500, 0.5
 
 
@@ -78,7 +79,7 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """Sparse A for which A x <= 0 says that V_t is at most both values; `losses` are |y - t|^p."""
+    """Sparse matrix A: A x <= 0 are the inequalities for the V_t. `losses` are |y - t|^p."""
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1

@@ -3,8 +3,9 @@
 `orthogonal_lines` explains the bound. A line joins the answers of two elements x and x'. Each step
 on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
 lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
-records. Each step therefore has a price. For each frame and each price of a grid, a line gets the
-number of steps that maximises the squared error minus the price of all its steps.
+records. Each step therefore has a price. A plan is a frame with a number of steps for each line.
+For each frame and each price of a grid, the plan maximises, on each line, the squared error minus
+the price of the steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -49,9 +50,9 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
 #: even short lines get 64 steps.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Each record is copied so often that one step of a line has about one of these privacy losses.
-#: Larger steps lower the bound by 2% to 50%. Smaller ones raise it by 3% if there are few records,
-#: but 96 of them are too few for a small error.
+#: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
+#: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
+#: 3% if there are few records. But a small error would need more than 96 such steps.
 STEP_EPSILONS = (0.25, 0.5)
 
 
@@ -68,10 +69,10 @@ def orthogonal_lines_bound(
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size. Of a large universe, at most 2^11 elements are used.
+        k queries, on a universe of any size. At most 2^11 elements of it are used.
     epsilon, alpha, metric, adjacency : as for `Problem`
-        Privacy, error, how the error is measured (the bound is best for `RMS`), and the neighbour
-        relation.
+        Privacy, error, how the error is measured, and the neighbour relation. The bound is best for
+        the metric `RMS`.
 
     Returns
     -------
@@ -116,9 +117,9 @@ def orthogonal_lines_error(
 ) -> float:
     """A lower bound on the error of every epsilon-DP mechanism on its worst data set of n records.
 
-    The bound is the largest `LinePlan.scale` of plans with at most n records, divided by n; it is 0
-    if there is no such plan. The error is per query, in the units of the answers (means). The other
-    arguments are those of `orthogonal_lines_bound`.
+    The bound is the largest `LinePlan.scale` of plans with at most n records, divided by n. If no
+    plan has so few records, the bound is 0. The error is per query, in the units of the answers
+    (means). See `orthogonal_lines_bound` for the other arguments.
 
     Examples
     --------
@@ -153,8 +154,8 @@ def additive_noise_error(
     The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. The privacy of
     such a mechanism does not depend on n. So if lines exclude an error for some number of records,
     this number times the error is a lower bound on the size of Z. The bound does not hold for
-    projected or otherwise fitted answers. Arguments and units are those of
-    `orthogonal_lines_error`, whose result is never larger.
+    answers that are projected or fitted. See `orthogonal_lines_error` for arguments and units. The
+    result here is at least the result of that function.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans for a workload. The number of records and the scale increase from plan to plan."""
+    """Plans for a workload, in increasing order of the number of records and of the scale."""
     require_type(workload, Workload, "workload")
     require_type(metric, Metric, "metric")
     return _plans(
@@ -203,15 +204,14 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
-    # Use either several steps with one of the largest numbers of copies, or one step with fewer
-    # copies.
+    # For the numbers of copies in `most`, try all numbers of steps. For fewer copies, try one step.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
     frames = _frames(workload)
     if len(frames[-1].lengths) == 1:
-        # There is only one line, so every number of steps up to 40 is tried, with one copy. For so
-        # few records, the bound is then close to the least error of a private estimate on the line.
+        # There is only one line. With one copy, every number of steps up to 40 is tried. For so few
+        # records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = (
         plan
@@ -228,7 +228,7 @@ def _priced(
 ) -> Iterator[LinePlan]:
     """Plans with the same number of steps on all lines, then with the best number for each price.
 
-    The prices fall from high to low. They leave out numbers of steps that are best for no price.
+    The prices fall from high to low. Numbers of steps that are best for no price are left out.
     """
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
     for count in steps.tolist():

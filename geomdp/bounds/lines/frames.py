@@ -1,16 +1,15 @@
 """Pairs of points that are far apart in orthogonal directions.
 
-The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where delta_j is at most the
-width of the answers of all elements in direction u_j. An ascent over orthonormal frames
-(u_1, ..., u_i) increases the sum of squared widths. The ascent alternates two steps. The first step
-finds, for each u_j, the pair of elements whose answers are farthest apart along u_j. Let w_j be the
-difference of these answers and delta_j its length along u_j. The second step takes the matrix with
-columns delta_j w_j, and replaces the frame by the orthonormal frame nearest to this matrix, which
-is its polar factor. Neither step lowers the sum.
+For a pair of elements, w_j is the difference of the answers, and delta_j is the length of w_j along
+a direction u_j. The lower bound of `orthogonal_lines` grows with the sum of delta_j^2. An ascent
+over orthonormal frames (u_1, ..., u_i) increases this sum. The ascent alternates two steps. The
+first step finds, for each u_j, the pair of elements with the largest delta_j. The second step takes
+the matrix with columns delta_j w_j. The new frame is the orthonormal frame nearest to this matrix:
+the polar factor of the matrix. No step lowers the sum.
 
-The ascent has two starts. The first frame consists of axes through elements that are chosen one by
-one, each as far as possible from the span of the elements before it (Cholesky with pivoting). The
-second frame is random.
+The ascent has two starts. The first start is a frame of axes through elements. Each element is as
+far as possible from the span of the elements before it (Cholesky with pivoting). The second start
+is a random frame.
 """
 
 from __future__ import annotations
@@ -23,11 +22,10 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Number of steps of an ascent. Further steps change the widths by less than one per cent each.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest eigenvalue are raised to this share of it, so that
-#: they can be inverted.
+#: Smaller eigenvalues are set to this share of the largest eigenvalue, because 0 has no inverse.
 SINGULAR = 1e-9
-#: An element counts as dependent on the elements before it if its squared distance from their span
-#: (the pivot) is below this share of the largest pivot.
+#: The pivot of an element is its squared distance from the span of the elements before it. If the
+#: pivot is below this share of the largest pivot, the element counts as dependent.
 LEAST_PIVOT = 1e-8
 
 
@@ -44,8 +42,8 @@ def coordinates(centred: FloatArray) -> FloatArray:
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size` axes.
 
-    The result is the better one of two ascents. For random sign queries, the axes through elements
-    are the better start. For ranges, the random frame is better.
+    The result comes from the better of two ascents. For random sign queries, the axes through
+    elements are the better start. For ranges, the random frame is better.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))

@@ -1,30 +1,30 @@
 """Data sets on orthogonal lines: in each of many directions, a mechanism must estimate one number.
 
-Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
-vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
-0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j. All
-other records of X(t), which has n >= b sum_j T_j records, are copies of a fixed element. Then
-n Q(X(t)) = constant + b sum_j t_j w_j.
+Take i pairs of elements (x_j, x'_j). Let w_j = Q(x_j) - Q(x'_j) be the answer differences, and
+delta_j = <u_j, w_j> for orthonormal vectors u_1..u_i. Let T_1..T_i be numbers of steps, and b a
+number of copies. For 0 <= t_j <= T_j let X(t) be a data set of n >= b sum_j T_j records. For every
+j, it has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other records are copies of a
+fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
 Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
-does not depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and
-t_j + 1 are b replacements apart. Take independent priors on the entries of t, and measure the error
-of this estimate in units of b delta_j. `private_line` proves that the p-th moment of this error is
-at least lambda_j for all values of the other entries. The errors in orthogonal directions add up:
+does not depend on t_j. The result is an estimate of b t_j delta_j. The data sets of t_j and t_j + 1
+are b replacements apart. Take independent priors on the entries of t, and measure the error of this
+estimate in units of b delta_j. `private_line` proves that the p-th moment of this error is at least
+lambda_j for all values of the other entries. The errors in orthogonal directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
-The second inequality holds because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in
-particular for a_j proportional to lambda_j delta_j. The second inequality also bounds the largest
-error, because ||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be
-b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for
-p = 1. No epsilon-DP mechanism has an error below C / n on all data sets of n >= b sum_j T_j
-records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
+For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the a of norm 1 proportional to
+(lambda_j delta_j). The second inequality also bounds the largest error, because
+||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for
+p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No epsilon-DP mechanism has an error
+below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n
+from b sum_j T_j to C / alpha.
 
-The frame U = (u_1, ..., u_i) is the polar factor of W D, where W = (w_1, ..., w_i) and
-D = diag(weights). Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. Hence only
-inner products of answers are needed.
+Let W = (w_1, ..., w_i) and D = diag(weights). The frame U = (u_1, ..., u_i) is the polar factor of
+W D. Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. So only inner products
+of answers are needed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LENGTH_MARGIN = 5e-10
 
 @dataclass(frozen=True, eq=False)
 class OrthogonalLines:
-    """Pairs of elements whose answers differ along orthogonal directions.
+    """Pairs of elements with answers that differ along orthogonal directions.
 
     The pairs and the weights determine the directions (see the docstring of the module).
 
@@ -79,7 +79,7 @@ class OrthogonalLines:
     ------
     ValueError
         For records outside the universe, rows out of range, more pairs than queries, or weights
-        that are not above 0.
+        that are 0 or negative.
 
     Notes
     -----
@@ -136,8 +136,8 @@ class OrthogonalLines:
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but would
-        # amplify rounding errors if D_jj is tiny.
+        # Compute <u_j, w_j> from U = W D S^-1. It equals S_jj / D_jj, but this ratio would amplify
+        # rounding errors if D_jj is tiny.
         return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -164,9 +164,9 @@ class LinePlan:
     copies : int
         Number of records b that one step replaces.
     known : tuple of PrivateLine
-        The Bayes risk for each number of steps that occurs, in increasing order of these numbers.
+        The Bayes risk for each different number of steps, in increasing order of these numbers.
     scale : float
-        C, rounded down: the error that is excluded with n records is C / n.
+        C, rounded down. With n records, the error C / n is excluded.
     """
 
     lines: OrthogonalLines
@@ -220,7 +220,7 @@ class LineRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: its constants, and the lines in full."""
+        """The rung as written to a certificate file: all constants, and the lines in full."""
         del problem
         return {
             "copies": self.plan.copies,

@@ -1,4 +1,4 @@
-"""Binary linear codes whose minimum distance is computed from all words."""
+"""Binary linear codes. The minimum distance is computed from all words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LinearCode:
 
     Examples
     --------
-    The four words 000, 110, 011 and 101, any two of which differ in two bits:
+    Any two of the four words 000, 110, 011 and 101 differ in two bits:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -83,7 +83,7 @@ class LinearCode:
         return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
 
     def words(self, numbers: IntArray) -> IntArray:
-        """Words with the given `numbers` (b,), whose bits choose the generators: (b, length)."""
+        """Words (b, length) of `numbers` (b,). The bits of a number choose the generators."""
         bits = numbers[:, None] >> np.arange(len(self.generators)) & 1
         return bits @ self.generators % 2
 
@@ -93,7 +93,7 @@ def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
     A random generator is kept if all words stay at least `distance` apart. This succeeds up to
-    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)), where H is the binary
+    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)). Here H is the binary
     entropy. The code has at most 14 generators.
 
     Raises
@@ -138,7 +138,7 @@ def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
 def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """All words that packed generators span, in order of word numbers.
 
-    Bit i of the number of a word says whether generator i is part of its sum.
+    A word is a sum of generators. Bit i of its number is 1 if generator i is part of the sum.
     """
     span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
     for row in packed:

@@ -14,9 +14,9 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
     """Vertices of a clique of the largest size, in ascending order.
 
     `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
-    is a branch and bound: if a greedy colouring of the vertices that can still join a clique needs
-    c colours, at most c of them can join (Tomita and Seki 2003). The search can take exponential
-    time. A graph of more than 256 vertices raises ``ValueError``.
+    is a branch and bound. It colours the vertices that can still join a clique greedily. If c
+    colours are needed, at most c of these vertices can join (Tomita and Seki 2003). The search can
+    take exponential time. A graph of more than 256 vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
@@ -35,9 +35,8 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
-        # This vertex and the vertices before it have `colours` colours, and a clique has at most
-        # one vertex of each colour. If the condition holds, no remaining clique is larger than
-        # `best`.
+        # This vertex and the vertices before it have `colours` colours. A clique has at most one
+        # vertex of each colour. So under the condition, no remaining clique is larger than `best`.
         if len(chosen) + colours <= len(best):
             break
         best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)

@@ -1,32 +1,34 @@
 """Average error over a packing of single elements, with no loss from Markov's inequality.
 
-Let x_1, ..., x_M be elements whose answers a_i = Q(x_i) are pairwise at least gamma apart, in the
-norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i hold t copies of x_i and n - t copies of
-a fixed element. Any two X_i are t replacements apart, so the densities f_i of an output differ by a
-factor of at most R = e^(epsilon t). From the output, a mechanism estimates which a_i is right: let
-v be the estimate and r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment (2 for
-root mean squared errors, 1 otherwise), and G the least mean of r_1^p, ..., r_M^p over all v. Then
-for a uniform prior on i the mean of r_i^p is at least
+The elements x_1, ..., x_M have answers a_i = Q(x_i). Any two answers are at least gamma apart, in
+the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i and n - t copies
+of a fixed element. Any two X_i are t replacements apart, so the densities f_i of an output differ
+by a factor of at most R = e^(epsilon t). Shifted and scaled, the output is an estimate v of a_i.
+Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment: 2 for root mean squared
+errors, 1 for other errors. Let G be the least mean of r_1^p, ..., r_M^p over all v. Then for a
+uniform prior on i the mean of r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
-So no epsilon-DP mechanism has an error below t lambda / n on all data sets of n >= t records, and
-an error alpha is excluded for all n from t to t lambda / alpha. The bound also holds for the
-largest error over the queries, which is at least ||v||.
+So no epsilon-DP mechanism has an error below t lambda / n on all data sets of n >= t records. An
+error alpha is excluded for all n from t to t lambda / alpha. The bound also holds for the largest
+error over the queries, because the largest entry of a vector is at least its norm.
 
-Proof. It is enough that sum_i f_i (r_i^p - lambda^p) >= 0 for every output, with the f_i scaled so
-that they are between 1 and R. The sum is at least
+Proof. Scale the f_i to numbers between 1 and R. It is enough that
+sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
 
     sum_i (r_i^p - lambda^p) - (R - 1) sum_i max(0, lambda^p - r_i^p).
 
 The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
-The sum of r_i^2 over these elements is at least the sum of their squared distances from their
-centre, which is at least (s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at
-most lambda^2. For p = 1 it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda.
+Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
+elements is at least the sum of d_i^2. The sum of d_i^2 is at least
+(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
+it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda.
 
 G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
-from any point c, the centre, towards the a_i. Subtract their mean, and divide them by the length of
-the longest. Then G >= mean of <z_i, a_i - c>, because the z_i have a sum of 0 and length at most 1.
+from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i by
+the length of the longest z_i. The z_i then have a sum of 0 and length at most 1. So G is at least
+the mean of <z_i, a_i - c>.
 
 References
 ----------
@@ -58,15 +60,14 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest numbers of elements that are searched, of entries of their answers, and of elements that
-#: are chosen.
+#: Largest number of elements searched, of entries of their answers, and of elements chosen.
 MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
 #: Ratio of successive numbers M of elements that are tried, and of successive numbers t of copies.
 COUNT_RATIO, COPIES_RATIO = math.sqrt(2), 1.05
 #: Largest R / M. For larger R, t lambda decreases as t grows.
 MOST_ODDS = 16.0
-#: Steps of Weiszfeld's iteration for the centre. Distances of the centre from answers that are
-#: smaller than the second number are replaced by it.
+#: Steps of Weiszfeld's iteration for the centre. Distances of answers from the centre are raised to
+#: the second number if they are smaller.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
@@ -100,7 +101,7 @@ class SeparatedElements:
     moment: int
 
     def risk(self, log_ratio: float) -> float:
-        """Lambda, where R is the exponential of `log_ratio`."""
+        """The number lambda for R = e^`log_ratio`."""
         count = len(self.elements)
         power = self.spread * count / (count + math.expm1(log_ratio))
         root = power if self.moment == 1 else math.sqrt(power)
@@ -118,7 +119,7 @@ class GuessRung(ExcludedRange):
     packed : SeparatedElements
         The elements.
     scale : float
-        t lambda, rounded down: the error that is excluded with n records is t lambda / n.
+        t lambda, rounded down. With n records, the error t lambda / n is excluded.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class GuessRung(ExcludedRange):
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: its constants, and the elements."""
+        """The rung as written to a certificate file: all constants, and the elements."""
         del problem
         packed = self.packed
         answers = bounded_answers(packed.workload, packed.elements)
@@ -179,13 +180,13 @@ def guessing_bound(
 ) -> Bound:
     """Lower bound on the sample complexity from the average error over separated elements.
 
-    The bound is stronger than that of a packing of the same elements, where Markov's inequality
-    loses a factor of the error.
+    The bound is stronger than the bound by a packing of the same elements. The packing bound loses
+    a factor of the error by Markov's inequality.
 
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size. Of a large universe, at most 2^11 elements are used.
+        k queries, on a universe of any size. At most 2^11 elements of it are used.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
 
@@ -217,14 +218,14 @@ def guessing_bound(
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
     """The rungs of all numbers of elements and copies, in order of the numbers of copies.
 
-    A rung is dropped if a rung with fewer or equally many copies has at least the same `last`.
+    A rung is dropped if another rung has at most as many copies and at least the same `last`.
     """
     one = problem.epsilon * CHANGES[problem.adjacency]
     found: list[GuessRung] = []
     for packed in _separated(workload, problem.metric.moment):
         most = math.log(MOST_ODDS * len(packed.elements))
-        # Copies with a privacy loss epsilon t above `most` prove little. One copy is tried up to a
-        # hundred times this loss.
+        # t copies with a privacy loss epsilon t above `most` prove little. One copy is tried up to
+        # a hundred times this loss.
         for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
             if copies * one > max(most, 1.0) * 100:
                 continue
@@ -246,7 +247,7 @@ def _numbers(most: int) -> list[int]:
 def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]:
     """The first 2, 3, 4, 6, 8, ... elements of an order.
 
-    The answers of each element are as far as possible from those of all elements before it.
+    Each next element is the one with answers farthest from the answers of all elements before it.
     """
     k = workload.n_queries
     elements = elements_or_sample(
@@ -264,7 +265,7 @@ def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]
         slack = (k + count + 8) * ROUNDING * float(np.abs(chosen).max(initial=1.0))
         centre, spread = _spread(chosen, moment)
         gap = float(radii[count - 1]) - slack
-        # A squared distance has a rounding error of at most `slack` times twice the largest answer.
+        # The rounding error of a squared distance is at most 2 * `slack` times the largest answer.
         spread -= slack * (1 + 2 * (moment - 1) * float(np.abs(chosen).max(initial=1.0)))
         if gap > 0 and spread > 0:
             taken = elements[order[:count]]

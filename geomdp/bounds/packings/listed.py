@@ -1,4 +1,4 @@
-"""Listed packings: data sets that are close together while their answers are far apart."""
+"""Listed packings: data sets that are close together, with answers that are far apart."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from geomdp.workloads import Workload
 #: 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
-#: most 2^-53 per operation. The program that checks certificates adds in another order, so 16 times
-#: 2^-53 is allowed.
+#: most 2^-53 per operation. The program that checks certificates adds in another order, so this
+#: number is 16 times as large.
 ROUNDING = 2.0**-49
 
 
@@ -43,8 +43,8 @@ class Packing(PackingFamily):
     elements : (E, ...) array
         Records of the workload's universe, one per row.
     datasets : (M, s) array of int
-        Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are the
-        same multiset, their separation is 0 and the packing proves nothing.
+        Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are
+        equal as multisets, the separation is 0 and the packing proves nothing.
     origin : str
         How the packing was built, in words. Certificate files contain this text for information.
 
@@ -55,8 +55,8 @@ class Packing(PackingFamily):
 
     Notes
     -----
-    All M means take one sparse product, O(M s k). Distances and separations compare all pairs of
-    data sets, O(M^2) comparisons.
+    All M means take one sparse product, O(M s k). Distances and separations take O(M^2)
+    comparisons, one for each pair of data sets.
 
     Examples
     --------
@@ -132,14 +132,15 @@ class Packing(PackingFamily):
 
     @cached_property
     def distance(self) -> int:
-        """Least number of replacements that suffices to turn any data set into any other one.
+        """Least number of replacements that suffices to turn any data set into any other.
 
         If two data sets contain a and b copies of an element, they share min(a, b) copies. The
         number of replacements between them is s minus the sum of min(a, b) over all elements. The
-        number min(a, b) is the number of levels l = 1, 2, ... with l <= a and l <= b. So the sums
-        for all pairs of data sets are the entries of A A^T, where the 0/1 matrix A has a row for
-        each data set and a column for each pair (element, level). If M^2 s is above 2^28, the upper
-        bound s is returned without this computation.
+        number min(a, b) counts the levels l = 1, 2, ... with l <= a and l <= b. Let A be the 0/1
+        matrix with a row for each data set and a column for each pair (element, level l). An entry
+        is 1 if the data set has at least l copies of the element. Then the entries of A A^T are
+        the sums of min(a, b) for all pairs of data sets. If M^2 s is above 2^28, the upper bound s
+        is returned without this computation.
         """
         if len(self.datasets) == 1:
             return 0
@@ -182,8 +183,8 @@ class Packing(PackingFamily):
     def rounding(self) -> float:
         """Bound on the float64 error of a separation.
 
-        The bound is (number of operations) x `ROUNDING` x (largest absolute value of an answer, or
-        1 if that is larger).
+        The bound is (number of operations) x `ROUNDING` x a. Here a is the largest absolute value
+        of an answer, but at least 1.
         """
         operations = self.size + self.workload.n_queries + 4
         return float(operations * ROUNDING * np.abs(self.answers).max(initial=1.0))

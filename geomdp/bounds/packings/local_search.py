@@ -29,10 +29,10 @@ def spread_out(
 ) -> IntArray:
     """`datasets` after exchanges of single records that never lower the least separation.
 
-    One step takes the data set with the least distance to another data set, one of its records, and
-    32 random elements. For each element, the step computes how far the data set would be from the
-    nearest other one if the element replaced the record. The element with the largest of these
-    distances replaces the record, provided that the distance increases.
+    One step takes the data set X with the least distance to another data set. It draws one record
+    of X and 32 random elements. For each element, it computes the distance of X from the nearest
+    other data set after the element has replaced the record. If the largest of these distances is
+    larger than before, its element replaces the record. Distances are between answers.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def spread_out(
     means = means_of(answers, datasets)
     nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
     for _ in range(exchanges):
-        # An exchange can move a data set away from others, so the entries of `nearest` for the
-        # others are only lower bounds. Recompute the least entry before using it.
+        # An exchange can move a data set away from other data sets. The entries of `nearest` for
+        # the other data sets are then only lower bounds. So recompute the least entry before use.
         closest = int(nearest.argmin())
         nearest[closest] = _nearest(metric, means, closest)
         if nearest[closest] > nearest.min():

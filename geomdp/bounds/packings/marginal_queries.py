@@ -52,7 +52,7 @@ def marginal_bound(
     Bound
         ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
         packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The bound is the largest one that they prove. Let l be
+        (`MarginalBlocks`) for l >= 2. The result is the largest bound that is proved. Let l be
         constant and alpha small enough. For l = 1, the bound is at least a constant times
         d / (alpha epsilon). For l >= 2, it is at least a constant times
         min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)}.
@@ -115,8 +115,8 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
-    Each size is a power of two, at least 2, that leaves at least two attributes for the last part.
-    The other condition of the packing, d' >= min(d / (3 l), 2), is then true, because d' >= 2.
+    Each size is a power of two, at least 2. At least two attributes are left for the last part. The
+    packing also needs d' >= min(d / (3 l), 2). This is true because d' >= 2.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [part for part in powers if attributes - (width - 1) * part >= 2]
@@ -125,8 +125,8 @@ def _parts(attributes: int, width: int) -> list[int]:
 def _codes(attributes: int) -> Iterator[LinearCode]:
     """Binary codes of more than two words, and of at most `attributes` bits.
 
-    For one length, the codes come in order of decreasing distance. A code is skipped unless it has
-    more words than all codes before it, because these have larger distances.
+    For one length, the codes come in order of decreasing distance. A code is skipped if an earlier
+    code has at least as many words, because the earlier code also has a larger distance.
     """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
@@ -138,10 +138,10 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Increasing values of s, the number of tuples, from 1 to `most` or the largest useful one.
+    """Increasing values of s, the number of tuples, from 1 to `most` or the largest useful value.
 
-    The separation of answers that is proved for s tuples is at most sqrt(2 s) / s. It must be at
-    least the required separation c alpha, so s > 2 / (c alpha)^2 is useless.
+    For s tuples, the proved separation of answers is at most sqrt(2 s) / s. It must be at least the
+    required separation c alpha. So s > 2 / (c alpha)^2 is useless.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))

@@ -1,4 +1,4 @@
-"""Families of sets of s elements in which any two sets share few elements (JL-T24).
+"""Families of sets of s elements. Any two sets of a family share few elements (JL-T24).
 
 The uniform distributions p_S and p_T on sets S and T satisfy ||p_S - p_T||_2^2 = |S (+) T| / s^2,
 where S (+) T is the symmetric difference.
@@ -22,7 +22,7 @@ COUNT_ERROR = 1e-13
 
 @runtime_checkable
 class SetFamily(Protocol):
-    """A family of sets that is given by a rule, because it is too large for a list."""
+    """A family of sets, given by a rule because it is too large for a list."""
 
     @property
     def log_count(self) -> float:
@@ -89,8 +89,8 @@ class ReedSolomonSets:
     """The sets {(i, w_i) : i < s}, one for each word w of a Reed-Solomon code.
 
     The code has length s and degree t over a field of q elements. The universe has s blocks of q
-    elements each. Element number i q + a stands for the pair (i, a). There are q^t sets, and any
-    two sets share at most t - 1 elements.
+    elements each. The pair (i, a) is element number i q + a. There are q^t sets, and any two sets
+    share at most t - 1 elements.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def log_whole(log_count: float) -> float:
 
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
     are the same float64 number. Below e^36, the float64 value of e^log_count is first raised by a
-    small margin: if e^log_count is a whole number, such as the number of words of a code, the
-    rounding error of its float64 value could otherwise lower M by one.
+    small margin. Without the margin, a rounding error could lower M by one if e^log_count is a
+    whole number. An example is the number of words of a code.
     """
     if log_count > 36:
         return log_count

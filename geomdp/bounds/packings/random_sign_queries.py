@@ -18,7 +18,7 @@ from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBo
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Logarithm of the size of the largest universe for Reed-Solomon sets. Its elements are numbered in
+#: Logarithm of the size of the largest universe for Reed-Solomon sets. Element numbers must fit in
 #: int64.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
 #: Largest size of sets that is tried, and the ratio of each size to the size before.
@@ -48,7 +48,7 @@ def random_sign_bound(
     queries : int
         Number k of queries.
     log_universe : float
-        ln N for a universe of N elements, above ln 3. N can be as large as e^1000.
+        ln N for a universe of N elements, above ln 3. N can be huge, for example e^1000.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     failure : float
@@ -59,9 +59,9 @@ def random_sign_bound(
     Returns
     -------
     Bound
-        ``Side.LOWER``, proved by data sets that are single elements, and by data sets that are
-        Reed-Solomon sets (one for each word of a Reed-Solomon code) of growing size. In the three
-        ranges of parameters of the theorem, the bound is at least a constant times
+        ``Side.LOWER``. The data sets of the proof are single elements, and Reed-Solomon sets of
+        growing size. There is one Reed-Solomon set for each word of a Reed-Solomon code. Within the
+        parameters of the theorem, the bound is at least a constant times
         min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}.
 
     Raises
@@ -104,11 +104,11 @@ def random_sign_bound(
 
 
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
-    """Growing set sizes s from 2, as long as s^2 <= N and answers can be far enough apart.
+    """Growing set sizes s, from 2 to the largest useful size.
 
     N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The
-    distance between answers is at most sqrt(2 s) / s. It must be at least c alpha, where c depends
-    on the metric. So s is at most 2 / (c alpha)^2.
+    distance between answers is at most sqrt(2 s) / s. It must be at least c alpha; the metric
+    determines c. So s is at most 2 / (c alpha)^2.
     """
     most = min(
         2 / problem.required_separation**2,
@@ -129,8 +129,8 @@ def _best_singletons(
     More singletons make a larger packing, but their proved separation is smaller. So several
     numbers of singletons are tried.
     """
-    # The union bound allows the most singletons for deviation 1 and tilt 1/2. Their proved
-    # separation is then 0.
+    # The union bound allows the most singletons for deviation 1 and tilt 1/2. The proved separation
+    # is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):

@@ -1,18 +1,19 @@
 """Packings for random sign queries, given by a rule: the family of Theorem 24 (JL-T24).
 
 Each of k queries takes independent uniform values +-1 (signs) on the elements. Take a family of
-sets of s elements, and let the symmetric difference of any two sets have at least w elements. The
-data set X_S has the elements of S once each, and p_S is their uniform distribution. For two sets S
-and T, v = p_S - p_T has ||v||^2 >= w / s^2. For the signs of one query, Y = <signs, v> / ||v|| has
-E Y^2 = 1 and E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. As e^(-z) <= 1 - z + z^2 / 2 for
-z = x Y^2 >= 0, every number x in (0, 1), called the tilt, gives
+sets of s elements. The symmetric difference of any two sets has at least w elements. The data set
+X_S has the elements of S once each, and p_S is the uniform distribution on S. For two sets S and T,
+let v = p_S - p_T. Then ||v||^2 >= w / s^2. For the signs of one query, let
+Y = <signs, v> / ||v||. Then E Y^2 = 1 and E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. Take a
+number x in (0, 1), the tilt. As e^(-z) <= 1 - z + z^2 / 2 for z = x Y^2 >= 0,
 
     Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
     rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
-A union bound over all pairs of M sets gives ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
-for all pairs with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound depends
-on the family only through ln M, w and s, so the sets need not be listed.
+Now take a union bound over all pairs of M sets. With probability at least
+1 - (M^2 / 2) e^(-k rate) over the signs, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
+for all pairs. This bound depends on the family only through ln M, w and s, so the sets need not be
+listed.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class RandomSignSets(PackingFamily):
     Raises
     ------
     UnionBoundError
-        If 2 ln M + ln(1 / (2 failure)) is not below k times the largest rate, for M sets.
+        If 2 ln M + ln(1 / (2 failure)) is at least k times the largest rate, for M sets.
 
     Examples
     --------
@@ -115,7 +116,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1), where the number M of sets is e^`sets.log_count` rounded down."""
+        """ln(M - 1) for M sets. M is e^`sets.log_count`, rounded down."""
         count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
@@ -125,10 +126,10 @@ class RandomSignSets(PackingFamily):
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
-        """sqrt((1 - delta) w) / s, which is a lower bound in every metric.
+        """sqrt((1 - delta) w) / s: a lower bound in every metric.
 
-        The bound is proved for the root mean square of answer differences, and their largest
-        absolute value is at least as large.
+        The bound is proved for the root mean square of the answer differences. The largest absolute
+        value of the differences is never smaller.
         """
         del metric
         difference = (1 - self.deviation) * self.sets.difference
@@ -150,23 +151,23 @@ class RandomSignSets(PackingFamily):
 
     @property
     def sampled_pairs(self) -> int:
-        """Number of pairs of data sets whose answers `check_sample` draws."""
+        """Number of pairs of data sets that `check_sample` compares."""
         if not isinstance(self.sets, ReedSolomonSets):
             return 0
         return min(SAMPLED_PAIRS, SAMPLED_SIGNS // (2 * self.size * self.queries))
 
     def signs(self, element: int) -> FloatArray:
-        """Signs (k,) of the queries at one element, which are its answers."""
+        """Signs (k,) of the queries at one element: the answers of the element."""
         draws = np.random.default_rng([self.seed, element]).integers(2, size=self.queries)
         return np.asarray(2.0 * draws - 1)
 
     def check_sample(self) -> None:
-        """Draw `sampled_pairs` pairs of sets and their signs; compare distances with `separation`.
+        """Draw pairs of sets and the signs; check that answers are at least `separation` apart.
 
         Raises
         ------
         ValueError
-            If two sampled sets are too close, which has probability at most `failure`.
+            If two sampled sets are too close. The probability is at most `failure`.
         """
         if not isinstance(self.sets, ReedSolomonSets):
             return
@@ -209,13 +210,13 @@ def _log_moment(tilt: float, size: int) -> float:
 
 
 def _least_deviation(needed: float, size: int) -> tuple[float, float]:
-    """The smallest delta, rounded up, whose rate is at least `needed`, and its tilt.
+    """The smallest delta (rounded up) with a rate of at least `needed`, and its tilt.
 
-    Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. For a given tilt x the rate is linear in delta, so
-    delta(x) = 1 + (needed + ln moment(x)) / x. At the least delta, 1 - delta equals the derivative
-    of -ln moment. This equation has one root x between 0 and the x at which moment(x) is least.
-    Every x proves a bound, so x need not be accurate, but delta(x) must be accurate. Computed with
-    `_log_moment`, delta(x) has an error of a few 2^-53, far below the margin.
+    Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. For a given tilt x the rate is linear in delta. The
+    rate is `needed` at delta(x) = 1 + (needed + ln moment(x)) / x. At the least delta, 1 - delta
+    equals the derivative of -ln moment. This equation has one root x between 0 and the minimum of
+    moment(x). Every x proves a bound, so x need not be accurate, but delta(x) must be accurate.
+    Computed with `_log_moment`, delta(x) has an error of a few 2^-53, far below the margin.
     """
     fourth = 3 - 1 / size
 

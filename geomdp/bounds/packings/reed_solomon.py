@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size of a field. The elements of a field, and the element numbers i q + a of
-#: `ReedSolomonSets`, must fit in int64.
+#: Largest size q of a field. The elements of a field must fit in int64. The element numbers i q + a
+#: of `ReedSolomonSets` must fit, too.
 MAX_PRIME = 1 << 60
 #: Largest size of a field for which a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31
@@ -112,7 +112,7 @@ def prime_at_most(number: int) -> int:
 
 @cache
 def _is_prime(number: int) -> bool:
-    """Whether a whole number is prime; FLINT proves it."""
+    """Whether a whole number is prime, as proved by FLINT."""
     from flint import fmpz  # imported here because importing flint is slow
 
     return bool(fmpz(number).is_prime())

@@ -1,18 +1,20 @@
 """Packings for any workload, by search over multisets of its elements.
 
-A packing is a list of data sets of equal size whose answers are pairwise far apart. It excludes n
-records if it proves that no mechanism reaches the error on data sets of n records.
+A packing is a list of data sets of equal size, with answers that are pairwise far apart. It
+excludes n records if it proves that no mechanism reaches the error on data sets of n records.
 
-The search takes three steps for each size s. *Random*: draw a pool of random multisets of s
-records. *Greedy*: order the multisets so that the answers of each multiset are as far as possible
-from the answers of all multisets before it. Every prefix of this order is a packing, and the best
-prefix is kept. *Local search*: take a data set with the least distance to another one, and exchange
-one of the records of the first so that it moves away from all others.
+The search takes three steps for each size s:
+
+* *Random*: draw a pool of random multisets of s records.
+* *Greedy*: order the multisets. The next multiset is the one with answers farthest from the answers
+  of all multisets before it. Every prefix of this order is a packing. Keep the best prefix.
+* *Local search*: find the data set with the least distance to another data set. Exchange one of its
+  records, so that its answers move away from the answers of all other data sets.
 
 For s = 1, the pool is the list of all elements. If there are few elements, another kind of packing
-is tried, too: the largest set of elements whose answers are pairwise far enough apart, a clique of
-a graph. Each packing found is certified, so a poor search gives a weak bound, but never a false
-one.
+is tried, too: the largest set of elements with answers that are pairwise far enough apart. This set
+is a clique of a graph. Each packing found is certified, so a poor search gives a weak bound, but
+never a false bound.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ from geomdp.workloads import Workload
 
 #: Largest number of answers of elements in memory: 2^24 float64 numbers take 128 MB.
 MAX_ANSWERS = 1 << 24
-#: If there are at most CLIQUE_ELEMENTS elements, largest cliques are computed for CLIQUE_SCALES
-#: different separations.
+#: If there are at most `CLIQUE_ELEMENTS` elements, a largest clique is computed for each of
+#: `CLIQUE_SCALES` separations.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: The search stops after this many sizes of multisets in a row without progress.
 PATIENCE = 3
@@ -60,7 +62,7 @@ class Effort:
         Largest number of elements used. From a larger universe, a random sample is drawn.
     pool : int
         Number of random multisets of each size. If there are at least `pool` elements, no multisets
-        are drawn, because there are then at least `pool` data sets of one record.
+        are drawn, because the data sets of one record are numerous enough.
     datasets : int
         Largest number of data sets of one packing.
     exchanges : int
@@ -110,7 +112,7 @@ def packing_search(
     Parameters
     ----------
     workload : Workload
-        Any workload. All elements of its universe are used, or a sample if the universe is large.
+        Any workload. If its universe is large, a sample of the elements is used.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     effort : Effort
@@ -151,7 +153,7 @@ def packing_search(
 
 
 class _Search:
-    """The elements of one search with their answers."""
+    """A search: its limits, the elements used, and the answers of the elements."""
 
     def __init__(
         self, workload: Workload, problem: Problem, effort: Effort, rng: np.random.Generator
@@ -174,7 +176,7 @@ class _Search:
     def _best_clique(self) -> IntArray:
         """Row numbers of the largest set of elements with answers at least some distance apart.
 
-        Of `CLIQUE_SCALES` distances, the one whose set excludes the most records is taken.
+        `CLIQUE_SCALES` distances are tried. The result is the set that excludes the most records.
         """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
@@ -206,12 +208,12 @@ class _Search:
         return found
 
     def sizes(self) -> list[int]:
-        """Sizes 2, 3, 4, 6, 8, 11, ..., as long as random multisets can exclude a record.
+        """Sizes 2, 3, 4, 6, 8, 11, ... at which random multisets can exclude a record.
 
         The distance between the answers of two random multisets of size s is about sqrt(2 / s)
-        times the standard deviation of a record's answers. It must be at least the required
-        separation. Up to s replacements turn one of the multisets into the other, and s must be at
-        most the `reachable_distance` of the packing.
+        times the standard deviation of a record's answers. The distance must be at least the
+        required separation. Turning one multiset into the other takes up to s replacements. So s
+        must be at most the `reachable_distance` of the packing.
         """
         if len(self.elements) >= self.effort.pool:
             return []
@@ -237,7 +239,7 @@ class _Search:
         return Packing(self.workload, self.elements, spread, "search over multisets")
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
-        """The best prefix of the farthest-point order; one row if no prefix excludes a record."""
+        """The best prefix of the greedy order; one row if no prefix excludes a record."""
         found = farthest_points(
             points,
             self.problem.metric.norm,

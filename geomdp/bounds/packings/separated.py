@@ -23,9 +23,8 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
     """Rows of a maximal subset of `points` (N, k) with pairwise distances >= `separation`.
 
     Distances are measured in the metric's norm. The search starts at the point farthest from the
-    mean, and always adds the point farthest from all points chosen before. The subset has at least
-    as many points as any subset with pairwise distances of at least 2 `separation`. Cost: O(N M k)
-    for a subset of M points.
+    mean, and always adds the point farthest from all points chosen before. No subset with pairwise
+    distances of at least 2 `separation` has more points. Cost: O(N M k) for a subset of M points.
 
     Examples
     --------
@@ -44,14 +43,14 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Rows of a largest subset of `points` (N, k) with pairwise distances >= `separation`.
 
-    The size of the subset is the number N_sep of JL-L7. The subset is a largest clique of the graph
-    whose edges join the points at least `separation` apart. The search is exact and can take
-    exponential time.
+    The size of the subset is the number N_sep of JL-L7. In a graph, join two points by an edge if
+    they are at least `separation` apart. The subset is a largest clique of this graph. The search
+    is exact and can take exponential time.
 
     Raises
     ------
     ValueError
-        For more than 256 points, or a separation that is not above 0.
+        For more than 256 points, or a separation of 0 or less.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.N
 def single_elements(
     workload: Workload, elements: npt.NDArray[Any], rows: IntArray, origin: str
 ) -> Packing:
-    """The packing whose data sets are the given `rows` of `elements`, one record each.
+    """The packing with one data set for each of the given `rows` of `elements`: one record each.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     Parameters
     ----------
     radii : (M,) array
-        The answers of the first N data sets are pairwise at least `radii[N - 1]` apart; the entries
+        The answers of the first N data sets are pairwise at least `radii[N - 1]` apart. The entries
         do not increase.
     size : int
         Number s of records of each data set. Any two data sets count as s replacements apart.
@@ -119,9 +118,9 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     tuple of int
         The largest n excluded, and the number N of data sets that exclude it. Let c alpha be the
         distance that the problem requires between answers. If radii[N - 1] is at least c alpha, the
-        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the number
-        of copies of each record in the proof, the largest number with T s < `reachable_distance`.
-        The result is (0, 0) if no prefix excludes any n.
+        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the largest
+        number with T s < `reachable_distance`: the number of copies of each record in the proof. If
+        no prefix excludes any n, the result is (0, 0).
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

@@ -1,12 +1,12 @@
 """Accuracy theorems of mechanisms built on an iterative database construction.
 
-Such a mechanism answers queries from an estimate of the data. An update rule improves the estimate
-whenever an answer is found to be wrong. With probability 1 - beta no answer has an error above
+Such a mechanism answers queries from an estimate of the data. Whenever an answer is found to be
+wrong, an update rule improves the estimate. With probability 1 - beta no answer has an error above
 alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the rule
 makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
-theorem is an equation for alpha, and its right side falls as alpha grows. Each function here solves
-one equation and returns alpha in (0, 1], up to a relative error of 1e-12. All constants are
-explicit.
+theorem is an equation for alpha. The right side of the equation falls as alpha grows. Each function
+here solves one equation. It returns alpha in (0, 1], up to a relative error of 1e-12. All constants
+are explicit.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def online_accuracy(
 
     alpha = 3000 sqrt(B(alpha)) ln(4/delta) ln(k/beta) / (eps n).
 
-    With the bound of `SparseMultiplicativeWeights`, whose table has s = s(alpha) slots, the theorem
-    becomes Theorem 3.8 (DISC-8):
+    The table of `SparseMultiplicativeWeights` has s = s(alpha) slots. With the bound of this rule,
+    the theorem becomes Theorem 3.8 (DISC-8):
     alpha^2 = 6000 sqrt(ln s + 1) ln(4/delta) ln(k/beta) / (eps n). For the `OnlineConstruction` of
     this library, 76.4 is enough in place of 3000 (BR-OIC).
 
@@ -90,13 +90,13 @@ def iterative_accuracy(
 ) -> float:
     """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
-    For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
-    the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
-    query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16 in place of
-    32 * 2 for approximate DP. These smaller constants guarantee only an error of 3 alpha / 2
-    (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
-    alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and errors are those of
-    `online_accuracy`.
+    Let B be the bound at alpha/2. For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta). For
+    approximate DP 2 sqrt(B ln(1/delta)) replaces the first factor B. The exponential mechanism
+    chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
+    in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of
+    3 alpha / 2 (DISC-13). For multiplicative weights on N elements and pure DP, the equation is
+    alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). See `online_accuracy` for parameters, result
+    and errors.
 
     References
     ----------

@@ -1,11 +1,11 @@
 """Upper bounds of the papers for offline mechanisms: numbers of records needed, and errors.
 
 The first word of each docstring says how much is known. An *explicit* formula holds for every data
-set. A *shape* states how the bound depends on all parameters, but its theorem does not give the
-absolute constant C, which the caller gives as `constant`. There are k queries, N elements in the
+set. A *shape* states how the bound depends on all parameters. Its theorem does not give the
+absolute constant C; the caller gives C as `constant`. There are k queries, N elements in the
 universe and n records. If n is at least the sample size, a real number, the error is at most alpha.
-The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k), or the root mean square
-per query if the docstring says so. Neighbours replace one record, and privacy is eps-DP if nothing
+The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the root mean
+square per query instead, and say so. Neighbours replace one record. Privacy is eps-DP if nothing
 else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
 """
 
@@ -156,9 +156,9 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that makes the two terms of `jl_mechanism_error` equal.
 
-    It is c1 eps n / c2, rounded up: for c1 = c2 the ceil(eps n) of the theorem. The result is at
-    most the effective `dimension` of the workload, because with that number of rows no distortion
-    is needed.
+    This number is c1 eps n / c2, rounded up. For c1 = c2 it is the ceil(eps n) of the theorem. The
+    result is at most the effective `dimension` of the workload, because a map with `dimension` rows
+    need not distort.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -176,8 +176,8 @@ def jl_mechanism_rows(
 def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
-    The bound holds for ball noise on k = `queries` with values in [-1, 1], because the answers for
-    two records differ by at most 2 sqrt k in Euclidean norm.
+    The bound holds for ball noise on k = `queries` with values in [-1, 1]. The answers for two
+    records differ by at most 2 sqrt k in Euclidean norm.
 
     Source: Nikolov 2022, Lemma 15; JL-L15.
 
@@ -195,8 +195,8 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    `size` N. It needs no JL map. For some queries, the number of records that any mechanism needs
-    grows with N at least as fast as this size, even under approximate DP.
+    `size` N. It needs no JL map. For some queries, the growth of this size with N is the best
+    possible, even under approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
@@ -284,8 +284,9 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws from the unit ball of R^d.
 
-    S(X) estimates the covariance Sigma. The bound adds the sampling error 3 / sqrt n, the error of
-    the second moments at eps / 2, and twice the error 2 d / (n eps / 2) of the mean at eps / 2.
+    S(X) estimates the covariance Sigma. The bound is the sum of three errors: the sampling error
+    3 / sqrt n, the error of the second moments at eps / 2, and twice the error of the mean at
+    eps / 2. The error of the mean is 2 d / (n eps / 2).
 
     Source: Nikolov 2022, Theorem 3; JL-T3.
 

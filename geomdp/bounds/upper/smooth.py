@@ -12,7 +12,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
 
     The error is at most C n^(-K / (2 d + K)) max(1, 1 / eps), with probability 1 - beta for every
     beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum. For
-    eps > 1 that is wrong, because the approximation error does not fall as eps grows (DISC-17).
+    eps > 1 this is wrong: as eps grows, the approximation error does not fall (DISC-17).
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     epsilon : float
         Pure differential privacy.
     constant : float
-        The C of the theorem, which depends on d, K and the bound on the derivatives.
+        The C of the theorem. It depends on d, K and the bound on the derivatives.
 
     Returns
     -------

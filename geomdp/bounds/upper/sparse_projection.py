@@ -16,7 +16,7 @@ from geomdp.privacy.definitions import check_privacy
 #: Constant of the Johnson-Lindenstrauss lemma for signs of limited independence. The lemma needs
 #: T >= 4 * 64^2 ln(1/tau) / s^2 rows for distortion s with failure probability tau.
 JL_CONSTANT = 4 * 64**2
-#: Least number of rows: the signs of one column then fill one 64-bit word.
+#: Least number of rows: the signs of a column fill at least one 64-bit word.
 MIN_ROWS = 64
 #: Largest number of rows of a summary: 2^24 numbers are 128 MB.
 MAX_ROWS = 1 << 24
@@ -29,14 +29,14 @@ class PaperSizes:
     Parameters
     ----------
     failure : float
-        tau = beta / (4k), the failure probability allowed for each inner product, if beta is
-        allowed for the whole run.
+        tau = beta / (4k), the failure probability allowed for each inner product. The whole run may
+        fail with probability beta.
     distortion : float
         2 sqrt(m) / (m + n^2).
     rows : int
         T = ceil(4 * 64^2 ln(1/tau) / distortion^2), which is enough for the proof.
     boxed_rows : int
-        The T printed in the box of the algorithm, which is 2 sqrt(m) times as large (DISC-2).
+        The T printed in the box of the algorithm: 2 sqrt(m) times as large as `rows` (DISC-2).
 
     Examples
     --------
@@ -108,7 +108,7 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
     """The number of rows T at which distortion and noise are about equal (BR-PROJ).
 
     T is a power of two near (eps n)^2, at least 2^6 and at most 2^16. The noise in an answer does
-    not depend on T, and the distortion falls as 1 / sqrt(T), so more than (eps n)^2 rows gain
+    not depend on T, and the distortion falls as 1 / sqrt(T). So more than (eps n)^2 rows improve
     little. If more than 2^16 rows are needed, pass `rows` to the mechanism.
 
     Examples
@@ -141,8 +141,8 @@ def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) ->
 def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float) -> float:
     """Bound on Pr[|q_1 Y_1 + ... + q_T Y_T| >= deviation] for independent Y_i ~ Lap(b).
 
-    T is `rows`, b is `scale`, and all |q_i| are at most `bound`. With a = deviation / bound the
-    result is exp(-a^2 / (6 T b^2)) if a <= T b, and exp(-a / (6 b)) otherwise (Lemma 4.8).
+    T is `rows`, b is `scale`, and all |q_i| are at most `bound`. Let a = deviation / bound. If
+    a <= T b, the result is exp(-a^2 / (6 T b^2)). If a > T b, it is exp(-a / (6 b)) (Lemma 4.8).
 
     Examples
     --------

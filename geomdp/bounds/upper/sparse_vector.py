@@ -1,11 +1,15 @@
 """Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
 
-A mechanism with threshold T is (alpha, beta)-accurate if the following holds with probability
-1 - beta. Every query that is reported above the threshold has a true answer of at least T - alpha,
-every other query has a true answer of at most T + alpha, and each released value is within alpha of
-the true answer. Let k be the number of queries and c the `cutoff`. Each theorem assumes that the
-mechanism does not halt early: at most c of the k queries have a true answer of at least T - alpha
-(for `above_threshold`, only the last query may have such an answer). For queries of sensitivity D,
+A mechanism with threshold T is (alpha, beta)-accurate if the following three statements hold
+together with probability 1 - beta:
+
+* Every query that is reported above the threshold has a true answer of at least T - alpha.
+* Every other query has a true answer of at most T + alpha.
+* Each released value is within alpha of the true answer.
+
+Let k be the number of queries and c the `cutoff`. Each theorem assumes that the mechanism does not
+halt early. For this, at most c of the k queries may have a true answer of at least T - alpha. For
+`above_threshold`, only the last query may have such an answer. For queries of sensitivity D,
 multiply alpha by D.
 """
 
@@ -37,10 +41,10 @@ def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
 
 
 def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
-    """Accuracy of `Sparse` if it redraws the threshold noise after each answer above threshold.
+    """Accuracy of `Sparse` with new threshold noise after each answer above the threshold.
 
-    alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP, with sqrt(512 c ln(1/delta)) in place of
-    8 c for approximate DP (Dwork-Roth, Theorem 3.26; SV-SP).
+    alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP. For approximate DP,
+    sqrt(512 c ln(1/delta)) replaces 8 c (Dwork-Roth, Theorem 3.26; SV-SP).
 
     Examples
     --------
@@ -62,10 +66,10 @@ def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float
 def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) -> float:
     """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
-    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where `threshold` and `query` are the
-    scales of the Laplace noise. By a union bound (GEN-3), the following holds with probability
-    1 - beta: the noise on the threshold is at most the first term, and the noise on each of the k
-    queries is at most the second term.
+    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta). Here s_threshold = `threshold` and
+    s_query = `query` are the scales of the Laplace noise. The first term bounds the noise on the
+    threshold, and the second term bounds the noise on each of the k queries. By a union bound
+    (GEN-3), both bounds hold together with probability 1 - beta.
 
     Examples
     --------
@@ -81,8 +85,8 @@ def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) ->
 def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
     """Accuracy of `NumericSparse`, for every number of queries (SV-NUM, corrected).
 
-    alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28), with
-    sqrt(8 c ln(2/delta)) in place of c for approximate DP.
+    alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28). For approximate
+    DP, sqrt(8 c ln(2/delta)) replaces c.
 
     Examples
     --------
@@ -105,8 +109,8 @@ def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta
     """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
 
     alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
-    queries the printed noise scales do not give this accuracy: at c = k = 10, beta = 0.05 and
-    delta = 1e-6 the noise on the answers alone exceeds alpha with probability 0.347 (DISC-11).
+    queries the printed noise scales do not give this accuracy. Take c = k = 10, beta = 0.05 and
+    delta = 1e-6. The noise on the answers alone exceeds alpha with probability 0.347 (DISC-11).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The command `ask`: adaptive questions about a table, answered one by one within one budget.
+"""The command `ask`: answers to adaptive questions about a table, within one budget.
 
 A run is one process. Its noise is never written to a file, so no later process can continue the
 run. If a run is killed, a new run is charged to the budget again.
@@ -155,7 +155,7 @@ def ask(
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    """The number that counts are divided by: `counted` records, or --n under add-remove."""
+    """The number by which counts are divided: `counted` records, or --n under add-remove."""
     if relation is Adjacency.ADD_REMOVE:
         assert n is not None  # by `check_normaliser`
         return n

@@ -1,4 +1,4 @@
-"""One run of `ask`: the questions, their answers, and the file of --state that records them.
+"""One run of `ask`: the questions, the answers, and the file of --state that records both.
 
 The file of --state holds questions and private answers, so it can be published. It is created for
 one run and locked while the run lasts. Each answer is on disk before it is printed.
@@ -32,7 +32,7 @@ MAX_ELEMENTS = 1 << 20
 
 
 class Table:
-    """The level combinations of the columns, and the queries that select some of them."""
+    """The combinations of the columns' levels, and the queries that select some combinations."""
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self.labels = labels
@@ -74,8 +74,8 @@ Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 def questions_of(place: str, table: Table) -> Iterator[Lines]:
     """The questions in the file `place`, or on standard input if `place` is ``-``.
 
-    All questions of a file are checked before the first is answered. Questions on standard input
-    are read one by one.
+    All questions of a file are checked before the first is answered. Each question on standard
+    input is checked when it is read.
 
     Yields
     ------
@@ -95,7 +95,7 @@ def questions_of(place: str, table: Table) -> Iterator[Lines]:
 
 
 def _streamed(stream: TextIO, table: Table) -> Lines:
-    """Questions of a stream, one by one. A malformed question gives a warning and costs nothing."""
+    """Questions from a stream. A malformed question gives a warning and is not answered."""
     for line in map(str.strip, stream):
         try:
             query = table.query(line)
@@ -107,10 +107,10 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path) -> Iterator[TextIO]:
-    """Create the state file and lock it for this process.
+    """Create the state file, with a lock for this process.
 
-    An existing file belongs to another run and is refused, whether that run has ended or not. If
-    the run writes nothing, for instance because the ledger could not pay, the file is removed.
+    If the file exists already, it belongs to another run and is refused, even if that run has
+    ended. If the ledger cannot pay, for instance, the run writes nothing. The file is then removed.
 
     Yields
     ------
@@ -136,7 +136,7 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
 ) -> None:
-    """Answer each question about the `n` records, write the answer to the state file and print it.
+    """Answer questions about the `n` records. Write each answer to the state file, then print it.
 
     The run stops after the last question, or when the mechanism answers no more. `histogram` holds
     the number of records for each combination of levels.
@@ -168,7 +168,7 @@ def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: in
 
 
 def _in_words(mechanism: Interactive, answer: Answer) -> str:
-    """One answer as it is printed after its question."""
+    """An answer as text, to print after the question."""
     from geomdp.mechanisms import OnlineConstruction
 
     value = "" if answer.value is None else f"{answer.value:.6g}"

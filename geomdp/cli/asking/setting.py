@@ -82,8 +82,8 @@ class Setting:
         """The mechanism for `n` records and `size` combinations of levels.
 
         The privacy cost is charged to the ledger when the mechanism is built. The sparse vector
-        technique compares numbers of records with n times the threshold; the online construction
-        answers with shares of the records.
+        technique compares numbers of records with n times the threshold. The answers of the online
+        construction are shares of the records.
         """
         from geomdp.mechanisms import (
             AboveThreshold,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism
     from geomdp.tabulation import Task
 
-#: Two errors are called the same if their relative difference is at most this.
+#: Two errors are called the same if the relative difference is at most this number.
 SAME = 1e-3
 #: The search for the number of records with half the error ends at this multiple of --n.
 MOST_TIMES = 1 << 20
@@ -118,7 +118,7 @@ def _check_plan(path: Path | None) -> None:
 
 
 def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
-    """Write the plan if --save-plan is given, and return a row about it; otherwise no row."""
+    """With --save-plan, write the plan and return a row about the file. Without it, no row."""
     from geomdp.advice import plan_of, save_plan
 
     if path is None:
@@ -167,7 +167,7 @@ def _compared(value: float, best: float) -> str:
 def records_for_half(mechanism: Mechanism) -> int | None:
     """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
 
-    None if that n is more than 2^20 times the present `mechanism.n`.
+    None if more than 2^20 times `mechanism.n` records are needed.
     """
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
-#: Without --mechanism, a mechanism is left out if drawing its outputs would take more seconds than
-#: this. A pilot run estimates the time.
+#: Largest number of seconds for drawing the outputs of a mechanism. Without --mechanism, slower
+#: mechanisms are left out. A pilot run estimates the time.
 MOST_SECONDS = 60.0
 #: Number of outputs that the pilot run draws.
 PILOT = 32
-#: Least number of trials. With fewer, the audit of some mechanisms has too few outputs to choose
-#: an event and test it.
+#: Least number of trials. With fewer trials, the audit of some mechanisms has too few outputs to
+#: choose an event and test it.
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
     "scikit-learn is not installed, so no classifier chooses events for noise of unknown density; "
@@ -106,7 +106,7 @@ DrawsOption: TypeAlias = Annotated[
 
 
 class Audited(NamedTuple):
-    """One mechanism with the result of its audit, or the reason why it was left out."""
+    """A mechanism with the result of the audit, or with the reason why there was no audit."""
 
     flag: str
     result: AuditResult | None
@@ -195,7 +195,7 @@ def _known() -> list[str]:
 
 
 def _learners() -> tuple[Learner, ...]:
-    """The classifiers that find events for noise whose density is not known."""
+    """The classifiers that find events for noise with unknown density."""
     from importlib.util import find_spec
 
     from geomdp.audit import CLASSIFIER
@@ -209,7 +209,7 @@ def _learners() -> tuple[Learner, ...]:
 def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
     """The mechanism, or the reason why it is left out.
 
-    If the user `named` the mechanism, the reason is raised as ``ValueError`` instead.
+    If the user `named` the mechanism, the reason is raised as ``ValueError``.
     """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
@@ -229,7 +229,7 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
 
 
 def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or the reason to leave it out if its outputs take over `MOST_SECONDS`."""
+    """The mechanism, or why it is left out: drawing its outputs takes over `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism

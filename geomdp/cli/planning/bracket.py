@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from geomdp.advice import Bracket
     from geomdp.bounds import Bound, Metric
 
-#: Only this many lower bounds and this many upper bounds are printed: the best ones.
+#: Number of lower bounds printed, and of upper bounds printed. The best bounds are chosen.
 SHOWN = 5
 
 
@@ -109,7 +109,7 @@ def bracket(
     out: CertificateOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Bound the number of records that any mechanism needs, from both sides, without records."""
+    """Print lower and upper bounds on the number of records that any mechanism needs."""
     from geomdp.advice import sample_complexity_bracket
     from geomdp.cli.inputs import planned_task
     from geomdp.cli.questions import parse_question

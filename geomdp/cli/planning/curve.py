@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
-#: Errors are predicted at both ends of the range of n and between them, at this many numbers of
-#: records per factor of ten.
+#: Numbers of records per factor of ten at which errors are predicted. Both ends of the range of n
+#: are included.
 PER_DECADE = 4
 #: Largest number of records of a curve, because measuring an error draws that many records.
 MOST_RECORDS = 10**7
@@ -167,7 +167,7 @@ def parse_range(text: str) -> list[int]:
     Raises
     ------
     ValueError
-        Unless the text is LOW:HIGH with whole numbers 1 <= LOW < HIGH <= 10,000,000.
+        If the text is not LOW:HIGH with whole numbers 1 <= LOW < HIGH <= 10,000,000.
     """
     import numpy as np
 

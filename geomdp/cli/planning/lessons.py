@@ -14,8 +14,8 @@ import typer
 
 from geomdp.cli import display
 
-#: Folder of the package. An installed wheel holds the lessons in this folder; in a checkout they
-#: are in experiments/.
+#: Folder of the package. In an installed wheel, the lessons are in this folder. In a checkout, the
+#: lessons are in experiments/.
 PACKAGE = Path(__file__).resolve().parents[2]
 NAME_HELP = "Number or name of a lesson; without it, list them."
 PORT_HELP = "Port of the notebook; by default the first free one."
@@ -85,7 +85,7 @@ def require_marimo() -> None:
 
 
 def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
-    """Serve a lesson on this machine until Ctrl-C stops it, and return the server's exit code."""
+    """Serve a lesson on this machine until Ctrl-C; return the server's exit code."""
     require_marimo()
     flags = [] if browser else ["--headless"]
     if port is not None:

@@ -1,19 +1,19 @@
 """Nearest point of the hull of a table of points, by Wolfe's active-set method, compiled.
 
 Let b in R^d be the target. The method keeps a set of points, the members. It also keeps x, the
-point nearest to b in the members' affine hull; the weights of x on the members are positive. A
-point p joins the members if its gain <b - x, p - x> is positive. If the nearest point of the new
-affine hull has a negative weight, x moves towards this nearest point until the first weight of x
-vanishes. The member with the vanished weight leaves, and the step is repeated.
+point nearest to b in the members' affine hull. The weights of x on the members are positive. The
+gain of a point p is <b - x, p - x>. A point with positive gain joins the members: an exchange. If
+the nearest point of the new affine hull has a negative weight, x moves towards this nearest point
+until the first weight of x vanishes. The member with the vanished weight leaves. This is repeated
+until no weight is negative.
 
 In exact arithmetic the distance from b to x falls with every exchange, so no set of members occurs
 twice. A sweep computes the gains of the whole table once. It then tries the points with large
 gains, the largest first. The gain of each point is recomputed (O(d)) before the point joins. The
 table holds lifted points: each point is followed by an entry 1 (see `qr_update`).
 
-In floating point, a sweep that lowers neither the distance nor the largest gain counts as stalled.
-The search ends after `PATIENCE` stalled sweeps in a row, and the caller computes the largest gain
-that remains.
+A sweep is stalled if rounding keeps the distance and the largest gain from falling. The search ends
+after `PATIENCE` stalled sweeps in a row. The caller then computes the largest gain that remains.
 
 References
 ----------
@@ -28,21 +28,21 @@ from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, delete, insert
 
-#: Weights up to this value count as zero: they move the point by less than rounding does.
+#: Weights up to this value count as zero, because rounding moves the point farther.
 ZERO_WEIGHT = 1e-15
-#: The search gives up after this number of sweeps (here) or rounds (in `column_generation`) in a
-#: row without progress. The values 1, 2, 4, 8 and 16 reached the same tolerances on 11,000
+#: The search gives up after this number of stalled sweeps in a row. In `column_generation`, it is
+#: the number of stalled rounds. The values 1, 2, 4, 8 and 16 reached the same tolerances on 11,000
 #: degenerate and smooth instances.
 PATIENCE = 2
-#: A sweep counts as progress if its largest gain is below this share of the record. The record is
-#: the largest gain of the last sweep that made progress in this way.
+#: A sweep makes progress if the largest gain is below this share of the record. The record is the
+#: largest gain at the last sweep that made progress in this way.
 GAIN_DROP = 0.9
-#: A sweep also counts as progress if the squared distance falls by this share, which is five times
+#: A sweep also makes progress if the squared distance falls by this share. The share is five times
 #: the rounding error of the squared distance.
 DISTANCE_DROP = 1e-15
-#: Within a sweep, only points whose gain is above this share of the largest gain join. Measured on
-#: Gaussian vertices with (dimension, number of vertices) from (50, 1000) to (500, 20000): shares of
-#: 0.3 to 0.7 need a quarter fewer exchanges than a share of 0.
+#: A point joins in a sweep only if its gain is above this share of the sweep's largest gain.
+#: Shares of 0.3 to 0.7 need a quarter fewer exchanges than a share of 0. This was measured on
+#: Gaussian vertices with (dimension, number of vertices) from (50, 1000) to (500, 20000).
 JOINING_SHARE = 0.3
 #: Number of exchanges per dimension after which a call returns the current point. Most calls need 2
 #: to 4 exchanges per dimension.
@@ -103,8 +103,8 @@ def settle(factor: Factor) -> bool:
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
     """Exchange members until no row of `points` (n, d+1) has a gain above `tolerance`.
 
-    The search also ends if it stalls or reaches `EXCHANGES_PER_DIMENSION`. Returns the number of
-    exchanges.
+    The search also ends if it stalls, or after `EXCHANGES_PER_DIMENSION` exchanges per dimension.
+    Returns the number of exchanges.
     """
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0

@@ -2,17 +2,19 @@
 
 For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
 combination of the members of the active set. The table holds these members and the points with the
-largest gains. The active set is improved on the table until no gain of a point of the table exceeds
-a small share of the largest gain among all points. Then the gains of all points are computed again,
-which is called pricing. The search ends in one of these cases:
+largest gains. Let g be the largest gain among all points. The active set is improved until all
+gains on the table are at most a small share of g. Then the gains of all points are computed again:
+a pricing. Improving and pricing together are a round.
 
-* The largest gain is within tolerance, and the target is proved to be outside: the gain is below
-  the squared distance, so a hyperplane separates the target from the hull.
-* The largest gain is within tolerance, and the target is reached up to rounding.
-* The largest gain is within tolerance, and `DECIDING_ROUNDS` further pricings have not decided
-  whether the target is outside.
-* Neither the largest gain nor the distance improves any more, or no gain is positive. The caller
-  reports the gap that was reached.
+If g is within tolerance, the search ends in one of these cases:
+
+* The target is proved to be outside the hull. Then g is below the squared distance from x to b, so
+  a hyperplane separates the target from the hull.
+* The target is reached up to rounding.
+* `DECIDING_ROUNDS` further pricings have not decided whether the target is outside.
+
+The search also ends if no gain is positive, or if g and the distance stop falling. The caller then
+reports the gap that was reached.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from geomdp.bodies.polytopes.nearest.point_sets import Columns, VertexColumns
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load, with_capacity
 
 #: Number of points taken into the table per pricing: the dimension divided by the first number, but
-#: at least the second number. With more points the search is not faster, as measured for
+#: at least the second number. More points do not make the search faster. This was measured for
 #: (dimension, number of points) from (50, 1000) to (500, 20000).
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: The active set is improved until the gains on the table are at most this share of the largest
-#: gain among all points. Measured: compared with 0.03, a share of 0.1 needs a fifth more pricings;
-#: a share of 0.01 needs about the same number of pricings, but more exchanges.
+#: gain among all points. Measured: a share of 0.1 needs a fifth more pricings than 0.03. A share of
+#: 0.01 needs about the same number of pricings, but more exchanges.
 INNER_SHARE = 0.03
 #: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
 #: target is inside.
@@ -50,10 +52,10 @@ DECIDING_ROUNDS = 50
 #: In exact arithmetic any share of at most 1 would prove this. A share near 1 fails after rounding:
 #: if the target is a vertex, the largest gain equals the squared distance.
 SEPARATED = 0.5
-#: The target counts as reached if its distance from the current point is at most REACHED times
-#: (scale + distance of the target from the centre) + ROUNDING times (norm of the centre). The scale
-#: is the largest distance of a known point from the centre. REACHED is 45 machine epsilons, the
-#: rounding of a sum of a few hundred terms.
+#: The target counts as reached if the distance from the current point to the target is at most
+#: REACHED * (s + t) + ROUNDING * c. Here s is the scale, the largest distance of a known point from
+#: the centre. The target has distance t from the centre, and c is the norm of the centre. REACHED
+#: is 45 machine epsilons, the rounding of a sum of a few hundred terms.
 REACHED = 1e-14
 #: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
 ROUNDING = 4.4e-16
@@ -137,8 +139,8 @@ def search(
 ) -> Found:
     """Nearest point to `target` (d,) of the hull of `columns`.
 
-    The search starts from the points `keys` with convex `weights`. It ends when the largest gain is
-    at most tol * scale^2, where scale is `columns.scale`, or when there is no more progress.
+    The search starts from the points `keys` with convex `weights`. A largest gain of at most
+    tol * columns.scale^2 is within tolerance (see the module's docstring).
     """
     rounds = _rounds(columns, target, tol, keys, weights)
     residual = next(rounds)

@@ -1,4 +1,4 @@
-"""Sets of points for projections on their hull: listed vertices, or extreme points on demand.
+"""Sets of points for projections on their hull: listed vertices, or extreme points found on demand.
 
 Points are identified by integer keys. Distances are measured between the images of the points under
 a matrix A. Without a given matrix, A is the identity.
@@ -21,8 +21,8 @@ BLOCK_ENTRIES = 1 << 22
 class Columns(abc.ABC):
     """Images p_j = A s_j of points s_j of a body K.
 
-    Subclasses find the images with large <u, p_j> for a direction u. The hull of all images, listed
-    or found on demand, is A K.
+    Subclasses find the images with large <u, p_j> for a direction u. The images are listed or found
+    on demand. The hull of all images is A K.
     """
 
     centre: FloatArray  # (d,): a point of the affine hull of the images
@@ -72,7 +72,7 @@ class VertexColumns(Columns):
         return len(self._originals)
 
     def start(self, target: FloatArray) -> int:
-        """Key of the vertex whose image is nearest to `target` (d,)."""
+        """Key of the image nearest to `target` (d,)."""
         return int(np.argmin(self._squares - 2 * (self._images @ target)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
@@ -98,7 +98,7 @@ class VertexColumns(Columns):
         return found
 
     def _blocks(self, rows: int) -> Iterator[slice]:
-        """Blocks of rows whose products with all points fit in `BLOCK_ENTRIES`."""
+        """Blocks of rows. The products of a block with all points fit in `BLOCK_ENTRIES`."""
         height = max(1, BLOCK_ENTRIES // len(self))
         for start in range(0, rows, height):
             yield slice(start, start + height)
@@ -115,7 +115,7 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, which are found one at a time and kept.
+    """Extreme points of a body, found one at a time and kept.
 
     `matrix` is A (d, m), or None for the identity. `seeds` (b, m) are points of the body that an
     earlier projection found, or None. The keys of the seeds are 0..b-1.
@@ -131,7 +131,7 @@ class OracleColumns(Columns):
         if seeds is not None:
             self._append(seeds)
         # The extreme points in a random direction and in the opposite direction give a first centre
-        # and scale. The two points almost surely differ unless the image is a single point.
+        # and scale. If the image is more than one point, these two points almost surely differ.
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))
@@ -169,9 +169,9 @@ class OracleColumns(Columns):
         return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of the `count` images with the largest <direction, p_j> among those known.
+        """Keys of the `count` known images with the largest <direction, p_j>.
 
-        The image of an extreme point in this direction is found first and added to them.
+        First, the image of an extreme point in this direction is added to the known images.
         """
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)

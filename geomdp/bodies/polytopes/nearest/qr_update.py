@@ -1,15 +1,15 @@
 """QR factors of an affinely independent set of points, updated when a point joins or leaves.
 
-For points p_1..p_k in R^d, let M be the (d+1, k) matrix whose columns are the lifted points
-(p_j, 1). The points are affinely independent if and only if M has full column rank. The factors Q
-and R of M = Q R are kept as arrays. The point of the affine hull nearest to a target b in R^d is
-sum_j w_j p_j, with weights w such that
+Let p_1..p_k be points in R^d. The columns of the (d+1, k) matrix M are the lifted points (p_j, 1).
+The points are affinely independent if and only if M has full column rank. The factors Q and R of
+M = Q R are kept as arrays. The point of the affine hull nearest to a target b in R^d is
+sum_j w_j p_j. The weights w solve
 
-    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),
+    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1).
 
-where the number nu is chosen such that sum_j w_j = e^T M w = 1. The computation forms no normal
-equations, so the nearest point is accurate even if some points are nearly equal. M does not depend
-on b, so the same factors can be used for every target.
+The number nu makes sum_j w_j = e^T M w = 1. The computation forms no normal equations, so the
+nearest point is accurate even if some points are nearly equal. M does not depend on b, so the same
+factors can be used for every target.
 
 The caller scales the points to norm about 1. Arrays are allocated in advance, and the loops are
 compiled.
@@ -24,19 +24,20 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: A point nearer than this to the span of the others counts as dependent on them: 50 machine
-#: epsilons, just above the rounding of one orthogonalisation pass over points of norm about 1.
+#: A point nearer than this to the span of the other points counts as dependent. The value is 50
+#: machine epsilons. It is just above the rounding of one orthogonalisation pass over points of
+#: norm about 1.
 DEPENDENT = 1e-14
-#: A vector is orthogonalised once more if a pass leaves less than this share of its length. A share
+#: If a pass shortens a vector to this share of its length or less, another pass follows. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: Number of passes after which a vector that still shrinks counts as dependent. Two passes suffice
-#: for an independent vector; the third pass is a safety margin.
+#: If a vector still shrinks in the last of this number of passes, it counts as dependent. Two
+#: passes suffice for an independent vector; the third pass is a safety margin.
 PASSES = 3
 
 
 class Factor(NamedTuple):
-    """The factors Q and R, the points that they belong to, and convex weights of these points.
+    """The factors Q and R, the points p_1..p_k, and convex weights of the points.
 
     Only the first k = `size[0]` entries of each array are in use. Points are rows of the caller's
     table of lifted points (p, 1).
@@ -65,7 +66,7 @@ def empty_factor(target: FloatArray, capacity: int) -> Factor:
 
 
 def with_capacity(factor: Factor, capacity: int) -> Factor:
-    """Return `factor` if it has room for `capacity` points, and else a larger copy of it."""
+    """Return `factor`, or a larger copy if `factor` has no room for `capacity` points."""
     old = len(factor.members)
     if capacity <= old:
         return factor
@@ -168,9 +169,9 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    The weights sum to 1 up to rounding errors relative to the largest weight, and weights of nearly
-    equal points can be huge. The caller therefore scales the weights to sum to 1 only after it has
-    shortened the step towards them.
+    The weights sum to 1 up to a rounding error, relative to the largest weight. Weights of nearly
+    equal points can be huge. The caller therefore first shortens the step towards these weights,
+    and only then scales the result to sum to 1.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()
