@@ -142,8 +142,7 @@ def _binned_or_scaled(
 def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
     """The code of a text. If "3.0" is not a category, it counts as "3".
 
-    A file contains "3.0" for 3 if its writer stored whole numbers as floats, for instance because
-    some values of the column were missing.
+    Some programs write 3 as "3.0", for instance in a column with missing values.
     """
     if text not in codes and WHOLE.fullmatch(text):
         text = text.partition(".")[0]

@@ -172,7 +172,7 @@ def _checked(
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
     """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
-    Raise ``ValueError`` if `schema` does not fit the universe, or if its type is another one.
+    Raise ``ValueError`` if `schema` has the wrong type or does not fit the universe.
     """
     require_type(schema, Schema, "schema")
     match universe:

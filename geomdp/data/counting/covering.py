@@ -20,7 +20,7 @@ Table = tuple[int, ...]
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Tables to count. For each of `tables`, one table of the result has all its columns.
+    """Tables to count. Each of `tables` is a sum over cells of a table in the result.
 
     Parameters
     ----------

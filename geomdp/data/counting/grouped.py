@@ -43,7 +43,7 @@ def tally_groups(
 ) -> Tallies | None:
     """Counts of each column, or None if a value does not fit the declaration of its column.
 
-    For None, the caller reads the records one by one, because an error must name the rows.
+    After None, the caller reads the records one by one, because an error must name the rows.
     """
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]

@@ -76,7 +76,7 @@ class Tallies:
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
         """Counts with n more records, given by the codes (n,) of each column.
 
-        Do not use `self` afterwards: its arrays are changed in place, and the result uses them.
+        Do not use `self` afterwards, because the arrays of `self` are changed in place.
         """
         for table, counts in self.cells.items():
             numbers = self._numbers(columns, table, len(counts))

@@ -103,9 +103,9 @@ def refine_slabs(
         K in R^m, symmetric, with `support`. If it also has `facets`, `project` or `extreme_point`,
         better slabs are found.
     slabs : int, optional
-        Budget: the largest number of slabs F. The search starts with the `directions` and their
-        completion, and F must be at least the number of these slabs. By default F is the larger of
-        this number and 20 times the dimension of K.
+        Budget: the largest number of slabs F. Let F_0 be the number of slabs at the start, for the
+        `directions` and their completion. F must be at least F_0. By default F is the larger of F_0
+        and 20 times the dimension of K.
     directions : (k, m) array, optional
         Directions to start from, such as the bases of a workload's blocks. If the projections of
         the directions on the span of K do not span it, an orthonormal basis of the remaining

@@ -23,8 +23,8 @@ from geomdp.geometry.results import Diagnostics
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: If the variance of the normal scores of a coordinate is at most this limit, the coordinate counts
-#: as one that does not move. A variance below the limit is rounding error.
+#: If the variance of the normal scores of a coordinate is at most this limit, it counts as 0. A
+#: variance below the limit is rounding error.
 STILL = 1e-20
 
 
@@ -45,8 +45,7 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        A value near 1 means that the chains agree. If no chain moves, the value is NaN if all
-        chains are at the same place, else infinite.
+        A value near 1 means that the chains agree. If no chain moves, the value is NaN or infinite.
 
     Raises
     ------

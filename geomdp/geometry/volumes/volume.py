@@ -34,8 +34,8 @@ def volume(
     1. Exactly: by a closed form, or by cutting a small polytope with listed vertices into
        simplices.
     2. By rejection: draw uniform points of the bounding box, in the coordinates of the affine hull,
-       and count the hits, which are the points in the body. For a ball, the share of hits is 0.25%
-       in dimension 10, so rejection works in small dimensions only.
+       and count hits. A hit is a point in the body. For a ball, the share of hits is 0.25% in
+       dimension 10, so rejection works in small dimensions only.
     3. By `annealed_volume`, if there are fewer than 100 hits and the class of the body defines
        `chord`. If the class does not define `chord`, rejection is used for any number of hits.
 
