@@ -41,7 +41,7 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
             case None, float():
                 return ZCDP(rho)
     except ValueError as error:
-        # Messages of the library begin with the name of the parameter, and the flag has this name.
+        # The message begins with the name of a parameter. The flag has the same name.
         raise ValueError(f"--{error}") from error
     given = "neither" if rho is None else "both"
     raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")

@@ -15,7 +15,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from rich.status import Status
 
-#: A step is shown on the terminal if it takes longer than this many seconds.
+#: A step that takes longer than this number of seconds is shown on the terminal.
 PATIENCE = 0.5
 #: The parent of all loggers of the library. Its messages name steps and never quote a record.
 STEPS = logging.getLogger("geomdp")
@@ -26,7 +26,7 @@ FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Log `step` at its start, and the steps that the library reports until `step` ends.
+    """Log `step` when it starts, and every step that the library reports until `step` ends.
 
     If the step takes longer than half a second and standard error is a terminal, an animated line
     on the terminal shows the latest step.
@@ -57,7 +57,7 @@ def working(step: str) -> Iterator[None]:
 
 @contextmanager
 def logged_to(path: Path | None) -> Iterator[None]:
-    """Append the steps of a command, with their times, to the file `path`, unless it is None."""
+    """Append the steps of a command, with times, to the file `path`; None means no file."""
     if path is None:
         yield
         return
@@ -83,7 +83,7 @@ class _OnTerminal(logging.Handler):
 
 
 class _OnALine(logging.Handler):
-    """Prints each message as a line on standard error, whether that is a terminal or not."""
+    """Prints each message as a line on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"geomdp: {record.getMessage()}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The question that --workload, --tables, --weight and --columns ask together."""
+"""The queries that --workload, --tables, --weight and --columns describe together."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class Question:
     tables : tuple of tuple of str
         Values of --tables, each as the names of its columns.
     weights : tuple of float or None
-        Values of --weight, first for `workloads` and then for `tables`; None if all are 1.
+        Values of --weight, first for `workloads` and then for `tables`. None means that all
+        weights are 1.
     columns : tuple of str or None
-        Columns that `workloads` ask about; None for all discrete ones.
+        Columns that `workloads` ask about. None means all discrete columns.
     """
 
     workloads: tuple[str, ...]
@@ -46,7 +47,7 @@ class Question:
         return [*self.workloads, *self.tables]
 
     def task(self, schema: Schema) -> Task:
-        """The workload that is asked about the columns of `schema`; errors name the flags."""
+        """The workload for the columns of `schema`. Errors name the flags."""
         try:
             return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
         except ValueError as error:
@@ -59,13 +60,13 @@ def parse_question(
     weights: Sequence[str] | None,
     columns: str | None,
 ) -> Question:
-    """The question that the flags ask.
+    """The queries that the flags describe.
 
     Raises
     ------
     ValueError
-        If neither --workload nor --tables is given, or if the number of weights is not the number
-        of workloads and tables together. The message names the flag.
+        If --workload and --tables are both missing. If weights are given, but not one for each
+        workload and each table. The message names the flag.
     """
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:

@@ -13,7 +13,7 @@ from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place
 
-#: The kind of every column in a draft; the user replaces this text by one of the four kinds in it.
+#: The kind of every column in a draft. The user replaces this text by one of the four kinds.
 TO_DECLARE = "categorical, boolean, numeric or real"
 LOOKED = (
     "categories and bin edges were read from the records, which is not private: replace them by "
@@ -77,7 +77,7 @@ def schema(
 
 
 def _draft(data: Path) -> str:
-    """The text of a schema file in which the columns have no kinds yet; no record is read."""
+    """The text of a schema file in which the kinds are still to be declared. Reads no record."""
     from geomdp.data import column_names
     from geomdp.data.schema import FORMAT, VERSION
 

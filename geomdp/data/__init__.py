@@ -1,4 +1,4 @@
-"""Reading records in chunks, declaring what they are, and encoding them into a universe."""
+"""Read records in chunks, declare their columns, and encode records into a universe."""
 
 import lazy_loader
 

@@ -14,7 +14,7 @@ NAMED = 10
 
 @dataclass(frozen=True)
 class _BadValue:
-    """Where a value is, and what it must be. The value itself is private and never kept."""
+    """Row and column of a value, and what it must be. The value is private and is not kept."""
 
     row: int
     column: str
@@ -23,7 +23,7 @@ class _BadValue:
 
 @dataclass
 class BadValues:
-    """The places of bad values found so far, from which one error is made."""
+    """The places of the bad values found so far. One error names them."""
 
     places: list[_BadValue] = field(default_factory=list)
 
@@ -32,14 +32,14 @@ class BadValues:
 
     @property
     def enough(self) -> bool:
-        """Whether there are more bad values than an error names. The search can then stop."""
+        """Whether there are more bad values than an error names, so the search can stop."""
         return len(self.places) > NAMED
 
     def add(self, bad: BoolArray, wanted: str, column: str, rows: IntArray) -> None:
         """Record the places of the bad values of one column.
 
-        `rows` (n,) are the numbers of the records and `bad` (n,) says which of them have a bad
-        value. Only the first 11 places are kept: an error names 10 and says whether there are more.
+        `rows` (n,) are the numbers of the records. `bad` (n,) is true for a bad value. Only the
+        first 11 places are kept, because an error names 10 and says whether there are more.
         """
         found = rows[np.flatnonzero(bad)[: NAMED + 1]]
         self.places += [_BadValue(int(row), column, wanted) for row in found]

@@ -42,14 +42,14 @@ def column_values(
     rows : (n,) array of int
         Row numbers of the records, for error messages.
     bad : BadValues
-        Collects the places of the values that do not fit. The entries returned for such values have
-        no meaning.
+        Collects the places of the values that do not fit. In the result, the entries of such
+        values have no meaning.
 
     Returns
     -------
     (n,) array
-        Codes, or real numbers for a `RealColumn`. If the column declares missing values, they have
-        the last code.
+        Codes, or real numbers for a `RealColumn`. If the column declares missing values, a missing
+        value has the last code.
     """
     present = series.notna().to_numpy(dtype=bool)
     if present.all():
@@ -77,10 +77,10 @@ def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues
 
 
 def distinct_texts(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
-    """Places (n,) and distinct texts such that ``texts[places[i]]`` is the text of value i.
+    """Places (n,) and distinct texts: value i has the text ``texts[places[i]]``.
 
-    The column must have no missing values. Unless it holds Python objects, each distinct value is
-    converted once.
+    The column must have no missing values. In a column of Python objects every value is
+    converted; in any other column, each distinct value is converted once.
     """
     import pandas as pd
 
@@ -140,10 +140,9 @@ def _binned_or_scaled(
 
 
 def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
-    """The code of a text; "3.0" counts as "3" unless it is a category of its own.
+    """The code of a text. If "3.0" is not a category, it counts as "3".
 
-    Files contain "3.0" for 3 if a column of whole numbers with missing values was written as
-    floats.
+    Some programs write 3 as "3.0", for instance in a column with missing values.
     """
     if text not in codes and WHOLE.fullmatch(text):
         text = text.partition(".")[0]
@@ -151,7 +150,7 @@ def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
 
 
 def _numbers(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
-    """The numbers (n,) of a column without missing values; NaN where a value is bad."""
+    """The numbers (n,) of a column without missing values. A bad value becomes NaN."""
     if series.dtype.kind in "iuf":
         return series.to_numpy(dtype=np.float64)
     places, texts = distinct_texts(series)

@@ -12,7 +12,7 @@ import numpy as np
 
 from geomdp._validation import real_number
 
-#: The texts that records can have for the two values of a boolean column, with their codes.
+#: The texts that records can have in a boolean column, and the code of each text.
 BOOLEAN_TEXTS = {
     "0": 0,
     "false": 0,
@@ -23,7 +23,7 @@ BOOLEAN_TEXTS = {
     "True": 1,
     "TRUE": 1,
 }
-#: Labels of the codes that stand for any other text and for a missing value.
+#: Labels of two codes: for a text that is no declared category, and for a missing value.
 OTHER, MISSING = "(other)", "(missing)"
 
 
@@ -32,8 +32,8 @@ class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
     Values are compared with categories as texts, including blanks and the case of letters. A whole
-    number, in the declaration or in the records, is compared as its decimal digits, so 3, 3.0 and
-    "3" are one category.
+    number is compared as its decimal digits, so 3, 3.0 and "3" are one category. This holds in the
+    declaration and in the records.
 
     Parameters
     ----------
@@ -42,17 +42,18 @@ class CategoricalColumn:
     categories : sequence of str or int
         All categories: at least 1, all different. They are stored as texts.
     other : bool
-        Whether all values that are not listed share one more code, after those of the categories.
-        Otherwise such a value is an error.
+        If True, all values that are not listed share one code. This code follows the codes of the
+        categories. If False, such a value is an error.
     missing : bool
-        Whether missing values have one more code, the last one. Otherwise a missing value is an
-        error.
+        If True, missing values have a code, which is the last code. If False, a missing value is
+        an error.
 
     Raises
     ------
     ValueError
-        If the name is empty, there are no categories, two of them are equal, one is neither text
-        nor a whole number, or one is ``(other)`` or ``(missing)`` and that label is declared.
+        If the name is empty, there are no categories, or two categories are equal. If a category is
+        not text or a whole number. If a category is ``(other)`` and `other` is True, or
+        ``(missing)`` and `missing` is True.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class BooleanColumn:
     name : str
         Name of the column in the records.
     missing : bool
-        Whether missing values have the code 2. Otherwise a missing value is an error.
+        If True, missing values have the code 2. If False, a missing value is an error.
 
     Raises
     ------
@@ -145,25 +146,26 @@ class BooleanColumn:
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers in bins: x has code i if e_i <= x < e_(i+1); x = e_k is in the last bin.
+    """A column of numbers in bins: x has code i if e_i <= x < e_(i+1), for edges e_0 < ... < e_k.
 
-    A value below the first edge or above the last one is an error.
+    The value e_k is in the last bin. A value below e_0 or above e_k is an error.
 
     Parameters
     ----------
     name : str
         Name of the column in the records.
     edges : sequence of float
-        Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. They must come from
+        Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. The edges must come from
         public knowledge, not from the records.
     missing : bool
-        Whether missing values have one more code, the last one. Otherwise a missing value is an
-        error.
+        If True, missing values have a code, which is the last code. If False, a missing value is
+        an error.
 
     Raises
     ------
     ValueError
-        If the name is empty, there are fewer than 2 edges, or they are not finite and increasing.
+        If the name is empty, there are fewer than 2 edges, or the edges are not finite and
+        increasing.
 
     Examples
     --------
@@ -208,10 +210,10 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class RealColumn:
-    """A column of real numbers with public bounds, which is mapped to [-1, 1].
+    """A column of real numbers with public bounds, mapped to [-1, 1].
 
-    x becomes 2 (x - low) / (high - low) - 1. A value outside the bounds is an error, unless `clip`
-    is declared.
+    x becomes 2 (x - low) / (high - low) - 1. If `clip` is False, a value outside the bounds is an
+    error.
 
     Parameters
     ----------
@@ -220,13 +222,13 @@ class RealColumn:
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
     clip : bool
-        Whether a finite value outside the bounds is moved to the nearest bound. Answers are then
+        If True, a finite value outside the bounds is moved to the nearest bound. Answers are then
         about the clipped values.
 
     Raises
     ------
     ValueError
-        If the name is empty, or the bounds are not two finite increasing numbers with a finite
+        If the name is empty. If the bounds are not two finite numbers, low < high, with a finite
         difference.
 
     Examples
@@ -269,7 +271,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text that represents a value in comparisons; for a whole number of any type, digits."""
+    """The text of a value in comparisons. A whole number of any type becomes its digits."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):

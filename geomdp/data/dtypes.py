@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
-    """Whether `frame` is a polars DataFrame; does not import polars, which is optional."""
+    """Whether `frame` is a polars DataFrame. Polars is optional, so it is not imported."""
     return _is_of_polars(frame, "DataFrame")
 
 
@@ -47,8 +47,8 @@ def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
     kind = str(dtype)
     if kind in ("bool", "boolean", "Boolean"):
         return BooleanColumn(name, missing=missing)
-    # Types of both libraries have the attribute `categories`. The categories of polars' Categorical
-    # come from the records, so this type is refused.
+    # Categorical types of both libraries have the attribute `categories`. For the type Categorical
+    # of polars, the categories come from the records, so this type is refused.
     categories = getattr(dtype, "categories", None)
     if categories is None or kind.startswith("Categorical"):
         raise ValueError(

@@ -28,8 +28,8 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: After the first chunk with a bad value, this number of further chunks is searched for more bad
-#: values. With chunks of 32,768 rows these are the next two million rows.
+#: Number of chunks that are searched for more bad values after the first chunk with a bad value.
+#: With chunks of 32,768 rows, 64 chunks hold two million rows.
 SEARCHED = 64
 
 Read = TypeVar("Read")
@@ -38,21 +38,22 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    #: One table of records, or chunks of it.
+    #: One table of records, or an iterable of chunks of one table.
     Tables: TypeAlias = pd.DataFrame | pl.DataFrame | Iterable[pd.DataFrame | pl.DataFrame]
 
 
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Encode records for `universe`, chunk by chunk, each chunk when it is asked for.
+    """Encode records for `universe`, chunk by chunk. A chunk is read only when it is needed.
 
     =====================  ====================================================================
     universe               uses
     =====================  ====================================================================
-    `CategoricalProduct`   the columns that it names, discrete, with the same numbers of levels
+    `CategoricalProduct`   the columns with its names, discrete, with the same numbers of levels
     `BooleanCube`          all columns of the schema, in order, each discrete with 2 levels
-    `FiniteUniverse`       all columns, discrete; the row-major number of their combination
-    `SymmetricCube`        all columns, real
-    `UnitBall`             all columns, real, divided by sqrt(d) so that the norm is at most 1
+    `FiniteUniverse`       all columns, discrete; an element is a combination of levels, and
+                           combinations are numbered in row-major order
+    `SymmetricCube`        all d columns, real
+    `UnitBall`             all d columns, real, divided by sqrt(d) to make the norm at most 1
     =====================  ====================================================================
 
     Parameters
@@ -68,15 +69,16 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Returns
     -------
     iterator of array
-        One array per chunk of n records: int64 codes, (n, c) for c discrete columns or (n,) for a
-        `FiniteUniverse`; or float64 (n, d) for d real columns.
+        One array per chunk of n records. c discrete columns give int64 codes (n, c), or (n,) for a
+        `FiniteUniverse`. d real columns give float64 (n, d).
 
     Raises
     ------
     ValueError
-        At the call, if the schema does not fit the universe. While chunks are read, for unknown
-        categories, missing values, texts that are no numbers, and values outside edges or bounds;
-        the error names rows and columns. Also if a chunk lacks a column or has it twice.
+        At the call, if the schema does not fit the universe. While chunks are read, if a category
+        is unknown, a value is missing, a text is not a number, or a number is outside edges or
+        bounds. Such an error names rows and columns. Also if a chunk lacks a column or has two
+        columns of the same name.
 
     Examples
     --------
@@ -133,7 +135,10 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
 def column_codes(
     records: Tables, columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """For each chunk, yield codes or scaled values (n,) of each column; errors as in `encode`."""
+    """For each chunk, yield the codes or scaled values (n,) of each column.
+
+    Errors are as in `encode`.
+    """
 
     def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
         return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]
@@ -146,9 +151,9 @@ def _checked(
 ) -> Iterator[Read]:
     """Yield the result of `read` for each chunk, until a chunk has a bad value.
 
-    `read` gets the chunk, the numbers of its records and a `BadValues` to fill. After the first bad
-    value, the rest of the chunk and up to `SEARCHED` more chunks are searched for other bad values.
-    Then a ``ValueError`` names the first bad values.
+    `read` gets the chunk, the row numbers of its records and a `BadValues` to fill. After the first
+    chunk with a bad value, up to `SEARCHED` more chunks are searched for bad values. Then a
+    ``ValueError`` names the first bad values.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for chunk in _chunks(records):
@@ -167,7 +172,7 @@ def _checked(
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
     """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
-    ``ValueError`` if `schema` does not fit the universe, or is not a `Schema`.
+    Raise ``ValueError`` if `schema` has the wrong type or does not fit the universe.
     """
     require_type(schema, Schema, "schema")
     match universe:
@@ -207,7 +212,7 @@ def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
 
 
 def _with_levels(column: Column, levels: int) -> Column:
-    """Return `column`; ``ValueError`` unless it is discrete and has this number of levels."""
+    """Return `column` if it is discrete and has this number of levels, else ``ValueError``."""
     if isinstance(column, RealColumn):
         raise ValueError(f"column {column.name!r} must be discrete here, it is real")
     if len(column.labels) != levels:
@@ -245,7 +250,7 @@ def _encoded(
 
 
 def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The column called `name`; ``ValueError`` unless there is exactly one."""
+    """The column called `name`; ``ValueError`` if there is no such column, or more than one."""
     places = np.flatnonzero(chunk.columns == name)
     if len(places) != 1:
         raise ValueError(f"records must have the column {name!r} once, got {len(places)} times")

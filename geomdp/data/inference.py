@@ -37,7 +37,7 @@ INFERENCE_WARNING = (
 
 @dataclass(frozen=True)
 class InferredSchema:
-    """A schema that depends on the records, with the warning to show beside it.
+    """A schema that depends on the records, and a warning to the user.
 
     Parameters
     ----------
@@ -74,9 +74,10 @@ def infer_schema(
 ) -> InferredSchema:
     """Draft a schema from a file of records. **Not private**: edit it before any release.
 
-    A column whose values are all 0/1 or all true/false becomes boolean. A column with at most
-    `max_categories` distinct values becomes categorical. Any other column of numbers becomes
-    numeric, with `bins` bins of equal width from its smallest to its largest value.
+    If all values of a column are 0 or 1, or all are true or false, the column becomes boolean.
+    Any other column with at most `max_categories` distinct values becomes categorical. Any other
+    column of numbers becomes numeric: `bins` bins of equal width range from the smallest to the
+    largest value.
 
     Parameters
     ----------
@@ -99,9 +100,9 @@ def infer_schema(
     Raises
     ------
     ValueError
-        For the reasons given at `read_chunks` and `files_at`; and if there are no rows, a value is
-        missing, or a column has more than `max_categories` distinct values, some of which are not
-        finite numbers. An error about a value names its file, row and column, but never the value.
+        For the reasons given at `read_chunks` and `files_at`. If there are no rows. If a value is
+        missing: the error names file, row and column. If a column has more than `max_categories`
+        distinct values and some values are not finite numbers. No error names a value.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def infer_schema(
 
 @dataclass
 class _Summary:
-    """A summary of one column: its distinct texts, up to a limit, and the range of its numbers."""
+    """A summary of one column: distinct texts, up to a limit, and the range of the numbers."""
 
     name: str
     max_categories: int
@@ -140,7 +141,7 @@ class _Summary:
     all_numbers: bool = True
 
     def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
-        """Add a chunk of the column to the summary; the chunk starts at `first_row` of `file`."""
+        """Add to the summary a chunk of the column that starts at row `first_row` of `file`."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)

@@ -23,20 +23,20 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A name between two commas of a header, either without quotation marks or in quotation marks.
+#: A name in a header that has no quotation mark in it. The whole name may be in quotation marks.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
 def read_chunks(
     path: str | os.PathLike[str], columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """Read a CSV or Parquet file as DataFrames, chunk by chunk, each when it is asked for.
+    """Read a CSV or Parquet file as DataFrames. A chunk is read only when it is needed.
 
     CSV (``.csv``, ``.csv.gz``) is read as UTF-8 with commas and one header line. **All values are
-    texts**, so that the type of a value cannot depend on its chunk. An empty field is a missing
-    value; any other field, such as "NA", is a text. A row with too few fields has missing values,
-    and a row with too many is an error. A blank line is a row of missing values. `encode` takes
-    these texts. For files that already hold numeric codes, see `numeric_chunks`.
+    texts**, because types would differ between chunks. An empty field is a missing value. Any other
+    field, such as "NA", is a text. If a row has too few fields, the last values are missing. A row
+    with too many fields is an error. A blank line is a row of missing values. `encode` takes these
+    texts. For files that already hold numeric codes, see `numeric_chunks`.
 
     Parquet (``.parquet``) keeps the types of the file.
 
@@ -52,17 +52,17 @@ def read_chunks(
     Returns
     -------
     iterator of DataFrame
-        Chunks with at least one row, indexed by row number from 0. There are no chunks if the file
-        has a header and no rows.
+        Chunks with at least one row, indexed by row number from 0. If the file has a header and no
+        rows, there are no chunks.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        At the call, if the ending is unknown, the file is empty, its header has an empty or
-        repeated name, or a column in `columns` does not exist. While chunks are read, if the file
-        is malformed. The error names the file.
+        At the call, if the ending is unknown, the file is empty, a name in the header is empty or
+        repeated, or a column in `columns` does not exist. While chunks are read, if the file is
+        malformed. The error names the file.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def read_chunks(
 
 
 def header(path: Path) -> list[str]:
-    """Names of the columns of a CSV or Parquet file; errors are those of `read_chunks`."""
+    """Names of the columns of a CSV or Parquet file. Errors are as in `read_chunks`."""
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
@@ -102,8 +102,8 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
         raise ValueError(f"{path}: columns number {empty} (from 0) have no name in the header")
-    # The error has positions instead of names: if a file has no header, its first line is a record,
-    # whose values an error must not show.
+    # The error has positions instead of names. If a file has no header, its first line is a record,
+    # and an error must not show the values of a record.
     repeated = [position for position, name in enumerate(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(f"{path}: columns number {repeated} (from 0) share a name in the header")
@@ -122,7 +122,10 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
 
 @contextmanager
 def _malformed_csv(path: Path, part: str) -> Iterator[None]:
-    """Turn errors of pandas for a malformed file into ``ValueError`` that quotes no value."""
+    """Turn errors of pandas about a malformed file into ``ValueError``. No message quotes a value.
+
+    `part` says which part of the file was read.
+    """
     import pandas as pd
 
     try:
@@ -160,10 +163,10 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def _plain_header(path: Path) -> list[str] | None:
-    """The names in an ASCII header in which no name contains a comma or a quotation mark.
+    """The names in an ASCII header if no name contains a comma or a quotation mark.
 
-    A name may stand in quotation marks. The result is None for any other header: pandas then reads
-    it, or says what is wrong.
+    A whole name may be in quotation marks. For any other header the result is None: pandas then
+    reads the header, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None
@@ -182,8 +185,8 @@ def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFr
     import pandas as pd
 
     with _malformed_csv(path, "a row"):
-        # All columns are parsed, because pandas does not notice surplus fields in a row if it may
-        # skip columns.
+        # All columns are parsed. If pandas may skip columns, it does not notice that a row has
+        # too many fields.
         reader = pd.read_csv(
             path,
             dtype=str,

@@ -1,7 +1,7 @@
 """Real tables bundled with statsmodels (extra ``samples``), each with a declared public schema.
 
 The categories and edges below are round numbers that follow the published descriptions of the
-variables. It was checked that every record fits, which is allowed because these records are public.
+variables. Every record was checked to fit. This check is allowed because these records are public.
 For your own records, edges must come from public knowledge alone.
 """
 
@@ -29,9 +29,9 @@ class Sample:
     path : Path
         CSV file of the records, as published.
     schema : Schema
-        The declared columns. Every record fits them.
+        The declared columns. Every record fits the declarations.
     source : str
-        Where the records come from.
+        Origin of the records.
 
     Examples
     --------
@@ -88,7 +88,7 @@ FAIR_SCHEMA = Schema(
         # Years, recorded as midpoints of five-year classes from "under 20" to "40 or over".
         NumericColumn("age", (15, 20, 25, 30, 35, 40, 45)),
         NumericColumn("yrs_married", (0, 1, 5, 8, 11, 15, 20, 30)),
-        # Number of children; 5.5 stands for five or more.
+        # Number of children; 5.5 means five or more.
         CategoricalColumn("children", ("0", "1", "2", "3", "4", "5.5")),
         # From 1, not at all, to 4, strongly.
         CategoricalColumn("religious", ("1", "2", "3", "4")),
@@ -109,7 +109,7 @@ def rand_health_insurance() -> Sample:
     Returns
     -------
     Sample
-        Records and schema: 4 boolean columns and 6 binned ones.
+        Records and schema: 4 boolean columns and 6 columns of binned numbers.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def fair_affairs() -> Sample:
     Returns
     -------
     Sample
-        Records and schema: 6 categorical columns and 3 binned ones.
+        Records and schema: 6 categorical columns and 3 columns of binned numbers.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def fair_affairs() -> Sample:
 
 
 def _file(name: str) -> Path:
-    """The file of a table in statsmodels, without an import, which would take a second."""
+    """The file of a table in statsmodels. Does not import statsmodels, which takes a second."""
     package = importlib.util.find_spec("statsmodels")
     if package is None or package.origin is None:
         raise ImportError(

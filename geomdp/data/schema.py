@@ -1,4 +1,4 @@
-"""The schema of a table of records: its declared, public columns, and their file format.
+"""The schema of a table of records: declared, public columns, and a file format for schemas.
 
 A schema file is one JSON object:
 
@@ -15,11 +15,11 @@ A schema file is one JSON object:
       ]
     }
 
-The kinds are those of `geomdp.data.columns`. Each kind has the keys shown here and optional flags.
+`geomdp.data.columns` defines the four kinds. Each kind has the keys shown here and optional flags.
 ``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
-texts that are not listed. ``"clip": true`` moves reals outside their bounds to the nearest bound.
-Columns that the schema does not name are not read. Categories, edges and bounds are public, so they
-must be known without the records.
+texts that are not listed. ``"clip": true`` moves a real outside the bounds to the nearest bound.
+Other columns of the records are not read. Categories, edges and bounds are public, so they must be
+known without the records.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Schema:
     Raises
     ------
     ValueError
-        If there are no columns, an entry is not one of these types, or two names are equal.
+        If there are no columns, an entry has another type, or two names are equal.
 
     Examples
     --------
@@ -132,12 +132,12 @@ class Schema:
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """For every discrete column, in order, the meanings of its codes 0, 1, ..., as texts."""
+        """For every discrete column, in order, the texts that the codes 0, 1, ... represent."""
         return {column.name: column.labels for column in self.discrete_columns}
 
     @property
     def levels(self) -> dict[str, int]:
-        """For every discrete column, in order, its number of codes.
+        """For every discrete column, in order, the number of codes.
 
         `MarginalTables` and `CategoricalProduct` take this mapping.
         """
@@ -146,8 +146,8 @@ class Schema:
     def universe(self) -> CategoricalProduct | SymmetricCube:
         """The universe of encoded records.
 
-        If all columns are discrete, the universe is the product of their codes. If all d columns
-        are real, it is the cube [-1, 1]^d.
+        If all columns are discrete, the universe is the product of the sets of codes. If all d
+        columns are real, the universe is the cube [-1, 1]^d.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Schema:
         Raises
         ------
         ValueError
-            For another kind; if `k` is missing, out of range, or given for ``"histogram"``; and if
+            For another `kind`. If `k` is missing, out of range, or given for ``"histogram"``. If
             there is no discrete column.
         """
         if not self.levels:
@@ -193,14 +193,14 @@ class Schema:
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, object]) -> Schema:
-        """The schema with the columns that are declared by name, in order.
+        """The schema with the given columns, in order.
 
         Parameters
         ----------
         columns : mapping of str to bool (the type), list, or mapping
-            The type ``bool`` declares a boolean column, and a list a categorical column with these
-            categories. A mapping has the keys of the file format without name and kind:
-            ``{"edges": [0, 18, 65], "missing": True}``.
+            The key is the name of a column. The type ``bool`` declares a boolean column. A list
+            declares a categorical column with these categories. A mapping has the keys of the file
+            format without name and kind: ``{"edges": [0, 18, 65], "missing": True}``.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class Schema:
         frame : pandas or polars DataFrame
             Columns of booleans, of pandas categories (``pd.cut`` makes categories of intervals) or
             of polars' ``Enum``. The categories must come from public knowledge. After
-            ``astype("category")`` they come from the records, and no guarantee holds.
+            ``astype("category")`` the categories come from the records, and no guarantee holds.
         missing : sequence of str
             Columns in which values can be missing. Each gets a category for missing values.
 
@@ -241,8 +241,8 @@ class Schema:
         Raises
         ------
         ValueError
-            If the text is not JSON or not in this format, or if a declaration is not valid. In the
-            last case the error names the column.
+            If the text is not JSON, or has another format. If a declaration is not valid: the error
+            names the column.
         """
         try:
             document = json.loads(text)
@@ -267,8 +267,8 @@ def _declared(name: str, value: object) -> Column:
         return BooleanColumn(name)
     if isinstance(value, Mapping):
         found = [kind for kind, keys in _KEYS.items() if keys and keys <= set(value)]
-        # Only a boolean column needs none of these keys. If there are keys of several kinds,
-        # `_column` raises an error.
+        # A boolean column has none of these keys. If there are keys of several kinds, `_column`
+        # raises an error.
         kind = found[0] if len(found) == 1 else "boolean"
         return _column({"name": name, "kind": kind, **value}, 0)
     if isinstance(value, Sequence) and not isinstance(value, str):

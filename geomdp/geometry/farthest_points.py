@@ -1,4 +1,4 @@
-"""Farthest-point order of a finite set, which gives separated subsets at every scale."""
+"""Farthest-point order of a finite set: the first points of the order are far from each other."""
 
 from __future__ import annotations
 
@@ -15,31 +15,34 @@ from geomdp._validation import finite_array, whole
 Norm = Callable[[FloatArray], FloatArray]
 #: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: All whole numbers up to the first are exact in float64, and up to the second in float32.
+#: All whole numbers up to 2^53 are exact in float64. All whole numbers up to 2^24 are exact in
+#: float32.
 LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """M points of a finite set, ordered so that each is as far as possible from all before it.
+    """M points of a finite set in farthest-point order.
+
+    Each point has the largest distance from the points before it among all points of the set.
 
     Parameters
     ----------
     order : (M,) array of int
         Row numbers of the points, in this order.
     radii : (M,) array
-        Distance of each point from the nearest point before it; infinity for the first point. The
-        distances do not increase.
+        Distance of each point from the nearest point before it; infinity for the first point. These
+        numbers never increase.
     rest : float
         Largest distance of any point of the set from the nearest of the M points; 0 if all points
         are listed.
 
     Notes
     -----
-    The first N points are pairwise at least `radii[N - 1]` apart, and every point of the set is
-    within `radii[N]` (`rest` for N = M) of one of these N points. For any t with
-    radii[N] < t <= radii[N - 1], the first N points are therefore a maximal subset with pairwise
-    distances of at least t.
+    The first N points are pairwise at least `radii[N - 1]` apart. Every point of the set is within
+    `radii[N]` of one of these N points; for N = M, read `rest` in place of `radii[N]`. For any t
+    with radii[N] < t <= radii[N - 1], the first N points are therefore a maximal subset with
+    pairwise distances of at least t.
     """
 
     order: IntArray
@@ -47,12 +50,13 @@ class FarthestPoints:
     rest: float
 
     def count(self, separation: float) -> int:
-        """Number of points at the start of the order that are at least `separation` > 0 apart.
+        """Largest N for which the first N points are at least `separation` > 0 apart.
 
         Raises
         ------
         ValueError
-            If `separation` is not above 0, or the order ended before the distances fell below it.
+            If `separation` is not above 0. If the order ended before the distances fell below
+            `separation`.
         """
         if not separation > 0 or separation <= self.rest:
             raise ValueError(
@@ -70,11 +74,11 @@ def farthest_points(
     most: int | None = None,
     of_squares: Lengths | None = None,
 ) -> FarthestPoints:
-    """Order the rows of `points` so that each is as far as possible from all before it.
+    """Order the rows of `points`: each next row has the largest distance from the rows before it.
 
     The order starts with the point farthest from the mean. Call a set t-separated if its points are
-    pairwise at least t apart. The longest t-separated start of the order has at most as many points
-    as the largest t-separated subset, and at least as many as the largest 2t-separated subset.
+    pairwise at least t apart. Let S(t) be the size of the largest t-separated subset of the rows.
+    The longest t-separated start of the order has at least S(2t) and at most S(t) points.
 
     Parameters
     ----------
@@ -83,14 +87,14 @@ def farthest_points(
     norm : callable
         Maps differences (b, m) to norms (b,).
     least : float
-        The order ends before the first point whose distance from the points listed is 0, or is
-        below this number.
+        The order ends when every other point has distance 0, or a distance below this number, from
+        the points listed.
     most : int, optional
         Largest number of points listed.
     of_squares : callable, optional
-        The norm as a function of the squared Euclidean length, if it is an increasing function of
-        this length. If in addition all coordinates are whole numbers, the same result is computed
-        faster, by one product of a matrix with a vector for each listed point.
+        The norm as an increasing function of the squared Euclidean length, if there is such a
+        function. If also all coordinates are whole numbers, the same result is computed faster: one
+        product of a matrix with a vector for each listed point.
 
     Returns
     -------
@@ -141,7 +145,7 @@ def _is_whole(points: FloatArray) -> bool:
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
     """A function that maps a row number to the squared distances (N,) of all points from that row.
 
-    A call takes one product of the matrix of points with a vector.
+    A call computes one product of the matrix of points with a vector.
     """
     largest = float(np.abs(points).max())
     if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:

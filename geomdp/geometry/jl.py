@@ -25,7 +25,7 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     m : int
         Source dimension, the number of columns.
     rng : numpy Generator, int or None
-        Source of the entries. It must be independent of all records; the map can then be published.
+        Source of the entries. It must be independent of all records. The map can then be published.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     m : int
         Source dimension, the number of columns.
     rng : numpy Generator, int or None
-        Source of the signs. It must be independent of all records; the map can then be published.
+        Source of the signs. It must be independent of all records. The map can then be published.
 
     Returns
     -------
@@ -89,13 +89,13 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
 
 def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1 / 3) -> FloatArray:
-    """Sparse sign map A: R^m -> R^k with independent entries, of which a share q is not 0.
+    """Sparse sign map A: R^m -> R^k with independent entries. The expected share q is not 0.
 
-    An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 otherwise. So
-    E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order 1/sqrt(q),
-    hence the distortion bound of `jl_map` holds with a constant of order 1/q in place of 6.5. With
-    q = 1/3 the fourth moment of an entry is that of a Gaussian one. For x with few large entries, a
-    smaller q distorts more.
+    An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 with probability
+    1 - q. So E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order
+    1/sqrt(q). The distortion bound of `jl_map` therefore holds with a constant of order 1/q in
+    place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. For x with
+    few large entries, a smaller q distorts more.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
     m : int
         Source dimension, the number of columns.
     rng : numpy Generator, int or None
-        Source of the entries. It must be independent of all records; the map can then be published.
+        Source of the entries. It must be independent of all records. The map can then be published.
     density : float
         Expected share q of entries that are not 0, above 0 and at most 1. With q = 1 the map is a
         sign map.

@@ -1,4 +1,4 @@
-"""Distributions of Johnson-Lindenstrauss maps, as objects that a mechanism can be given."""
+"""Distributions of Johnson-Lindenstrauss maps, as parameters of mechanisms."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from geomdp.geometry.jl import checked_density, jl_map, rademacher_jl_map, spars
 
 @runtime_checkable
 class JLLaw(Protocol):
-    """The distribution of a random matrix A (k, m) whose rows are independent and subgaussian.
+    """The distribution of a random matrix A (k, m) with independent subgaussian rows.
 
-    E A_i A_i^T = I / k for every row, so that E||A x||_2^2 = ||x||_2^2 (JL-D8).
+    E A_i A_i^T = I / k for every row A_i, so E||A x||_2^2 = ||x||_2^2 (JL-D8).
 
     Examples
     --------
@@ -65,7 +65,7 @@ class SparseMap:
     Parameters
     ----------
     density : float
-        q, above 0 and at most 1; ``ValueError`` otherwise.
+        q, above 0 and at most 1. Any other q raises ``ValueError``.
 
     Examples
     --------

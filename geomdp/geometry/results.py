@@ -22,8 +22,8 @@ class Estimate:
     stderr : float
         Standard error of `value`; 0 if exact.
     interval : tuple of float
-        (low, high). The documentation of the function that returns the estimate states the level of
-        the interval and the reason why it holds.
+        (low, high). The function that returns the estimate documents the level of the interval and
+        the reason why the interval is valid.
     samples : int
         Number of samples used; 0 if exact.
 
@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Projection:
-    """The point of a body K nearest to a target y, up to an error that `gap` bounds.
+    """The point of a body K nearest to a target y, with a bound `gap` on the error.
 
     Parameters
     ----------
@@ -75,15 +75,15 @@ class Projection:
         Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
         The true nearest point p* satisfies ||point - p*||^2 <= gap.
     iterations : int
-        Number of rounds of the search over listed vertices, or of calls of `extreme_point`; 0 for a
-        closed form.
+        For listed vertices, number of rounds of the search. For extreme points, number of calls of
+        `extreme_point`. For a closed form, 0.
     converged : bool
-        Whether the gap is within the tolerance that was asked for.
+        Whether the gap is within the requested tolerance.
     weights : dict of int to float, or None
-        Weights of the convex combination that gives `point`; None for a closed form. The keys are
-        indices of vertices if the body lists its vertices, otherwise indices of rows of `atoms`.
+        Weights of the convex combination that gives `point`; None for a closed form. If `atoms` is
+        None, the keys are numbers of listed vertices. If not, they are row numbers of `atoms`.
     atoms : (k, m) array, or None
-        The extreme points that `weights` combines, for a body that does not list its vertices.
+        If the body does not list its vertices, the extreme points that `weights` combines.
 
     Examples
     --------
@@ -119,11 +119,11 @@ class Diagnostics:
     Parameters
     ----------
     split_r_hat : (m,) array
-        Rank-normalised split R-hat; near 1 when chains agree.
+        Rank-normalised split R-hat. If chains agree, it is near 1.
     bulk_ess : (m,) array
         Bulk effective sample size over all chains.
     chains, steps : int
-        Number of chains and of kernel steps per chain, burn-in included.
+        Number of chains, and number of kernel steps per chain, burn-in included.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Diagnostics:
 
     @property
     def worst_r_hat(self) -> float:
-        """Largest split R-hat over the coordinates that move; NaN if none does."""
+        """Largest split R-hat over the coordinates that move; NaN if no coordinate moves."""
         known = self.split_r_hat[~np.isnan(self.split_r_hat)]
         return float(known.max()) if len(known) else math.nan
 
@@ -174,7 +174,7 @@ class Samples:
     sampler : Exact, Approximate or Heuristic
         Status of the sampler.
     diagnostics : Diagnostics or None
-        Convergence diagnostics; None unless the points come from Markov chains.
+        Convergence diagnostics if the points come from Markov chains, else None.
 
     Examples
     --------

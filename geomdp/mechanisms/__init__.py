@@ -1,4 +1,4 @@
-"""Private mechanisms. The constructor of each one makes its privacy claim."""
+"""Private mechanisms. The constructor of a mechanism makes the privacy claim."""
 
 import lazy_loader
 

@@ -23,7 +23,7 @@ from geomdp.workloads.universe.universes import Records
 LONGEST = 60
 
 
-#: A function from exact sums (m,) to private means (m,). It contains noise that was drawn before.
+#: A function that maps exact sums (m,) to private means (m,), with noise that was drawn before.
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
@@ -43,36 +43,36 @@ def once(privatiser: Privatiser) -> Privatiser:
 
 
 class FunctionOfSums(abc.ABC):
-    """Private means computed from exact sums, in three steps that another mechanism can wrap.
+    """Private means computed from exact sums, in three steps that another mechanism can call.
 
     The steps are `totals` (read the records), `draw` (draw noise) and `process` (compute answers
-    from noisy means). A mechanism that post-processes another mechanism calls these steps on that
+    from noisy means). If a mechanism post-processes another mechanism, it calls the steps of that
     mechanism. `Mechanism.release` takes the same steps, and also asks the ledger, checks the number
     of records and states the guarantee.
     """
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Do all work that depends on public arguments alone, so that it cannot fail later.
+        """Do all work that depends on public arguments alone. This work cannot fail later.
 
         The set-up reads no records and may take long. A second call does nothing.
         """
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records, and return their number and the exact sums over them.
+        """Check the records, and return the number of records and the exact sums.
 
         The records are read once, and nothing is drawn. ``ValueError`` for records outside the
         universe.
         """
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Do the same as `totals`, but return the sums to which correctly rounded noise is added.
+        """Check the records, and return the sums to which correctly rounded noise is added.
 
-        By default these are the sums of `totals`. A mechanism that computes its answers from other
-        measurements returns the sums of these measurements. The proof of privacy for noise on the
+        By default these are the sums of `totals`. If a mechanism computes its answers from other
+        measurements, the sums are sums of measurements. The proof of privacy for noise on the
         measurements also holds for rounded noise, and the answers are post-processing of the noisy
-        measurements. Noise that is added to the answers and rounded would need another proof.
+        measurements. Rounded noise on the answers would need another proof.
         """
         return self.totals(records)
 
@@ -89,7 +89,7 @@ class FunctionOfSums(abc.ABC):
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The answers (m,), computed from the noisy means alone; by default the noisy means."""
+        """The answers (m,), computed from the noisy means alone. By default, the noisy means."""
         return noisy
 
     def private(self, rng: np.random.Generator | None) -> Privatiser:
@@ -105,7 +105,7 @@ class FunctionOfSums(abc.ABC):
 class Mechanism(FunctionOfSums):
     """A private mechanism for one workload, one number n of records and one privacy guarantee.
 
-    The constructor of each concrete mechanism is the only place where its privacy claim is made.
+    Only the constructor of a concrete mechanism makes the privacy claim.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Mechanism(FunctionOfSums):
     def sampler(self) -> SamplerStatus:
         """Status of the sampler of the noise, as in `guarantee`.
 
-        Unlike `guarantee`, it does not need the set-up of correctly rounded noise.
+        `guarantee` needs the set-up of correctly rounded noise, but `sampler` does not.
         """
         return self.guarantee.sampler
 
@@ -158,7 +158,7 @@ class Mechanism(FunctionOfSums):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64 and not correctly rounded.
+        None if releases draw their noise in float64, without correct rounding.
         """
         return None
 
@@ -169,7 +169,7 @@ class Mechanism(FunctionOfSums):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records, with the same noise and geometry."""
         n = whole(n, "n")
-        # Set up before copying, so that the copy has the results too.
+        # Set up before copying. The copy then has the results, too.
         self.set_up()
         twin = copy.copy(self)
         twin.n = n
@@ -191,13 +191,13 @@ class Mechanism(FunctionOfSums):
         Parameters
         ----------
         records : array, DataFrame, or iterable of such chunks
-            Records in the encoding of `workload.universe`; under replace-one exactly n of them.
-            Or counts of records from `gd.data.count_records`.
+            Records in the encoding of `workload.universe`. Under replace-one, the number of records
+            must be n. Counts of records from `gd.data.count_records` are accepted, too.
         rng : Generator, int or None
             None draws from the entropy of the operating system. If the mechanism has a `grid`, the
             noise is then correctly rounded, and drawn before the records are read. A seed or
-            generator makes the release reproducible; its record then says ``seeded: no privacy
-            claim``.
+            generator makes the release reproducible. The privacy record then says ``seeded: no
+            privacy claim``.
         ledger : Ledger, optional
             The privacy budget. The ledger is asked whether it can pay before the records are read.
             It pays after the records are found valid and before noise is added to their sums.
@@ -217,8 +217,9 @@ class Mechanism(FunctionOfSums):
             return self.predicted_rmse
 
         def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
-            # Rounded noise is drawn before the records are read. So neither the noise nor the time
-            # that drawing takes can depend on them. After a failure the noise is thrown away.
+            # Rounded noise is drawn before the records are read. So the noise cannot depend on the
+            # records, and the time of drawing cannot depend on them. After a failure the noise is
+            # thrown away.
             if rng is None and self.grid is not None:
                 rounded, totals = self.draw(None), self.measured(records)
                 return totals.count, (totals.sums, rounded)

@@ -1,4 +1,4 @@
-"""The commands `mechanisms` and `workloads`: the values of --mechanism and --workload."""
+"""The commands `mechanisms` and `workloads`: lists of the values of --mechanism and --workload."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The command `release`: its flags, the request they make, and the privacy record it writes."""
+"""The command `release`: flags, computation, and privacy record."""

@@ -1,6 +1,6 @@
 """The privacy record of a release: one JSON object.
 
-It holds the privacy claim, the predicted error, and how the answers were computed.
+The object holds the privacy claim, the predicted error, and how the answers were computed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from geomdp.cli.inputs import PublicSchema
 from geomdp.mechanisms import Mechanism
 from geomdp.tabulation.results import Tabulation
 
-#: Packages whose versions are part of a record, because they compute the released numbers.
+#: These packages compute the released numbers, so a record states their versions.
 RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The choices behind a release that its answers do not show.
+    """Facts about a release that its answers do not show.
 
     Parameters
     ----------
     spec : str
         Workload as written on the command line.
     schema : PublicSchema
-        Columns and levels, and where they come from.
+        Columns and levels, and their origin.
     chosen_by : str
         Who or what chose the mechanism, in words.
     declared_n : int or None
@@ -53,7 +53,8 @@ class Provenance:
     def claim(self, release: Tabulation) -> str:
         """The privacy statement of the release as a whole.
 
-        There is no guarantee if the schema was inferred, because it then depends on the records.
+        If the schema was inferred, there is no guarantee, because the schema depends on the
+        records.
         """
         if self.schema.caveat is None:
             return str(release.guarantee)
@@ -90,7 +91,7 @@ class Provenance:
 
 
 def mechanism_name(mechanism: Mechanism) -> str:
-    """The name of the class, with the mechanism that it wraps, for instance Projected(KNorm)."""
+    """The name of the class and of any wrapped mechanism, for instance Projected(KNorm)."""
     inner = getattr(mechanism, "inner", None)
     name = type(mechanism).__name__
     return name if inner is None else f"{name}({mechanism_name(inner)})"

@@ -1,4 +1,4 @@
-"""Carry out the release that the flags describe: compute it, write it, and print a summary."""
+"""Compute and write the release that the flags describe, and print a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands `smooth summarize` and `smooth answer`: any smooth query from one released file."""
+"""The commands `smooth summarize` and `smooth answer`.
+
+One released file answers any smooth query.
+"""
 
 from __future__ import annotations
 
@@ -228,7 +231,7 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 
 
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
-    """One row per query: its name, its kind, its answer, and the errors of the answer."""
+    """One row per query: name, kind, answer, and errors of the answer."""
     import pandas as pd
 
     from geomdp.cli.smooth_queries.units import in_cube
@@ -249,7 +252,7 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
 
 
 def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
-    """Under add/remove, a row about the number that sums are divided by; otherwise no row."""
+    """Under add/remove, a row about the divisor of the sums. Under replace-one, no row."""
     from geomdp.privacy import Adjacency
 
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:

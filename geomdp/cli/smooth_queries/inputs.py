@@ -44,7 +44,7 @@ class NamedQuery:
 def read_queries(path: Path) -> list[NamedQuery]:
     """The queries in a JSON file.
 
-    The name of a query is given in the file, or else made of its kind and its position.
+    If the file gives a query no name, the name is made of the kind and position of the query.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Carry out `smooth summarize`: compute the summary, write it, and print a few rows about it."""
+"""The work of `smooth summarize`: compute and write the summary, and print rows about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request:
 
 
 def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None:
-    """Release the summary of the records in `data`, write it to `out`, and print rows about it."""
+    """Release the summary of the records in `data` to the file `out`, and print rows about it."""
     schema, n = request.schema, request.n
     with payment.opened(request.adjacency) as account, working("reading records"):
         if account is not None:

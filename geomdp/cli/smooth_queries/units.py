@@ -1,4 +1,4 @@
-"""Conversion of smooth queries from the units of the columns to those of the cube [-1, 1]^d."""
+"""Conversion of smooth queries: from the units of the columns to units of the cube [-1, 1]^d."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ MAX_TERMS = 10_000
 
 
 def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
-    """A query on the cube, with the values that `query` has on the columns of `schema`.
+    """A query on the cube with the same values as `query` on the columns of `schema`.
 
-    The bounds of column i have the middle c_i and the half width r_i, so a point x of the cube
-    represents the values y_i = c_i + r_i x_i. A bandwidth is one number for all columns, and so is
-    the width of the edge of a soft range. These numbers are not converted: they are in units of
-    the cube, in which every column has the half width 1.
+    The bounds of column i have the middle c_i and the half width r_i. A point x of the cube
+    therefore represents the values y_i = c_i + r_i x_i.
+
+    A bandwidth, and the width of the edge of a soft range, is one number for all columns. Such a
+    number is not converted, because it is in units of the cube: there every half width is 1.
 
     Raises
     ------
     ValueError
-        If the number of variables is not the number of columns, if this kind of query cannot be
-        converted, or if a polynomial expands to more than 10,000 monomials.
+        If the number of variables is not the number of columns. If this kind of query cannot be
+        converted. If a polynomial expands to more than 10,000 monomials.
     """
     bounds = np.array([column.bounds for column in schema.real_columns])
     middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2

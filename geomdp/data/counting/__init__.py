@@ -1,1 +1,1 @@
-"""Exact counts of the tables that a workload is computed from, in one scan of the records."""
+"""Exact counts, in one scan of the records, of the tables that determine a workload's answers."""

@@ -1,4 +1,4 @@
-"""Count on a Dask cluster: each part is counted by one task, and a tree of tasks adds the counts.
+"""Count on a Dask cluster: one task counts each part, and a tree of tasks adds the counts.
 
 If a worker fails, its tasks are run again on other workers.
 """
@@ -42,7 +42,7 @@ def tally_on_cluster(
 
 
 def _shipped(part: Source, client: Client) -> Source | Future:
-    """What a task reads: for a `Partition`, a frame that a worker computes; else the source."""
+    """The input of a task: a frame that a worker computes, or a source that the task reads."""
     return client.compute(part.delayed) if isinstance(part, Partition) else part
 
 
@@ -52,7 +52,7 @@ def _tally_named(
     columns: Sequence[DiscreteColumn],
     tables: Sequence[Table],
 ) -> Tallies:
-    """One task: the counts of one part. An error names the part."""
+    """The counts of one part, as one task. An error names the part."""
     try:
         return tally(part if isinstance(part, Source) else Frame(part), columns, tables)
     except ValueError as error:
@@ -60,6 +60,6 @@ def _tally_named(
 
 
 def _sum(parts: Sequence[Tallies]) -> Tallies:
-    """One task: the sum of some counts."""
+    """The sum of some counts, as one task."""
     first, *rest = parts
     return sum(rest, start=first)

@@ -1,8 +1,7 @@
 """SQL for the code of a value (the number of its level), for columns that DuckDB can encode.
 
-The expression is NULL for a value without a code: an error in the records, or a rare spelling that
-only `encode` recognises. If the expression is NULL for any value, `encode` reads the records and
-finds out which of the two it is.
+For a value without a code, the expression is NULL. The value is then an error in the records, or a
+rare spelling that only `encode` recognises. To find out, `encode` then reads the records.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from geomdp.data.columns import (
 )
 from geomdp.data.sql_names import quoted_name, quoted_text
 
-#: Types of whole numbers, whose text is their decimal digits.
+#: Types of whole numbers. The text of a whole number is its decimal digits.
 WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 REAL_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = re.compile(r"VARCHAR|ENUM\(.*\)|DECIMAL\(.*\)", re.DOTALL)
-#: Texts that Python and DuckDB read as the same number. The pattern excludes texts such as "1_000",
-#: and digits of other scripts than Latin.
+#: Texts that Python and DuckDB read as the same number. The pattern excludes texts such as "1_000"
+#: and any digits except 0 to 9.
 NUMBER = r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"
 WHOLE_FRACTION = r"-?[0-9]+\.0*"
 
@@ -49,8 +48,8 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
             number = _number(value, kind)
             code = None if number is None else _bin(number, edges)
         case CategoricalColumn(categories=categories, other=other):
-            # DuckDB and Python write large and tiny real numbers differently. With `other`, such a
-            # number would silently get the code of `other`, even if it is a category.
+            # DuckDB and Python write large and tiny real numbers differently. If `other` is
+            # declared, such a number would get the code of `other` even if it is a category.
             text = None if other and kind in REAL_TYPES else _text(value, kind)
             fallback = str(len(categories)) if other else "NULL"
             code = None if text is None else _coded(text, categories, fallback)
@@ -64,7 +63,7 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
 
 
 def _text(value: str, kind: str) -> str | None:
-    """SQL for the text that `columns.as_text` gives; None for a type without such SQL."""
+    """SQL for the text that `columns.as_text` gives; None if there is no such SQL for the type."""
     if kind == "VARCHAR":
         return value
     if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
@@ -81,7 +80,10 @@ def _text(value: str, kind: str) -> str | None:
 
 
 def _number(value: str, kind: str) -> str | None:
-    """SQL for a value as float64, NULL for a text that is no number; None if no SQL exists."""
+    """SQL for a value as float64, or None if there is no such SQL for the type.
+
+    The value of the SQL is NULL for a text that is not a number.
+    """
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"
     if TEXT_TYPES.fullmatch(kind):
@@ -93,9 +95,9 @@ def _number(value: str, kind: str) -> str | None:
 
 
 def _coded(text: str, categories: Sequence[str], fallback: str) -> str:
-    """SQL for the place of a text among `categories`, or for `fallback` if it is not among them.
+    """SQL for the place of a text among `categories`; `fallback` for any other text.
 
-    A text such as "3.0" that is not a category counts as "3".
+    If a text such as "3.0" is not a category, it counts as "3".
     """
     kind = f"ENUM({', '.join(map(quoted_text, categories))})"
     code = f"enum_code(TRY_CAST({text} AS {kind}))"

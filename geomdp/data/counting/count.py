@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EncodedRecords:
-    """Records that were found valid and counted. They are read again when they are iterated over.
+    """Records that were checked and counted. Each iteration reads the records again.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class EncodedRecords:
     source : Source
         The source of the records.
     schema : Schema
-        Declares their columns.
+        Declares the columns of the records.
     universe : Universe
-        The universe for which they are encoded.
+        The universe for which the records are encoded.
 
     Examples
     --------
-    Records with real columns are not counted in tables. They are checked, and read again later:
+    Records with real columns are not counted in tables. They are checked now and read again later:
 
     >>> import pandas as pd
     >>> import geomdp as gd
@@ -77,23 +77,23 @@ def count_records(
     schema : Schema
         The columns that make up a record, in order.
     workload : Workload
-        The queries. If their answers follow from tables of counts, only these tables are kept.
-        Otherwise the records are encoded in chunks, each time when a mechanism iterates over them.
+        The queries. If the answers follow from tables of counts, only these tables are kept. If
+        not, the records are encoded in chunks each time a mechanism iterates over the result.
     client : distributed.Client, optional
-        A Dask cluster that counts the parts of the source. The counts are whole numbers, so they do
-        not depend on how the records are divided.
+        A Dask cluster that counts the parts of the source. The counts do not depend on how the
+        records are divided into parts, because sums of whole numbers are exact.
 
     Returns
     -------
     CountedRecords or EncodedRecords
-        Both have `count`, the number of records. Mechanisms take them in place of records.
+        Both have `count`, the number of records. A mechanism accepts either in place of records.
 
     Raises
     ------
     ValueError
-        If the schema does not fit the workload; if a record does not fit the schema (the error
-        names file, row and column); or if `client` is given, although the answers do not follow
-        from tables of counts.
+        If the schema does not fit the workload. If a record does not fit the schema: the error
+        names file, row and column. If `client` is given and the workload needs the records, because
+        its answers do not follow from tables of counts.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _count_tables(
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Encode all parts of a source with `encode`; if it has several parts, errors name the part."""
+    """Encode all parts of a source. If the source has several parts, errors name the part."""
     for part in source.parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)
@@ -165,6 +165,6 @@ def _tally_of_part(
 
 
 def _named(error: ValueError, source: Source, part: Source) -> ValueError:
-    """`error` with the name of the part, unless there is only one part or `error` names it."""
+    """`error` with the name of the part added if there are several parts and no name yet."""
     named = len(source.parts) == 1 or part.name in str(error)
     return error if named else ValueError(f"{part.name}: {error}")

@@ -1,9 +1,9 @@
 """A few large tables from which all tables of a workload follow by summation.
 
 For example, ten columns of five levels have 45 two-way tables. Divide the columns into four blocks
-of two or three columns. There are six pairs of blocks, and each pair has a joint table. Every
-two-way table is a sum over cells of one of these six. Counting six tables takes a seventh of the
-time of counting 45.
+of two or three columns. There are six pairs of blocks, and each pair has a joint table. Sums over
+cells of these six tables give every two-way table. Counting six tables takes a seventh of the time
+that counting 45 takes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
-#: A table of up to this many cells stays in the processor's cache while it is counted: 2^16 int64
-#: are 512 KB.
+#: Largest number of cells of a table that stays in the processor's cache during counting. 2^16
+#: int64 are 512 KB.
 CACHED_CELLS = 1 << 16
 
 Table = tuple[int, ...]
 
 
 def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Table]:
-    """Tables to count, such that each of `tables` lies within one of them.
+    """Tables to count. Each of `tables` is a sum over cells of a table in the result.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     Returns
     -------
     list of tuples of int
-        Sorted column numbers of the tables to count. Each of these has at most `CACHED_CELLS`
-        cells, or is one of `tables`. If each of `tables` has one column, the result consists of
-        `tables`. If the table of all columns is one of `tables`, it comes last.
+        Sorted column numbers of the tables to count. A table with more than `CACHED_CELLS` cells
+        is in the result only if `tables` contains it. If each of `tables` has one column, the
+        result is `tables`. If `tables` contains the table of all columns, this table comes last.
     """
     everything = tuple(range(len(levels)))
     others = [table for table in tables if tuple(sorted(table)) != everything]
@@ -57,12 +57,13 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
 def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> dict[int, Table]:
     """The block of each column.
 
-    The joint table of `per_table` blocks has at most `CACHED_CELLS` cells, unless one of the blocks
-    is a single column with too many levels.
+    A joint table of `per_table` blocks has at most `CACHED_CELLS` cells. The only exception is a
+    block that is a single column with too many levels.
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
-    # First fit, with the widest columns first, comes close to the smallest number of blocks.
+    # The widest columns come first, and each column joins the first block that has room. This
+    # comes close to the smallest number of blocks.
     for column in sorted(columns, key=lambda column: -levels[column]):
         for block in blocks:
             if math.prod(levels[other] for other in block) * levels[column] <= room:

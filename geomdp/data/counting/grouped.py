@@ -1,7 +1,7 @@
-"""Count each column by itself: DuckDB groups the values, and each distinct value is encoded once.
+"""Count single columns: DuckDB groups the values, and each distinct value is encoded once.
 
-DuckDB can group dictionary-encoded texts without unpacking them. Grouping is therefore twice as
-fast as the general method, which translates each record into codes.
+The general method translates each record into codes. Grouping is twice as fast, because DuckDB can
+group dictionary-encoded texts without unpacking the texts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MOST_GROUPED = 62
 
 
 def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> bool:
-    """Whether each table has one column, and there are at most 62 columns, none of them numeric.
+    """Whether each table has one column, there are at most 62 columns, and no column is numeric.
 
-    A numeric column may have as many distinct values as records, so grouping it saves nothing.
+    Grouping a numeric column saves nothing, because almost every record may have its own value.
     """
     single = max(map(len, tables)) == 1 and len(columns) <= MOST_GROUPED
     return single and not any(isinstance(column, NumericColumn) for column in columns)
@@ -41,10 +41,9 @@ def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> 
 def tally_groups(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 ) -> Tallies | None:
-    """Counts of each column, or None if a value does not fit its declaration.
+    """Counts of each column, or None if a value does not fit the declaration of its column.
 
-    If the result is None, the caller reads the records one by one, so that an error can name the
-    rows.
+    After None, the caller reads the records one by one, because an error must name the rows.
     """
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]
@@ -58,8 +57,8 @@ def tally_groups(
     cells: dict[Table, IntArray] = {(i,): np.zeros(n, np.int64) for i, n in enumerate(levels)}
     for batch in groups.to_arrow_reader(BATCH_GROUPS):
         *values, numbers, grouping = batch.columns
-        # In rows that count the values of column i, bit i of GROUPING (from the left) is 0, and
-        # all other bits are 1.
+        # Some rows of the batch count the values of column i. In these rows, bit i of GROUPING
+        # (from the left) is 0, and all other bits are 1.
         everything = (1 << len(columns)) - 1
         for i, column in enumerate(columns):
             mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))
@@ -73,21 +72,21 @@ def tally_groups(
 
 
 def _compared_exactly(name: str, kind: str) -> str:
-    """SQL for a column such that different texts never fall into the same group.
+    """SQL for a column. It keeps different texts in different groups.
 
-    A column may come with a collation that ignores case or accents. DuckDB would then count all
-    spellings as the one that it meets first, so that one record could move the counts of others.
+    A column may have a collation that ignores case or accents. DuckDB would then count all
+    spellings under the first spelling. So one record could change how other records are counted.
     """
     value = quoted_name(name)
     return f'{value} COLLATE "binary"' if kind == "VARCHAR" else value
 
 
 def _codes(values: pa.Array, column: DiscreteColumn) -> IntArray | None:
-    """The codes of `values`, the same as from `encode`; None if a value does not fit."""
+    """The codes that `encode` gives to `values`, or None if a value does not fit."""
     import pandas as pd
 
-    # Python objects stay as they are. Otherwise pandas would turn whole numbers with a missing
-    # value among them into floats.
+    # The type `object` keeps the values as they are. By default, pandas turns whole numbers into
+    # floats if a value is missing.
     series = pd.Series(values.to_pylist(), dtype=object)
     bad = BadValues()
     found = column_values(series, column, np.arange(len(series)), bad)

@@ -1,4 +1,4 @@
-"""The counts from which private measurements are computed."""
+"""Counts of records: the input of private measurements."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
-The code of a value is the number of its label in its column. DuckDB finds the codes. If it finds no
-code for a value, the records are read again with the checks of `encode`. These either raise an
-error that names row and column, or recognise the spelling of the value.
+The code of a value is the number of its label among the labels of the column. DuckDB finds the
+codes. If DuckDB finds no code for a value, the records are read again with the checks of `encode`.
+These checks recognise the spelling of the value, or raise an error that names row and column.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
     Raises
     ------
     ValueError
-        The errors of `encode`, which name row and column.
+        For the reasons given at `encode`. The error names row and column.
     """
     import duckdb
 
@@ -45,8 +45,8 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
         with source.relation(names) as relation:
             found = None if relation is None else _scanned(relation, columns, tables)
     except (duckdb.Error, OSError):
-        # The file is malformed: `_read` says what is wrong, and where. An error that comes while
-        # the relation is read as a stream is an OSError. It quotes the record, so it is dropped.
+        # The file is malformed: `_read` says what is wrong, and where. While the relation is read
+        # as a stream, the error is an OSError. It quotes the record, so it is not passed on.
         found = None
     return _read(source, columns, tables) if found is None else found
 
@@ -57,7 +57,7 @@ def _levels(columns: Sequence[DiscreteColumn]) -> list[int]:
 
 @dataclass(frozen=True)
 class _Coding:
-    """SQL for the code of each column, and the number that stands for a value without a code."""
+    """For each column, SQL for the code, and the number `unknown` of a value without a code."""
 
     columns: Sequence[DiscreteColumn]
     expressions: list[str]
@@ -65,8 +65,8 @@ class _Coding:
 
     def decoded(self, batch: pa.RecordBatch) -> list[Codes] | None:
         """The codes of a batch, column by column, or None if a value has no code."""
-        # DLPack can hand over the codes, because they are numbers and none is missing. `to_numpy`
-        # would import pandas, which is slow.
+        # DLPack can pass on the codes, because they are numbers and none is missing. `to_numpy`
+        # would import pandas, which takes long.
         read = range(len(self.columns))
         codes = [cast("Codes", np.from_dlpack(batch.column(i))) for i in read]
         found = (code.max() == none for code, none in zip(codes, self.unknown, strict=True))
@@ -74,7 +74,7 @@ class _Coding:
 
 
 def _coding(relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]) -> _Coding | None:
-    """How DuckDB codes `columns`, or None if it cannot."""
+    """SQL for the codes of `columns`, or None if DuckDB cannot encode a column."""
     # DuckDB does not distinguish names by case.
     found = [name.casefold() for name in relation.columns]
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -113,7 +113,7 @@ def _scanned(
 
 
 def _read(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
-    """The counts, without DuckDB; errors are those of `encode`."""
+    """The counts, without DuckDB. Errors are as in `encode`."""
     tallies = Tallies.empty(_levels(columns), tables)
     chunks = source.chunks([column.name for column in columns])
     for codes in column_codes(chunks, columns):

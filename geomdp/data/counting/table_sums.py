@@ -1,4 +1,4 @@
-"""Counts of tables as sums of larger tables that were counted."""
+"""Counts of tables, computed as sums over cells of larger counted tables."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class TableSums:
 
     def __init__(self, levels: tuple[int, ...], cells: Mapping[Table, IntArray]) -> None:
         self._levels, self._cells, self._counted = levels, cells, list(cells)
-        # For each column the counted tables that contain it, as the bits of a whole number.
+        # For each column, a whole number. Bit j is 1 if counted table j contains the column.
         self._holders = [0] * len(levels)
         for place, table in enumerate(self._counted):
             for column in table:
                 self._holders[column] |= 1 << place
 
     def of(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of tables, each with an axis for each of its columns, in their order.
+        """Counts of the `wanted` tables. An array has one axis per column, in the given order.
 
         Raises
         ------
         ValueError
-            If, for one of the wanted tables, no counted table contains all of its columns.
+            If no counted table contains all columns of a wanted table.
         """
         by_holder: dict[Table, dict[Table, None]] = {}
         for columns in wanted:
@@ -53,11 +53,11 @@ class TableSums:
         return found
 
     def has(self, columns: Table) -> bool:
-        """Whether a table was counted that contains all `columns`."""
+        """Whether a counted table contains all `columns`."""
         return self._containing(columns) != 0
 
     def _containing(self, columns: Table) -> int:
-        """The counted tables that contain all `columns`, as the bits of a whole number."""
+        """A whole number. Bit j is 1 if counted table j contains all `columns`."""
         bits = (1 << len(self._counted)) - 1
         for column in columns:
             bits &= self._holders[column]
@@ -82,10 +82,11 @@ def _add_sums(
     wanted: Sequence[Table],
     found: dict[Table, IntArray],
 ) -> None:
-    """Add to `found` the tables `wanted`, all within `columns`, as sums of `counts`.
+    """Add the tables `wanted` to `found`, as sums over cells of `counts`, the table of `columns`.
 
-    All columns before `axis` are in every wanted table. `counts` is summed over `axis` once, and
-    all wanted tables without the column at `axis` are computed from this sum.
+    `columns` contains all columns of the wanted tables. All columns before `axis` are in every
+    wanted table. `counts` is summed over `axis` once. This sum gives all wanted tables without the
+    column at `axis`.
     """
     if axis == len(columns):
         found[columns] = counts

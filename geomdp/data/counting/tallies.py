@@ -1,7 +1,7 @@
 """Counts of the cells of tables, and the answers computed from them.
 
-A table of some columns has one cell for each combination of their levels. A code is the number of a
-level.
+A table of some columns has one cell for each combination of levels of these columns. A code is the
+number of a level.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from geomdp.workloads.universe.universes import (
 )
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: Largest number of levels of a column. Its codes and one more number, which marks unknown values,
-#: then fit uint16.
+#: Largest number of levels of a column. The codes then fit uint16, and one number is left to mark
+#: unknown values.
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: The table of all columns is always counted if it has at most this many cells. All other tables
-#: follow from it, also those that a mechanism measures and the workload does not contain. 2^20
-#: int64 are 8 MB.
+#: If the table of all columns has at most this number of cells, it is always counted. All other
+#: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
+#: are 8 MB.
 MAX_WHOLE = 1 << 20
-#: Number of elements of a universe that are evaluated at a time.
+#: Number of elements of a universe that are evaluated together.
 ELEMENTS = 1 << 12
 
 
@@ -66,7 +66,7 @@ class Tallies:
 
     @classmethod
     def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
-        """Counts of no records, for tables from which all `tables` can be summed."""
+        """Counts of no records, with larger tables that give all `tables` as sums over cells."""
         cells = {
             table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
             for table in covering_tables(tables, levels)
@@ -76,8 +76,7 @@ class Tallies:
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
         """Counts with n more records, given by the codes (n,) of each column.
 
-        The arrays of `self` are changed in place, and the result holds them: do not use `self`
-        afterwards.
+        Do not use `self` afterwards, because the arrays of `self` are changed in place.
         """
         for table, counts in self.cells.items():
             numbers = self._numbers(columns, table, len(counts))
@@ -106,22 +105,22 @@ class Tallies:
         Raises
         ------
         ValueError
-            If no table was counted that contains all `columns`.
+            If no counted table contains all `columns`.
         """
         (counts,) = self.tables([columns])
         return counts
 
     def has(self, columns: Table) -> bool:
-        """Whether a table was counted that contains all `columns`."""
+        """Whether a counted table contains all `columns`."""
         return self._sums.has(columns)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of several tables as from `table`; sums that they share are computed once.
+        """Counts of several tables as from `table`. Sums that tables share are computed once.
 
         Raises
         ------
         ValueError
-            If, for one of the wanted tables, no counted table contains all of its columns.
+            If no counted table contains all columns of a wanted table.
         """
         return self._sums.of(wanted)
 
@@ -132,17 +131,17 @@ class Tallies:
 
 @dataclass(frozen=True, eq=False)
 class CountedRecords:
-    """Counts of records, which a mechanism takes in place of the records.
+    """Counts of records. A mechanism accepts the counts in place of the records.
 
     Parameters
     ----------
     universe : Universe
         The universe for which the records were encoded.
     tallies : Tallies
-        Counts of the tables of the workload for which the records were counted.
+        Counts of the tables of one workload.
     recount : callable, optional
-        Counts other tables of the same records: a mechanism may measure tables that do not follow
-        from those of the workload.
+        Counts other tables of the same records. A mechanism may need tables that do not follow
+        from `tallies`.
 
     Examples
     --------
@@ -175,21 +174,20 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            If this table is not a sum of tables that were counted.
+            If no counted table contains all `columns`.
         """
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Return counts of the same records from which all `tables` can be summed.
+        """Return counts of the same records that give all `tables`.
 
-        If `self` has these counts already, `self` is returned. Otherwise the records are counted
-        again.
+        If `self` gives these tables already, return `self`. If not, count the records again.
 
         Raises
         ------
         ValueError
-            If a table was not counted and the records cannot be counted again, or if the number of
-            records has changed since the first count.
+            If a table is missing and the records cannot be counted again. If the number of records
+            has changed since the first count.
         """
         missing = [table for table in tables if not self.tallies.has(table)]
         if not missing:
@@ -208,17 +206,17 @@ class CountedRecords:
         return CountedRecords(self.universe, tallies, self.recount)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of several tables as from `table`, faster than one by one.
+        """Counts of several tables. This is faster than calling `table` for each table.
 
         Raises
         ------
         ValueError
-            If a wanted table is not a sum of tables that were counted.
+            If no counted table contains all columns of a wanted table.
         """
         return self.tallies.tables(wanted)
 
     def histogram(self) -> IntArray:
-        """How often each of the N elements of the universe occurs, (N,); for N up to 2^20.
+        """How often each of the N elements of the universe occurs: (N,).
 
         Raises
         ------
@@ -233,27 +231,29 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            If the workload is on another universe, or if its tables (see `tables_of`) are not sums
-            of tables that were counted.
+            If the workload is on another universe. If no counted table contains all columns of a
+            table of the workload (see `tables_of`).
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
 
     def cell_counts(self, workload: TableQueries) -> Totals:
-        """Number of records, and how many of them are in each cell of all tables, without weights.
+        """Number of records, and the number of records in each cell of each table of `workload`.
+
+        The weights of the workload are not applied.
 
         Raises
         ------
         ValueError
-            If the workload is on another universe, or if a table is not a sum of tables that were
-            counted.
+            If the workload is on another universe. If no counted table contains all columns of a
+            table of the workload.
         """
         self.require(workload.universe)
         cells = [counts.ravel() for counts in self.tables(workload.tables)]
         return Totals(self.count, np.concatenate(cells).astype(np.float64))
 
     def require(self, universe: Universe) -> None:
-        """Raise ``ValueError`` unless the records were counted for `universe`."""
+        """Raise ``ValueError`` if the records were counted for another universe."""
         if universe != self.universe:
             raise ValueError(f"records were counted for {self.universe!r}, not for {universe!r}")
 
@@ -278,17 +278,17 @@ class CountedRecords:
 
 
 def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-    """Number of records and the sum of their answers, from counts or from the records."""
+    """Number of records and the sum of their answers. `records` may be counts or records."""
     if isinstance(records, CountedRecords):
         return records.totals(workload)
     return workload.totals(records)
 
 
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
-    """The tables from which the answers to `workload` follow; None if they are too large.
+    """The tables that determine the answers to `workload`; None if a table is too large.
 
-    The table of all columns is one of them if it has at most 2^20 cells. The result is also None
-    for workloads whose records are not made of columns with levels.
+    If the table of all columns has at most 2^20 cells, the result includes this table. If records
+    are not made of columns with levels, the result is None.
 
     Parameters
     ----------
@@ -314,9 +314,9 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """Number of records whose answer to a query is 1 for `Marginals`, or -1 for `Parities`.
+    """Number of records with answer 1 to a query of `Marginals`, or -1 to a query of `Parities`.
 
-    `counts` is the table of the columns of the query.
+    `counts` is the table of the columns of this query.
     """
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])

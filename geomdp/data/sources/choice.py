@@ -31,17 +31,17 @@ def source_of(
     Parameters
     ----------
     records : path, DataFrame, Table or Source
-        The path of a CSV or Parquet file, a folder of such files or a pattern (see `files_at`); a
-        DataFrame of pandas, polars or Dask; an Arrow table; or a source, such as `Query`, which is
-        returned as it is.
+        The path of a CSV or Parquet file, of a folder of such files, or a pattern (see `files_at`).
+        A DataFrame of pandas, polars or Dask, or an Arrow table. A source, such as `Query`, is
+        returned unchanged.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If `records` is anything else, or if a file in a folder or matched by a pattern is neither
-        CSV nor Parquet by its ending.
+        If `records` has another type. If the name of a file in a folder, or of a file that matches
+        a pattern, does not end as for CSV or Parquet.
 
     Examples
     --------

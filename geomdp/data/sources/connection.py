@@ -1,4 +1,4 @@
-"""Connections to DuckDB, whose temporary files go to a folder that only this user may read."""
+"""Connections to DuckDB. Only this user may read the folder of its temporary files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to the empty database of this process, closed at the end of the context.
 
-    All connections share one database. A new database for each of many files would be slow: it
-    takes 20 milliseconds, as long as counting some 100,000 records. The connections share nothing
-    else: views and registered frames belong to one connection and end with it.
+    All connections share one database, because a new database takes 20 milliseconds. In this time
+    100,000 records could be counted. Views and registered frames are not shared: they end with
+    their connection.
     """
     with _database(os.getpid()).cursor() as connection:
         yield connection
@@ -29,7 +29,7 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to another database: a DuckDB file, read-only; for None, a new empty one."""
+    """A connection to a DuckDB file, opened for reading only; for None, to a new empty database."""
     import duckdb
 
     with duckdb.connect(
@@ -42,7 +42,7 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @functools.cache
 def _database(process: int) -> duckdb.DuckDBPyConnection:
-    """The database of the process with this id, made once.
+    """The database of the process with this id. It is made once.
 
     A forked process needs its own database, because the threads of a database do not survive a
     fork. The database keeps no copy of the files that were read.
@@ -58,8 +58,9 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
 def spill_folder(process: int) -> str:
     """The folder for data that the databases of the process with this id cannot hold in memory.
 
-    Such data can be records. By default DuckDB would write them to the working folder, where others
-    may read them. The folder made here has mode 0700 and is deleted when the process ends.
+    Such data can be records. By default DuckDB would write the data to the working folder, where
+    other users may read it. The folder made here has mode 0700 and is deleted when the process
+    ends.
     """
     folder = tempfile.mkdtemp(prefix="geomdp-")
 

@@ -1,7 +1,7 @@
 """Messages of failed queries: what failed and where, without the values of records.
 
-An error of a database often quotes the value that the database could not convert. Messages of this
-package name rows and columns, never values, so the text of such an error is not passed on.
+An error of a database often quotes a value that the database could not convert. Messages of this
+package never contain values, so the text of such an error is not passed on.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of DuckDB errors that are raised before any record is read. Their messages quote only what
-#: the query contains.
+#: Kinds of DuckDB errors that are raised before any record is read. Such a message can quote only
+#: the query.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
-#: Class of SQLSTATE codes of PostgreSQL for queries that cannot run: errors of syntax and unknown
-#: names.
+#: First two characters of the SQLSTATE code of PostgreSQL if a query cannot run, because of its
+#: syntax or of unknown names.
 UNREADABLE = "42"
-#: What DuckDB writes before the colon of a message.
+#: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
 #: Messages with a place: a line of a CSV file, or a line and a column of the query. DuckDB repeats
 #: a short line of the query, and marks the column by ^ in the line below.
@@ -27,12 +27,12 @@ QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
 
 def duckdb_failure(error: Exception) -> str:
-    """What DuckDB says of a query that fails, in one line.
+    """The message of DuckDB about a query that failed, in one line and without values.
 
     Parameters
     ----------
     error : duckdb.Error, or OSError
-        The error. It is an `OSError` if it comes while a result is read as a stream.
+        The error. While a result is read as a stream, DuckDB raises `OSError`.
     """
     text = str(error).strip()
     if type(error).__name__ in UNREAD:
@@ -48,7 +48,7 @@ def duckdb_failure(error: Exception) -> str:
 
 
 def postgresql_failure(error: adbc_driver_manager.Error) -> str:
-    """What PostgreSQL says of a query that fails, in one line."""
+    """The message of PostgreSQL about a query that failed, in one line and without values."""
     state = error.sqlstate or ""
     if state.startswith(UNREADABLE):
         return str(error).strip().partition("\n")[0]

@@ -40,7 +40,7 @@ BESIDE_QUOTE = (b' "', b'" ', b'\t"', b'"\t')
 
 @dataclass(frozen=True, repr=False)
 class File(Source):
-    """One CSV or Parquet file, with the values that `read_chunks` reads."""
+    """One CSV or Parquet file."""
 
     path: Path
 
@@ -55,7 +55,7 @@ class File(Source):
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The file as a DuckDB relation; None if DuckDB could read other values than pandas."""
+        """The file as a DuckDB relation; None if DuckDB and pandas could read different values."""
         del columns
         query = _reader(self.path)
         if query is None:
@@ -94,24 +94,24 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     Parameters
     ----------
     path : str or path
-        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. All
-        files in a folder, at any depth, are read in the order of their paths, except those whose
-        name starts with a dot or an underscore. Files must be CSV or Parquet.
+        A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
+        in a folder are read at any depth, in the order of their paths. Names in a folder that start
+        with a dot or an underscore are skipped. Files must be CSV or Parquet.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If a file in the folder or for the pattern is neither CSV nor Parquet by its ending. For a
-        single file, this error is raised only when the file is read.
+        If the name of a file in the folder, or of a file that matches the pattern, does not end as
+        for CSV or Parquet. For a single file, this error is raised only when the file is read.
     """
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
 
 
 def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files that `files_at` reads, in order; at least one. Errors are those of `files_at`."""
+    """The files that `files_at` reads, in order; at least one. Errors are as in `files_at`."""
     place = Path(path)
     found = paths_at(place)
     if not found:
@@ -128,7 +128,7 @@ def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The file, the files in the folder, or the files that match the pattern, in order.
 
-    The result is empty if there are no such files.
+    If there are no such files, the result is empty.
     """
     place = Path(path)
     if place.is_file():
@@ -158,8 +158,8 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If a file is neither CSV nor Parquet by its ending, has no header, or has an empty or
-        repeated name in its header; or if files have different columns.
+        If the name of a file does not end as for CSV or Parquet. If a file has no header, or a name
+        in its header is empty or repeated. If files have different columns.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _reader(path: Path) -> str | None:
-    """SQL that reads a file; None if DuckDB could read other values than `read_chunks`."""
+    """SQL that reads a file; None if DuckDB and `read_chunks` could read different values."""
     if any(character in str(path) for character in GLOB_CHARACTERS):
         return None
     if path.name.endswith(PARQUET_ENDINGS):
@@ -197,25 +197,29 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether DuckDB, if it raises no error, reads the same values from a CSV file as pandas.
+    """Whether DuckDB reads the same values from a CSV file as pandas, or raises an error.
 
-    DuckDB silently reads other values in three cases. It skips blank lines; it ignores an empty
-    last field that is one field too many; and it drops a blank beside a quotation mark. The file is
-    searched for these three cases in blocks, without parsing.
+    In three cases DuckDB reads other values without an error. DuckDB skips blank lines. If a line
+    has one field too many, and the last field is empty, DuckDB ignores the last field. DuckDB drops
+    a blank next to a quotation mark. This function searches the file for the three cases in blocks,
+    without parsing.
     """
-    last = bytes([NEWLINE, NEWLINE])  # so that an empty first line is found like any blank line
+    last = bytes([NEWLINE, NEWLINE])  # an empty first line is then found like any blank line
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             text = last + block
             if not _is_plain(text):
                 return False
             last = text[-2:]
-    # A comma at the end of the file is followed by an empty last field, but by no line break.
+    # A comma at the end of the file begins an empty last field, although no line break follows.
     return last[-1] != COMMA
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether `text`, a block with 2 bytes before it, has none of the cases of `is_plain_csv`."""
+    """Whether none of the three cases of `is_plain_csv` occurs in `text`.
+
+    `text` is a block, after the last 2 bytes of the block before.
+    """
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False
     letters = np.frombuffer(text, dtype=np.uint8)

@@ -45,8 +45,8 @@ class Frame(Source):
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
         """The frame as a DuckDB relation, by way of Arrow.
 
-        None if the frame has only one chunk, for which DuckDB is not faster, or if Arrow cannot
-        hold the values of a column unchanged, for instance because the column mixes types.
+        None if the frame has only one chunk, because DuckDB is then not faster. Also None if Arrow
+        would change the values of a column, for instance because the column mixes types.
         """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:
@@ -76,7 +76,7 @@ def _names(frame: Any) -> Sequence[str]:
 
 
 def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
-    """`CHUNK_ROWS` rows from `start` on as a pandas frame."""
+    """A pandas frame of up to `CHUNK_ROWS` rows, from row `start` on."""
     if is_polars(frame):
         return frame.select(columns)[start : start + CHUNK_ROWS].to_pandas()
     if type(frame).__name__ == "Table":
@@ -87,7 +87,10 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 
 
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
-    """The columns as an Arrow table; None if a name is missing or repeated, or a value changes."""
+    """The columns as an Arrow table.
+
+    None if a name is missing or repeated, or if Arrow would change a value.
+    """
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None
     if is_polars(frame):
@@ -100,8 +103,8 @@ def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
         table = pa.Table.from_pandas(frame.loc[:, columns], preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return None
-    # Arrow converts a column of Python objects to one type: 1 and 1.5 both become reals. The values
-    # stay the same only if all objects are texts.
+    # Arrow converts a column of Python objects to one type: 1 and 1.5 both become reals. If all
+    # objects are texts, no value changes.
     objects = [name for name in columns if frame[name].dtype == object]
     texts = (pa.string(), pa.large_string())
     return table if all(table.schema.field(name).type in texts for name in objects) else None

@@ -1,4 +1,4 @@
-"""A Dask DataFrame as a source of records: its partitions are computed when they are read."""
+"""A Dask DataFrame as a source of records. A partition is computed when it is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Partitions(Source):
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """The partitions, each computed when it is read."""
+        """One source for each partition."""
         frame: Any = self.frame  # Dask's methods have no type annotations
         delayed = frame.to_delayed()
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
@@ -42,7 +42,7 @@ class Partitions(Source):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Partition(Source):
-    """One partition, computed in this process when it is read."""
+    """One partition. Reading computes the partition in this process."""
 
     number: int
     delayed: Any
@@ -64,6 +64,6 @@ class Partition(Source):
 
 
 def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
-    """Whether `records` is a Dask DataFrame, without an import of Dask, which is optional."""
+    """Whether `records` is a Dask DataFrame. Dask is optional, so it is not imported."""
     kind = type(records)
     return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "dask"

@@ -28,8 +28,8 @@ class Query(Source):
     sql : str
         One SELECT statement. In DuckDB it can read files: ``SELECT * FROM 'a/*.parquet'``.
     database : str, optional
-        A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file,
-        which is opened for reading only. By default DuckDB runs the query without a database.
+        A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file. The
+        file is opened for reading only. By default DuckDB runs the query without a database.
 
     Notes
     -----
@@ -51,7 +51,7 @@ class Query(Source):
 
     @property
     def name(self) -> str:
-        """Always "the query": the SQL text can contain values, and `database` a password."""
+        """Always "the query", because the SQL can contain values and `database` a password."""
         return "the query"
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -80,7 +80,7 @@ class Query(Source):
             ) as relation:
                 yield relation
         except (duckdb.Error, OSError) as error:
-            # `from None` hides the text of the error, which may hold values, from the traceback.
+            # The text of the error may contain values. `from None` hides it from the traceback.
             raise ValueError(f"the query fails: {duckdb_failure(error)}") from None
 
 

@@ -1,4 +1,4 @@
-"""A source of records: read in chunks, or scanned by DuckDB if that gives the same values."""
+"""A source of records. It is read in chunks, or by DuckDB if DuckDB reads the same values."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Source(abc.ABC):
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """Sources that together have these records, in order. A cluster reads them separately."""
+        """The parts of this source, in order. A cluster reads each part separately."""
         return (self,)
 
     @abc.abstractmethod
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of the chosen columns, in order, each read when it is asked for.
+        """Chunks of the chosen columns, in order. A chunk is read only when it is needed.
 
         Raises
         ------
@@ -51,9 +51,10 @@ class Source(abc.ABC):
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The records as a DuckDB relation, in any order; None if DuckDB may read other values.
+        """The records as a DuckDB relation, in any order.
 
-        The values of the relation must be those that `chunks` yields, up to their types.
+        The values must be equal to the values from `chunks`, but may have other types. If DuckDB
+        may read different values, the result is None.
 
         Yields
         ------

@@ -1,4 +1,7 @@
-"""Least-trace ellipsoids that are balls on each of several orthogonal blocks of coordinates."""
+"""Least-trace ellipsoids in R^m = R^(r_1) x ... x R^(r_B), with one semi-axis per factor.
+
+The factors are called blocks. Block i of a vector v is v_i in R^(r_i).
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,18 @@ def capped_ellipsoid(
 ) -> FloatArray:
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors bounded block by block.
 
-    The vectors are all v = (v_1, ..., v_B), v_i in R^(r_i), with ||v_i||_2 <= delta_i and
-    ||v||_2 <= delta. Consider the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain these
-    vectors. Their least trace, sum of r_i s_i, is t^2 with
+    The vectors are all v = (v_1, ..., v_B) with ||v_i||_2 <= delta_i and ||v||_2 <= delta. Consider
+    the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain these vectors. The trace of such
+    an ellipsoid is the sum of r_i s_i. The least trace is t^2 with
 
         t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2}.
 
-    The trace is t^2 for s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i), where lambda
-    makes the second constraint tight. If that is impossible, u_i = delta_i^2 for all i. Reason: at
-    the maximum of the concave function, no direction to a feasible u' has a positive derivative, so
-    sum of u'_i sqrt(r_i / u_i) <= t for all u'. This inequality says that the ellipsoid contains
-    the vectors. For small lambda the ellipsoid is the ball of radius delta, and for large lambda
-    the best ellipsoid around the product of balls.
+    The maximum is at u_i = min(delta_i^2, lambda r_i). The number lambda is chosen to make the sum
+    of the u_i equal to delta^2. If the sum is smaller for every lambda, u_i = delta_i^2 for all i.
+
+    The ellipsoid with s_i = t sqrt(u_i / r_i) has trace t^2. It contains the vectors: because u is
+    the maximum, sum of u'_i sqrt(r_i / u_i) <= t for every feasible u', for instance for
+    u'_i = ||v_i||^2. If no cap delta_i^2 is reached, the ellipsoid is the ball of radius delta.
 
     Parameters
     ----------
@@ -70,13 +73,14 @@ def profile_ellipsoid(
 ) -> FloatArray:
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors with bounded blocks.
 
-    Each row of `profiles` has a bound on the squared length of every block. The vectors are all
-    v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most one of the rows, entry by entry.
-    The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. The least trace is t^2, where t is the
-    maximum of sum of sqrt(r_i u_i) over u in the convex hull of the rows; the trace is t^2 for
-    s_i = t sqrt(u_i / r_i). The weights of the rows in u are updated as in `least_trace_ellipsoid`.
-    At the end s is rescaled, so that the ellipsoid contains the vectors even if the tolerance was
-    missed.
+    A row of `profiles` bounds the squared length of every block. A vector v = (v_1, ..., v_B)
+    belongs to the set if one row has entries of at least ||v_1||^2, ..., ||v_B||^2.
+
+    The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. Let t be the maximum of sum of
+    sqrt(r_i u_i) over u in the convex hull of the rows. The least trace is t^2, for
+    s_i = t sqrt(u_i / r_i) at the maximum u. The weights of the rows in u are updated as in
+    `least_trace_ellipsoid`. At the end s is rescaled. The ellipsoid therefore contains the vectors
+    even if the tolerance was missed.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ def profile_ellipsoid(
             break
         weights = weights * scores**2
         weights /= weights.sum()
-    # Before rescaling, the largest entry of rows @ (1 / s) is max(scores) for any u.
+    # The s before rescaling. The largest entry of rows @ (1 / s) is max(scores) for any u.
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))
@@ -133,17 +137,17 @@ def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
 
 
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
-    """The lambda at which the sum of min(cap_i, lambda size_i) is `total`.
+    """The lambda for which the sum of min(cap_i, lambda size_i) is `total`.
 
-    If the sum of the caps is at most `total`, return the least lambda that reaches all caps.
+    If the sum of the caps is at most `total`, return the least lambda with all terms at their caps.
     """
     if caps.sum() <= total:
         return float((caps / sizes).max())
     order = np.argsort(caps / sizes)
     capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
     free = np.cumsum(sizes[order][::-1])[::-1]
-    # If the first i blocks in this order are at their caps, the others share the rest of `total` in
-    # proportion to their sizes.
+    # Let the first i blocks in this order be at their caps. The other blocks then share what
+    # remains of `total` in proportion to their sizes.
     levels = (total - capped) / free
     full = int(np.argmax(levels <= (caps / sizes)[order]))
     return float(levels[full])

@@ -13,7 +13,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.geometry.ellipsoids.vector_sets import LongVectors, VectorSet
 
-#: The ellipsoid is enlarged by this share, so that it contains every vector despite rounding
+#: S is enlarged by this share, because the ellipsoid must contain every vector despite rounding
 #: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
@@ -22,27 +22,27 @@ MAX_SEARCHES = 60
 #: Largest number of multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
 #: Exponents of these updates. Exponent 2 never lowers the dual value. Larger exponents are several
-#: times as fast, so the exponent grows by 1.3 after each update, up to 16. If an update with a
-#: larger exponent does not raise the dual value, it is undone and the exponent is 2 again.
+#: times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a
+#: larger exponent does not raise the dual value, the update is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: Only columns have weights: a column is a vector or a distribution of vectors. The updates of the
-#: weights end when the gap on the columns is at most this share of the gap that the last search
-#: found on the whole set.
+#: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
+#: gap on the whole set. The updates that follow end when the gap on the columns is at most this
+#: share of the gap on the whole set.
 BALANCED_SHARE = 0.25
-#: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score
-#: v^T S^-1 v is below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a
-#: smaller score lose weight. A later search may find the vector again.
+#: The score of a vector v is v^T S^-1 v. A vector that touches the ellipsoid has score 1. Vectors
+#: with a smaller score lose weight. A vector is dropped if its score is below DECAYING and its
+#: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: If a search in R^r finds at most r times this number of vectors, each becomes a column. If it
-#: finds more, their uniform distribution becomes one column. A set in general position touches the
-#: best ellipsoid in at most r (r + 1) / 2 vectors, in practice in a small multiple of r vectors.
-#: A set with symmetries touches the ellipsoid in all vectors of an orbit.
+#: If a search in R^r finds at most r times this number of vectors, each becomes a column. If the
+#: search finds more vectors, their uniform distribution becomes one column. In general position,
+#: the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple of r. In
+#: a set with symmetries, the ellipsoid touches all vectors of an orbit.
 COLUMNS_PER_DIMENSION = 8
 
 
 @dataclass(frozen=True)
 class TraceEllipsoid:
-    """The ellipsoid {root @ u : ||u||_2 <= 1}, S = root root^T, with its certificate.
+    """The ellipsoid {root @ u : ||u||_2 <= 1}, S = root root^T, with a bound on its trace.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class TraceEllipsoid:
 def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
     """The ellipsoid K around `vectors` for which K-norm noise has the least second moment (JL-ELL).
 
-    For the set V of these vectors, the function solves min {tr S : v^T S^-1 v <= 1 for all v in V}
-    through the dual problem: maximise t^2 over weights p, where t = tr W^(1/2) and
-    W = sum of p_v v v^T. For every p, the matrix S = s t W^(1/2) with
-    s = max over V of v^T (t W^(1/2))^-1 v is feasible, and its relative duality gap is s - 1.
+    Let V be the set of these vectors. The problem is min {tr S : v^T S^-1 v <= 1 for all v in V}.
+    The function solves the dual problem: maximise t^2 over weights p on V, with t = tr W^(1/2) and
+    W = sum of p_v v v^T. For every p, let s be the maximum over V of v^T (t W^(1/2))^-1 v. Then
+    S = s t W^(1/2) is feasible, and its relative duality gap is s - 1.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     Returns
     -------
     TraceEllipsoid
-        An ellipsoid that contains the set, converged or not.
+        An ellipsoid that contains the set, even if the search has not converged.
 
     Raises
     ------
@@ -95,23 +95,22 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     -----
     Column generation: only columns have weights. A column is a vector or a distribution of vectors.
     A search over V finds the vectors that violate the current S most. If these vectors are few,
-    each becomes a column. If they are many (the orbit of a symmetry), their uniform distribution
-    becomes one column. The first column is the uniform distribution on V, so W never loses rank.
+    each becomes a column. If the vectors are many (the orbit of a symmetry), their uniform
+    distribution becomes one column. The first column is the uniform distribution on V, so W never
+    loses rank.
 
-    S is proportional to W^(1/2), so the semi-axes are proportional to the fourth roots of the
-    eigenvalues of W. Let l be the largest eigenvalue, and e the machine precision. Eigenvalues
-    below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the longest. The trace
-    grows by about r^(3/2) 1e-8, and `gap` includes this growth.
+    Vectors are in R^r. Let l be the largest eigenvalue of W, and e the machine precision.
+    Eigenvalues below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the
+    longest. The trace grows by about r^(3/2) 1e-8, and `gap` includes this growth.
 
-    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. The
-    number t is the nuclear norm of the matrix with rows p_v^(1/2) v, so it is convex in the square
-    roots of p. The update is power iteration for the maximum of a convex function on the sphere, so
-    t never decreases. Exponents above 2 are faster. An update with a larger exponent is kept only
-    if it increases t.
+    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. This
+    update never decreases t: it is power iteration for the maximum of a convex function on a
+    sphere. Exponents above 2 are faster. An update with a larger exponent is kept only if it
+    increases t.
 
-    Cost: at most 60 searches; `Rows.longest` and `PairDifferences.longest` state the cost of one.
-    Between two searches there are at most 100 updates. Each costs O(A r^2 + r^3), where A is the
-    number of columns.
+    Cost: at most 60 searches; `Rows.longest` and `PairDifferences.longest` state the cost of one
+    search. Between two searches there are at most 100 updates. With A columns, an update costs
+    O(A r^2 + r^3).
     """
     tolerance = positive(tolerance, "tolerance")
     columns = _Columns(vectors.mean())
@@ -139,7 +138,7 @@ class _Columns:
     def __init__(self, bulk: FloatArray) -> None:
         self._vectors = np.empty((0, len(bulk)))
         self._means = bulk[None]
-        #: First the weights of the vectors, then those of the distributions.
+        #: The weights of the vectors, then the weights of the distributions.
         self._weights = np.ones(1)
         self._decompose()
 
@@ -160,13 +159,13 @@ class _Columns:
         self.whitening = (axes * values**-0.25) @ axes.T
 
     def _scores(self) -> FloatArray:
-        """v^T (t W^(1/2))^-1 v for every column; its mean, if the column is a distribution."""
+        """v^T (t W^(1/2))^-1 v for every vector v, and the mean of this for every distribution."""
         single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
         crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
 
     def improve(self, tolerance: float) -> None:
-        """Update the weights until the gap among the columns alone is at most `tolerance`."""
+        """Update the weights until the gap on the columns is at most `tolerance`."""
         scores, exponent = self._scores(), SAFE_EXPONENT
         for _ in range(INNER_UPDATES):
             if scores.max() <= 1 + tolerance:
@@ -184,7 +183,7 @@ class _Columns:
         self._drop_negligible(scores)
 
     def _drop_negligible(self, scores: FloatArray) -> None:
-        """Drop vectors with very little weight, which hardly change W."""
+        """Drop vectors with very little weight, because they hardly change W."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():

@@ -20,14 +20,14 @@ EQUAL_LENGTHS = 1e-12
 
 @dataclass(frozen=True)
 class LongVectors:
-    """Result of `VectorSet.longest`: those v in a set that have ||root v||^2 near the maximum.
+    """Result of `VectorSet.longest`: the vectors v of a set with ||root v||^2 near the maximum.
 
     Parameters
     ----------
     largest : float
         Maximum of ||root v||^2 over the set.
     vectors : (a, r) array or None
-        The long vectors; None if there are more than the `limit` of the search.
+        The long vectors; None if their number is above the `limit` of the search.
     mean : (r, r) array
         Average of v v^T over the long vectors.
     """
@@ -40,8 +40,8 @@ class LongVectors:
 def _threshold(level: float, largest: float) -> float:
     """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`.
 
-    Rounding can make `level` equal to `largest` or larger. The threshold then is just below
-    `largest`, so that the longest vectors still count as long.
+    Because of rounding, `level` can be `largest` or more. The threshold then is just below
+    `largest`, so the longest vectors still count as long.
     """
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
@@ -71,8 +71,8 @@ class VectorSet(abc.ABC):
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
         """The vectors v of V with ||root v||^2 at least (`level` + the maximum) / 2.
 
-        `root` is an array (r, r). The vectors are listed if there are at most `limit` of them. They
-        always include the longest vectors of V, even if `level` is above the maximum.
+        `root` is an array (r, r). If there are at most `limit` such vectors, the result lists them.
+        The longest vectors of V are always included, even if `level` is above the maximum.
         """
 
 
@@ -92,12 +92,12 @@ class Rows(VectorSet):
 
 
 class PairDifferences(VectorSet):
-    """All differences a - b of two rows of an array, without listing the N^2 of them."""
+    """All differences a - b of two rows of an array (N, r). The N^2 differences are not listed."""
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin. But distances are computed as
-        # |a|^2 + |b|^2 - 2 <a, b>, which loses digits if the rows are far from 0.
+        # Differences do not depend on the origin. Distances are computed as
+        # |a|^2 + |b|^2 - 2 <a, b>. Far from 0, this formula loses digits.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
@@ -105,10 +105,10 @@ class PairDifferences(VectorSet):
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long differences, see `VectorSet.longest`. Only one of v and -v is listed.
+        """The long differences, see `VectorSet.longest`. If v is listed, -v is not.
 
-        Cost: two passes over all pairs, O(N^2 r) each. The passes take blocks of rows, so that no
-        array has N^2 entries.
+        Cost: two passes over all pairs, O(N^2 r) each. A pass takes one block of rows after the
+        other, so no array has N^2 entries.
         """
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
@@ -138,7 +138,7 @@ class PairDifferences(VectorSet):
 
 
 def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """For each block of rows: the number of its first row, and squared distances to all rows."""
+    """For each block of rows, the number of the first row, and squared distances to all rows."""
     squares = np.einsum("nr,nr->n", points, points)
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)

@@ -10,13 +10,13 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 
-#: Largest number of candidates kept from one round to the next. Those that cut off the most states
-#: are kept.
+#: Largest number of candidates kept from one round to the next. The candidates that cut off the
+#: most states are kept.
 POOL_LIMIT = 4096
-#: Number of candidates scored at a time. Each needs one float of memory per state.
+#: Number of candidates scored together. Each candidate needs one float of memory per state.
 BLOCK = 512
-#: Two candidates count as equal if their normals agree in this many decimal places, after each is
-#: divided by its largest entry.
+#: Each normal is divided by its entry of largest modulus. Two candidates count as equal if the
+#: results agree in this number of decimal places.
 DIGITS = 9
 
 
@@ -31,7 +31,7 @@ class CutPool:
         return len(self._normals)
 
     def add(self, normals: FloatArray) -> None:
-        """Add candidates (k, r). Leave out those that were added before with either sign."""
+        """Add the candidates `normals` (k, r). If z or -z was added before, z is left out."""
         fresh = []
         for normal, key in zip(normals, _keys(normals), strict=True):
             if key not in self._seen:
@@ -43,9 +43,9 @@ class CutPool:
     def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
         """Remove up to `count` candidates that together cut off many of `states` (s, r).
 
-        The choice is greedy: each step takes the candidate that cuts off the most states which no
-        earlier choice cuts off. Returns the candidates (k, r) and the share of states that they cut
-        off together. A candidate that would cut off no further state stays in the pool.
+        The choice is greedy: each step takes the candidate that cuts off the most of the remaining
+        states. Returns the candidates (k, r), and the share of states that all of them together cut
+        off. If a candidate would cut off no remaining state, it stays in the pool.
         """
         if len(self._normals) == 0:
             return self._normals, 0.0
@@ -65,9 +65,9 @@ class CutPool:
 def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
     """At most `count` columns of `outside` (s, k), chosen greedily to cover many rows.
 
-    A column covers the rows in which it is True. Returns the column numbers and the number of rows
-    that they cover. No other choice of the same number of columns covers more than e / (e - 1)
-    times this number of rows (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
+    A column covers the rows in which it is True. Returns the column numbers and the number of
+    covered rows. Any other choice of equally many columns covers at most e / (e - 1) times this
+    number of rows (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []
@@ -87,8 +87,8 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
 def _keys(normals: FloatArray) -> list[bytes]:
     """One key per slab: the normal, divided by its entry of largest absolute value, and rounded."""
     largest = np.abs(normals).argmax(axis=1)
-    # If several entries have nearly the largest absolute value, rounding errors would decide which
-    # of them is the divisor, and with it the sign of the key. So divide by the first of them.
+    # Several entries may have nearly the largest absolute value. Rounding errors would then decide
+    # which entry is the divisor, and also the sign of the key. So divide by the first such entry.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)

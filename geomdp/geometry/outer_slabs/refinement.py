@@ -1,12 +1,13 @@
 """Outer slab bodies: K-norm noise from a support function alone (X-OUT).
 
-For any directions z_1..z_F that span the space of a symmetric body K, the slab body
-{y : |<z_j, y>| <= h_K(z_j)} contains K, where h_K is the support function of K. K-norm noise of the
-slab body is therefore as private as K-norm noise of K, but its error is larger: the error grows
-with E ||U||^2, where U is uniform on the body. Slabs are added in rounds (`search`). In each round,
-Markov chains run in the present slab body. For points on the boundary of this body, directions are
-found in which the points lie outside of K (`separation`). The directions that together cut off the
-most states of the chains become new slabs.
+Let h_K be the support function of a symmetric body K. For any directions z_1..z_F that span the
+space of K, the slab body {y : |<z_j, y>| <= h_K(z_j)} contains K. K-norm noise of the slab body is
+therefore as private as K-norm noise of K. Its error is larger, because the error grows with
+E ||U||^2 for U uniform on the body.
+
+Slabs are added in rounds (`search`). In each round, Markov chains run in the present slab body. For
+points x on the boundary of this body, directions z with <z, x> > h_K(z) are found (`separation`).
+The directions that together cut off the most states of the chains become new slabs.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
 #: Default number of slabs per dimension. Measured on 2-way tables of 10 binary columns (dimension
-#: 55): the error falls by 32% from the first 55 slabs to 1100 slabs, and by another 6% from 1100 to
-#: 2000 slabs, which take twice the time.
+#: 55): from the first 55 slabs to 1100 slabs, the error falls by 32%. From 1100 to 2000 slabs, it
+#: falls by another 6%, and the search takes twice the time.
 SLABS_PER_DIMENSION = 20
 #: Draws per chain for the final estimate of E ||U||^2, one sweep apart. A sweep moves every
 #: coordinate once. Values of ||U||^2 that are one sweep apart are nearly independent.
@@ -37,7 +38,7 @@ MOMENT_DRAWS = 32
 
 @dataclass(frozen=True)
 class SlabRefinement:
-    """An outer slab body, how to sample it, and how it was found.
+    """An outer slab body, a sampler for the body, and the rounds of the search.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class SlabRefinement:
     basis : (m, r) array
         Orthonormal basis of the span of K. A point y of `slabs` represents basis @ y.
     sampler : ChainSampler
-        A sampler for `body`, whose burn-in was measured.
+        A sampler for `body`. Its burn-in follows from a pilot run.
     second_moment : Estimate
         E ||U||_2^2 for U uniform on the slab body, from independent chains.
     history : tuple of RefinementRound
@@ -91,10 +92,10 @@ def refine_slabs(
     """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
 
     The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
-    support function of `body`. If h is only an upper bound on the support function of a body K, the
-    result is larger and still contains K, so `body` can be a relaxation of K. Lower-dimensional
-    bodies are handled in the coordinates of their span. The result depends on public arguments
-    alone, never on records.
+    support function of `body`. The function h may be only an upper bound on the support function of
+    a body K, for instance if `body` is a relaxation of K. The result is then larger and still
+    contains K. Lower-dimensional bodies are handled in the coordinates of their span. The result
+    depends on public arguments alone, never on records.
 
     Parameters
     ----------
@@ -102,16 +103,17 @@ def refine_slabs(
         K in R^m, symmetric, with `support`. If it also has `facets`, `project` or `extreme_point`,
         better slabs are found.
     slabs : int, optional
-        Budget: the largest number of slabs F. It must be at least the number of slabs at the start,
-        which are the `directions` and their completion. By default 20 times the dimension of K, or
-        the number of slabs at the start if that is larger.
+        Budget: the largest number of slabs F. Let F_0 be the number of slabs at the start, for the
+        `directions` and their completion. F must be at least F_0. By default F is the larger of F_0
+        and 20 times the dimension of K.
     directions : (k, m) array, optional
-        Directions to start from, such as the bases of a workload's blocks. If their projections do
-        not span the span of K, an orthonormal basis of the remaining dimensions is added.
+        Directions to start from, such as the bases of a workload's blocks. If the projections of
+        the directions on the span of K do not span it, an orthonormal basis of the remaining
+        dimensions is added.
     symmetry : callable, optional
         Maps directions (b, m) to their images (b, m) under a random orthogonal map of K onto
-        itself; see `workloads.random_symmetry`. Images of each direction found become candidates,
-        too. A map that is no symmetry wastes time but makes no slab invalid.
+        itself; see `workloads.random_symmetry`. The images of each direction found also become
+        candidates. If the map is not a symmetry, all slabs still contain K, but time is wasted.
     accuracy : float
         Relative error of the support function of `body`, at least 0 and below 1. It is 0 for closed
         forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
@@ -121,13 +123,13 @@ def refine_slabs(
     Returns
     -------
     SlabRefinement
-        The slab body, a sampler for it, E ||U||^2 with its standard error, and the rounds.
+        The slab body, a sampler, E ||U||^2 with a standard error, and the rounds.
 
     Raises
     ------
     ValueError
-        If `body` is not known to be symmetric or is a single point, if the width of `body` along
-        one of the `directions` is 0, or if a number is out of range.
+        If `body` is not known to be symmetric, or is a single point. If the width of `body` along
+        one of the `directions` is 0. If a number is out of range.
     MissingOracle
         If `body` has no support function.
 
@@ -135,8 +137,8 @@ def refine_slabs(
     -----
     In dimension r there are about F / r rounds, or fewer: the search stops if E ||U||^2 falls by
     less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points from K
-    (r / 5 points if a symmetry is given), and computes one support value for every direction found.
-    It also makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
+    (r / 5 points if a symmetry is given). It computes one support value for every direction found,
+    and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
 
     Examples
     --------

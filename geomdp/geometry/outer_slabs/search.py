@@ -1,7 +1,7 @@
 """The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
 
-The intersection of the slabs is the slab body. In each round Markov chains are run in it, and those
-new slabs are added that cut off most of the states of the chains.
+The intersection of the slabs is the slab body. In each round Markov chains run in the slab body.
+Then new slabs are added: the slabs that cut off the most states of the chains.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
 from geomdp.geometry.sampling.rounding import prepared_walk, symmetric_roots
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
-#: Every half-width w is the support value h(z) times this factor, so that rounding of h(z)
-#: (relative error near 1e-13) cannot make a slab too narrow (SAM-5). If h has a larger relative
-#: error, this error, `accuracy`, is added to the factor.
+#: Every half-width w is the support value h(z) times this factor. Rounding of h(z) (relative error
+#: near 1e-13) then cannot make a slab too narrow (SAM-5). If h has a larger relative error, this
+#: error, `accuracy`, is added to the factor.
 INFLATION = 1 + 1e-9
 #: Number of chains that move together.
 CHAINS = 256
 #: Number of states kept of each chain per round, one sweep apart. A sweep moves every coordinate
 #: once. Directions are scored on all states of all chains.
 SNAPSHOTS = 8
-#: Number of sweeps before the first state is kept. The chains need these sweeps because the new
-#: slabs moved their points into a smaller body.
+#: Number of sweeps before the first state is kept. The chains need these sweeps because new slabs
+#: have moved the points of the chains into a smaller body.
 SETTLING = 4
-#: Each round adds as many slabs as the dimension, within these limits. Chains then mix between two
-#: rounds. For dimensions within the limits, the default budget of 20 slabs per dimension takes
-#: about 20 rounds.
+#: The number of slabs added in a round is the dimension, within these limits. With more slabs, the
+#: chains would not mix between two rounds. For dimensions within the limits, the default budget of
+#: 20 slabs per dimension takes about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: For each slab to be added, directions are sought from this many points. Only the better half of
-#: the directions found becomes slabs. Measured: if all directions found became slabs, the same
+#: Number of points at which directions are sought, per slab to be added. Only the better half of
+#: the directions found becomes slabs. Measured: if all directions found became slabs, an equal
 #: number of slabs would cut off less.
 POINTS_PER_SLAB = 2
 #: If a symmetry is given: the number of random images of each direction, and the number of slabs
 #: added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: Let U be uniform on the slab body. The search stops if the mean of E ||U||^2 over the last
-#: `WINDOW` rounds is more than (1 - `TOLERANCE`) times the mean over the `WINDOW` rounds before
-#: them.
+#: Let U be uniform on the slab body. Compare the mean of E ||U||^2 over the last `WINDOW` rounds
+#: with the mean over the `WINDOW` rounds before. The search stops if the later mean is more than
+#: (1 - `TOLERANCE`) times the earlier mean.
 WINDOW, TOLERANCE = 10, 0.002
 #: The search stops after this many rounds in a row in which no candidate cut off any state.
 IDLE_ROUNDS = 3
@@ -72,11 +72,11 @@ class RefinementRound:
 
 
 class SlabSearch:
-    """One search for slabs: the slabs so far, the chains in their body, and the candidates.
+    """One search for slabs: the slabs so far, the chains in the slab body, and the candidates.
 
-    Normals z are rows in coordinates of the span of K, scaled so that h(z) = 1, where h is the
-    support function of the body K that the slabs must contain. The search begins with the slabs
-    whose normals are the rows of `start` (k, r). The other parameters are those of `refine_slabs`.
+    Let h be the support function of the body K that the slabs must contain. Normals z are rows in
+    coordinates of the span of K, scaled to h(z) = 1. The rows of `start` (k, r) are the normals of
+    the first slabs. For the other parameters see `refine_slabs`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class SlabSearch:
         self._states = self._points
 
     def run(self, budget: int) -> None:
-        """Add slabs round by round until the budget is spent or nothing is gained."""
+        """Add slabs round by round until the budget is spent or new slabs gain nothing."""
         cut, idle = 0.0, 0
         while True:
             self._mix(cut)
@@ -114,18 +114,18 @@ class SlabSearch:
             idle = 0 if len(taken) else idle + 1
 
     def _add(self, normals: FloatArray) -> None:
-        """Add slabs, and scale the points of the chains into the smaller body."""
+        """Add slabs with these normals, and scale the points of the chains into the new body."""
         self._normals = np.vstack([self._normals, normals])
         reach = np.abs(self._points @ self._normals.T).max(axis=1)
         self._points = self._points / np.maximum(1.0, reach)[:, None]
 
     def slab_body(self) -> SlabBody:
-        """The slab body found so far, with half-widths that are computed again and rounded up."""
+        """The slab body found so far. Its half-widths are computed again and rounded up."""
         heights = self._body.support(self._normals @ self._basis.T)
         return SlabBody(self._normals, self._inflation * heights)
 
     def _scaled(self, directions: FloatArray) -> FloatArray:
-        """Directions (k, r) scaled to h(z) = 1, without those along which K has no width."""
+        """Directions (k, r) scaled to h(z) = 1. Those along which K has no width are left out."""
         heights = self._body.support(directions @ self._basis.T)
         lengths = np.linalg.norm(directions, axis=1)
         usable = heights > MEMBERSHIP_TOLERANCE * self._body.radius() * lengths
@@ -134,8 +134,8 @@ class SlabSearch:
     def _mix(self, cut: float) -> None:
         """Run the chains in the present slab body and record the round with its `cut`.
 
-        The chains move in coordinates in which the states of the last round have covariance I,
-        because chains mix fastest in these coordinates.
+        The chains move in coordinates in which the states of the last round have covariance I.
+        Chains mix fastest in such coordinates.
         """
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
@@ -152,7 +152,7 @@ class SlabSearch:
         self.history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Add directions to the pool that separate boundary points of the slab body from K."""
+        """Find directions that separate boundary points of the slab body from K, for the pool."""
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
@@ -167,15 +167,15 @@ class SlabSearch:
         """Points (count, r) where random rays from 0 leave the slab body.
 
         The directions of the rays are Gaussian with the covariance of the states. Rays through the
-        states themselves would be worse, because in early rounds most states are near corners of
-        the body of the first few slabs.
+        states would be worse: in early rounds the body has few slabs, and most states are near its
+        corners.
         """
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root
         return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
 
     def _stalled(self) -> bool:
-        """Whether E ||U||^2 has fallen by a share below `TOLERANCE` between two windows."""
+        """Whether the mean of E ||U||^2 fell by a share below `TOLERANCE` between two windows."""
         moments = [entry.second_moment for entry in self.history]
         if len(moments) < 2 * WINDOW:
             return False

@@ -1,9 +1,9 @@
 """Separation: directions in which given points lie outside a convex body.
 
-Each function here maps a body in R^m and b points (b, m) to k directions (k, m). Each direction u
-should satisfy <u, x> > h(u) for one of the points x, where h is the support function of the body. A
-direction with <u, x> <= h(u) for all points is useless but does no harm, because `SlabSearch`
-computes h(u) itself.
+Each function here maps a body in R^m and b points (b, m) to k directions (k, m). Let h be the
+support function of the body. Each direction u should satisfy <u, x> > h(u) for one of the points x.
+A direction with <u, x> <= h(u) for all points is useless. It does no harm, because `SlabSearch`
+computes h(u) again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from geomdp.bodies import Body
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.projection import Projector
 
-#: Maps points (b, m) to nonzero directions (k, m) for those of the points that are outside a body.
+#: Maps points (b, m) to nonzero directions (k, m), at most one for each point outside the body.
 DirectionSource = Callable[[FloatArray], FloatArray]
 
 
@@ -34,9 +34,9 @@ def facet_directions(body: Body, points: FloatArray) -> FloatArray:
 
 
 def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Residuals x - p for the points x outside, where p is the point of the body nearest to x.
+    """Residuals x - p for the points x outside. The point p of the body is nearest to x.
 
-    The slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
+    A slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
     Cost: one projection per point.
     """
     projector = Projector(body)

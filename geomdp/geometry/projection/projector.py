@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from geomdp.bodies.polytopes.nearest.column_generation import Found
 
 #: A body counts as a single point if its scale (see `project`) is at most this share of the largest
-#: coordinate of its centre, because the mean of its points has a rounding error of this size.
+#: coordinate of its centre. The computed centre has a rounding error of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
-#: Number of bodies whose vertices, prepared for projection, are kept for later projectors.
+#: Number of bodies for which the vertices, prepared for projection, are kept in memory.
 KEPT_BODIES = 2
 
 
@@ -41,33 +41,34 @@ def project(
     tol : float
         Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
         vertices, scale is the largest distance of a vertex from the mean of the vertices. With
-        extreme points, it is the largest distance of a point found from the midpoint of the first
-        two, which is at most the diameter. With a closed form, it is `body.radius()`.
+        extreme points, scale is the largest distance of a point found from a centre: the midpoint
+        of the first two points found. It is at most the diameter. With a closed form, scale is
+        `body.radius()`.
     warm_start : Projection, optional
-        An earlier projection on the same body. The search starts from the vertices that it used.
+        An earlier projection on the same body. The search starts from the vertices of its result.
 
     Returns
     -------
     Projection
-        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>, which is
-        computed afresh at the end. The nearest point y* satisfies ||y - y*||^2 <= gap. A target
-        inside K is returned itself, with gap 0. A search that makes no more progress ends with
-        `converged` False and the gap that it has reached.
+        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>. The gap is
+        computed afresh at the end. The nearest point y* satisfies ||y - y*||^2 <= gap. If the
+        target is in K, it is the result, with gap 0. If a search makes no more progress, it ends
+        with `converged` False and the gap that it has reached.
 
     Raises
     ------
     MissingOracle
-        If K has neither `project`, nor a list of vertices, nor `extreme_point`.
+        If K lacks all of these: `project`, a list of vertices, and `extreme_point`.
     ValueError
         For a target of the wrong shape or not finite, or tol <= 0.
 
     Notes
     -----
     The search keeps y in the hull of an active set of points of K. In an exchange, one point enters
-    the active set and others may leave it. At the end k <= m + 1 points have positive weight. Cost
-    with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about 2 k to
-    4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about one extreme
-    point.
+    the active set, and other points may leave. At the end k <= m + 1 points have positive weight.
+    Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about
+    2 k to 4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about one
+    extreme point.
 
     References
     ----------
@@ -90,10 +91,10 @@ class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
     What does not depend on the target (images of the vertices, centre, scale) is computed once. If
-    A is the identity and the body projects in closed form, the closed form is used. Otherwise
+    A is the identity and the body has a closed-form projection, this projection is used. If not,
     column generation finds the nearest point, with an active set of points (Wolfe's minimum-norm
-    point). The points are taken from the body's list of vertices, or are extreme points found on
-    demand.
+    point). The points come from the body's list of vertices. Without a list, extreme points are
+    computed as needed.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class Projector:
     Raises
     ------
     MissingOracle
-        If K has neither a closed form, nor a list of vertices, nor `extreme_point`.
+        If K lacks all of these: a closed form, a list of vertices, and `extreme_point`.
     ValueError
         If the matrix does not fit K, or has entries that are not finite.
 
@@ -146,10 +147,10 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Compute what does not depend on targets, so that the first projection need not.
+        """Compute what does not depend on targets. The first projection is then faster.
 
-        Mechanisms call this method before a release is paid for. It may raise what
-        `Body.vertex_list` raises.
+        Mechanisms call this method before a release is paid for. Errors are as in
+        `Body.vertex_list`.
         """
         _ = self._vertices
 
@@ -158,11 +159,11 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters, result and errors are those of `project`, with the scale of A K in place of the
-        scale of K. The result's `point` is y itself, not its image A y. The result's `gap` is
-        max over x in K of <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap for an exact
-        solution y*. If A is not injective, other points of K can have the same image A y. A
-        `warm_start` from another target on the same body changes the speed, not the answer.
+        Parameters, result and errors are as in `project`, with the scale of A K in place of the
+        scale of K. The result's `point` is y, not the image A y. The result's `gap` is
+        max over x in K of <target - A y, A x - A y>. For an exact solution y*, this implies
+        ||A y - A y*||^2 <= gap. If A is not injective, other points of K can have the same image
+        A y. A `warm_start` from another target on the same body changes only the speed.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
@@ -184,9 +185,9 @@ class Projector:
     def nearest_many(self, targets: npt.ArrayLike, *, tol: float = 1e-8) -> list[Projection]:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
-        With listed vertices, all searches advance together and share one matrix product per round,
-        which is faster than separate projections. Otherwise targets are projected one by one, and
-        with extreme points, each search starts from the points that the previous search used.
+        With listed vertices, all searches advance together and share one matrix product per round.
+        This is faster than separate projections. For other bodies, targets are projected one by
+        one. With extreme points, a search starts from the points of the previous result.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")
@@ -227,7 +228,7 @@ class Projector:
         tol: float,
         warm_start: Projection | None,
     ) -> Projection:
-        """One search. `columns` starts with `known` points, whose keys are 0..known - 1."""
+        """One search. `columns` starts with `known` points, which have the keys 0..known - 1."""
         keys, weights = np.array([columns.start(target)]), np.ones(1)
         if warm_start is not None:
             keys, weights = self._warm(warm_start, known)
@@ -245,8 +246,8 @@ class Projector:
     ) -> Projection:
         """The point found, with its gap computed afresh.
 
-        One of the keys `best` belongs to the farthest point of K along the residual, at which the
-        maximum in the definition of the gap is attained.
+        One of the keys `best` belongs to the farthest point of K along the residual. This point
+        attains the maximum in the definition of the gap.
         """
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
         residual = _residual(columns, target, found)
@@ -267,7 +268,7 @@ class Projector:
 
     @staticmethod
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
-        """Keys and weights of an earlier result; the keys must be among `count` known points."""
+        """Keys and weights of an earlier result. The keys must be below `count`."""
         if not warm_start.weights:
             raise ValueError(
                 "warm_start must have weights, but a projection in closed form has none"

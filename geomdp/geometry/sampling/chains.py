@@ -14,17 +14,17 @@ from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.diagnostics import bulk_ess, split_r_hat
 from geomdp.geometry.sampling.kernels import Kernel
 
-#: An estimated autocorrelation time is trusted if each chain has at least this many draws per
-#: autocorrelation time. Vehtari et al. (2021) ask for 50 effective draws from each half of 4
-#: chains. Fewer suffice here, because the draws of many more chains are pooled.
+#: Least number of draws of a chain per autocorrelation time. With fewer draws, the estimate of the
+#: autocorrelation time is not trusted. Vehtari et al. (2021) ask for 50 effective draws from each
+#: half of 4 chains. Fewer draws suffice here, because many more chains are pooled.
 DRAWS_PER_TIME = 20.0
-#: Chains agree if no split R-hat exceeds this limit. Let tau be the autocorrelation time. The mean
-#: of n draws of a half-chain has tau / n times the variance of a draw. So even chains that have
-#: mixed have an R-hat near 1 + tau / (2 n). For n = 10 tau, the least n that `DRAWS_PER_TIME`
-#: allows, this R-hat is 1.05. The limit leaves another 0.05 for chance.
+#: Chains agree if every split R-hat is at most this limit. Let tau be the autocorrelation time. The
+#: mean of n draws of a half-chain has tau / n times the variance of a draw. So even for chains that
+#: have mixed, R-hat is near 1 + tau / (2 n). `DRAWS_PER_TIME` requires n >= 10 tau, and n = 10 tau
+#: gives an R-hat of 1.05. The limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
-#: Largest number of states kept per chain in a pilot run. If there are more, every other state is
-#: dropped.
+#: Largest number of states kept per chain in a pilot run. If there are more states, every other
+#: state is dropped.
 KEPT = 256
 #: Probability that the interval of a mean over chains misses the true mean.
 LEVEL = 0.05
@@ -70,8 +70,8 @@ class Mixing:
     Parameters
     ----------
     correlation_time : float
-        Integrated autocorrelation time in kernel steps: the maximum over all coordinates, their
-        squares and the squared norm.
+        Integrated autocorrelation time in kernel steps: the maximum over all coordinates, the
+        squares of the coordinates, and the squared norm.
     agreed : bool
         Whether the pilot run passed the diagnostics before it reached the limit on steps.
     chains : Chains
@@ -119,7 +119,7 @@ def run_chains(
     draws : int
         States stored per chain, at least 1.
     burn_in : int
-        Number of steps at the start whose states are not stored, at least 0.
+        Number of steps at the start, at least 0. States of these steps are not stored.
     thinning : int
         Number of later steps per stored state, at least 1.
 
@@ -171,23 +171,23 @@ def measure_mixing(
 ) -> Mixing:
     """Double the length of a pilot run until its second half passes the diagnostics.
 
-    The half passes if each chain has at least 20 draws per autocorrelation time, and the split
-    R-hat of every coordinate, every squared coordinate and the squared norm is at most 1.1. Squares
-    are tested because chains that are stuck near 0, the centre of a symmetric body, have the right
-    mean.
+    The half passes under two conditions. Each chain has at least 20 draws per autocorrelation time.
+    The split R-hat of every coordinate, every squared coordinate and the squared norm is at most
+    1.1. Squares are tested because chains stuck near 0, the centre of a symmetric body, have the
+    right mean.
 
     Parameters
     ----------
     kernel, body, start, rng : as for `run_chains`
-        About 30 start points or more, which should be farther from the centre than uniform points.
+        There should be about 30 start points or more, farther from the centre than uniform points.
     limit : int
         Largest number of steps per chain.
 
     Returns
     -------
     Mixing
-        The autocorrelation time and the second half of the run. If `agreed` is False, the true time
-        is probably longer.
+        The autocorrelation time and the second half of the run. If `agreed` is False, the true
+        autocorrelation time is probably longer.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS, vectorised.
+"""Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS.
+
+ESS is the effective sample size.
 
 Draws are arrays (chains, draws, m). Every result is an array (m,) with one value per coordinate. A
 coordinate is any real function of the state. Diagnostics can refute convergence but cannot prove it
@@ -21,19 +23,19 @@ from geomdp.geometry.results import Diagnostics
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: A coordinate is taken not to move if the variance of its normal scores is at most this limit,
-#: because a variance this small is rounding error.
+#: If the variance of the normal scores of a coordinate is at most this limit, it counts as 0. A
+#: variance below the limit is rounding error.
 STILL = 1e-20
 
 
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    The bulk statistic is (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean
-    variance within a half-chain, and B is n times the variance of the means of the half-chains,
-    after all values are replaced by normal scores (normal quantiles of their ranks). The folded
-    statistic uses |x - median| in place of each value x. It detects chains that differ in spread
-    only.
+    First all values are replaced by normal scores (normal quantiles of their ranks). The bulk
+    statistic is (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean variance
+    within a half-chain. B is n times the variance of the means of the half-chains. The folded
+    statistic uses |x - median| in place of each value x. It detects chains that differ only in
+    spread.
 
     Parameters
     ----------
@@ -43,8 +45,7 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        A value near 1 means that the chains agree. The value is infinite if every chain stays at a
-        value of its own, and NaN if all chains stay at the same value.
+        A value near 1 means that the chains agree. If no chain moves, the value is NaN or infinite.
 
     Raises
     ------
@@ -84,8 +85,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        The ESS of each coordinate. It is limited to S log10(S), which matters for negative
-        correlations. It is S for a coordinate that does not move.
+        The ESS of each coordinate, at most S log10(S). This limit matters for negative
+        correlations. If a coordinate does not move, its ESS is S.
 
     Raises
     ------
@@ -176,7 +177,7 @@ def _r_hat(draws: FloatArray) -> FloatArray:
 
 
 def _autocorrelation(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Pooled autocorrelations (draws, m), and which coordinates (m,) move at all."""
+    """Pooled autocorrelations (draws, m), and whether each coordinate (m,) moves."""
     chains, length, _ = draws.shape
     centred = draws - draws.mean(axis=1, keepdims=True)
     from scipy.fft import irfft, next_fast_len, rfft  # slow import

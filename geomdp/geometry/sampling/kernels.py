@@ -1,4 +1,4 @@
-"""Markov kernels that leave the uniform distribution on a body unchanged.
+"""Markov kernels: steps of chains. The uniform distribution on a body is stationary.
 
 A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
 and a step moves all chains. Bodies must be full-dimensional; `rounding` maps other bodies to
@@ -73,12 +73,14 @@ class HitAndRun:
 class CoordinateHitAndRun:
     """Coordinate hit-and-run: one step sweeps all coordinates.
 
-    Each coordinate in turn is redrawn uniformly on its chord, which is a reversible move. On a
-    polytope with listed facets all chains move along the same coordinate at the same time, with
-    independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F facets in dimension
-    m. The products of facet normals and points are updated within a step. They are computed afresh
-    at the start of a step, so that rounding errors do not accumulate. On every other
-    full-dimensional body a sweep computes m batches of chords.
+    One coordinate after the other is redrawn uniformly on its chord. Each such move is reversible.
+
+    On a polytope with listed facets, all chains move along the same coordinate at the same time,
+    with independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F facets in
+    dimension m. Within a step, the products of facet normals and points are updated. At the start
+    of a step they are computed afresh, because rounding errors would accumulate.
+
+    On every other full-dimensional body a sweep computes m batches of chords.
 
     Parameters
     ----------

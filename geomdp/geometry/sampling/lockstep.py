@@ -1,9 +1,9 @@
 """Compiled sweeps of coordinate hit-and-run: many chains move along one coordinate together.
 
 Arrays hold one chain per column. The innermost loops therefore run over chains, on consecutive
-memory and without branches (X-LOCK). The product of the matrix of F facet normals with the points
-is updated after each move instead of being computed again, so a move costs O(F) per chain. No
-absolute tolerance is used, so the chains behave the same for bodies of any size.
+memory and without branches (X-LOCK). After each move, the product of the F facet normals with the
+points is updated, not computed again. A move therefore costs O(F) per chain. No absolute tolerance
+is used, so the chains behave the same for bodies of any size.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: igno
 
 @numba.njit(cache=True)
 def _move(row, low, high, uniforms):  # type: ignore[no-untyped-def]
-    """Move one coordinate of each chain by a uniform step in [low, high]; steps end up in `low`."""
+    """Move one coordinate of each chain by a uniform step in [low, high]; write steps to `low`."""
     for c in range(len(row)):
         # Rounding can put a point slightly outside of the body. The range of its steps is then
         # extended to contain 0.

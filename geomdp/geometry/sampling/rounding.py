@@ -1,9 +1,9 @@
 """Rounding: affine maps that make a body nearly isotropic, so that hit-and-run mixes fast.
 
-A point x of a body K in R^m is written as x = offset + root @ y with coordinates y, where root
-(m, r) has full column rank r, the dimension of K's affine hull. The set of all y with x in K is
-full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends on the
-body alone, never on records.
+Let r be the dimension of the affine hull of a body K in R^m. A point x of K is written as
+x = offset + root @ y, with coordinates y and a matrix root (m, r) of rank r. The set of all y with
+x in K is full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends
+on the body alone, never on records.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Rounding stops if the ratio of the largest to the least eigenvalue of the covariance is at most
-#: 4. Hit-and-run needs more steps for a larger ratio, but below 4 another round costs more than
-#: it saves.
+#: 4. For a larger ratio, hit-and-run needs more steps. Below 4, another round costs more than it
+#: saves.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
 #: extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
@@ -33,7 +33,8 @@ CHAINS_PER_DIMENSION = 16
 #: Number of steps of the chains per round. In 8 steps the points spread over about 3 step lengths
 #: along a long axis, so the round shortens this axis by a factor of about 3.
 STEPS_PER_ROUND = 8
-#: Largest number of rounds: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
+#: Largest number of rounds. With a factor of 3 per round, 30 rounds suffice for axes with lengths
+#: that differ by a factor of 10^14.
 MAXIMUM_ROUNDS = 30
 
 
@@ -74,7 +75,7 @@ class Preimage(Body):
 
 @singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
-    """The set {y : offset + root @ y in body}; it lists facets if `body` does."""
+    """The set {y : offset + root @ y in body}. If `body` lists facets, so does the set."""
     return Preimage(body, offset, root)
 
 
@@ -82,8 +83,8 @@ def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
 def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # Drop inequalities that are constant on the image, such as the two halves of an equality. They
-    # hold on the whole image, because they hold at the offset.
+    # Drop inequalities that are constant on the image, such as the two halves of an equality. Such
+    # an inequality holds at the offset, so it holds on the whole image.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
@@ -129,8 +130,8 @@ class Walk:
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
         """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
 
-        The direction from 0 is that of a Gaussian vector. The distance t from 0 in this direction
-        has density proportional to t^(r-1) up to the boundary, as for uniform points.
+        The direction from 0 is uniformly random. The distance t from 0 in this direction has a
+        density proportional to t^(r-1) up to the boundary, as for uniform points.
         """
         directions = rng.standard_normal((chains, self.body.dimension))
         _, reach = self.body.chord(np.zeros_like(directions), directions)
@@ -142,10 +143,10 @@ class Walk:
 def plain_walk(body: Body) -> Walk:
     """The `Walk` for `body` before rounding.
 
-    The kernel is coordinate hit-and-run for polytopes with listed facets, and hit-and-run in random
-    directions for every other body with chords. If `body` is the image of another body under a
-    linear map, a scaling or a shift, the kernel moves points of that other body, and `offset` and
-    `root` of the `Walk` include the map, scaling or shift.
+    For polytopes with listed facets, the kernel is coordinate hit-and-run. For every other body
+    with chords, it is hit-and-run in random directions. If `body` is the image of another body
+    under a linear map, a scaling or a shift, the kernel moves points of the other body. The
+    `offset` and `root` of the `Walk` then include the map, scaling or shift.
     """
     hull = body.affine_hull()
     if hull.dimension == 0:
@@ -206,11 +207,11 @@ def interior_point(body: Body) -> FloatArray:
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until its points have covariance near a multiple of I.
 
-    Each round runs the chains, computes the covariance of their last points, and changes to
-    coordinates in which this covariance is the identity. The chains need not have mixed, because
-    the choice of coordinates affects speed only. A symmetric body keeps its centre 0. If the first
-    covariance is already near a multiple of the identity, the body keeps its coordinates, because
-    normals of facets can be sparse in these coordinates.
+    Each round runs the chains and computes the covariance of the last points. The new coordinates
+    make this covariance the identity. The chains need not have mixed, because the choice of
+    coordinates affects speed only. A symmetric body keeps its centre 0. If the first covariance is
+    already near a multiple of the identity, the body keeps its coordinates. The reason is that
+    normals of facets can be sparse in the given coordinates.
 
     Parameters
     ----------

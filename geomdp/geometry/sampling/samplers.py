@@ -1,4 +1,4 @@
-"""Uniform points of a body, from an exact sampler if there is one, else by hit-and-run."""
+"""Uniform points of a body, from an exact sampler if the body has one, else by hit-and-run."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Number of chains of `sample_uniform`.
 CHAINS = 128
-#: Number of chains that move together in `ChainSampler.draw`. It is limited because the products of
-#: all facet normals with the points of these chains are held in memory.
+#: Number of chains that move together in `ChainSampler.draw`. The number is limited, because the
+#: products of all facet normals with the points of these chains need memory.
 LOCKSTEP = 256
 #: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
 #: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
-#: Number of autocorrelation times between successive states that `sample_uniform` keeps of a chain.
-#: The correlation of two successive kept states is about e^-4.
+#: Number of autocorrelation times between two states of a chain that `sample_uniform` keeps. The
+#: correlation of two successive kept states is about e^-4.
 SPACING = 2.0
 
 
 @runtime_checkable
 class UniformSampler(Protocol):
-    """How a noise distribution draws uniform points of its body.
+    """A sampler of uniform points of a body, for the noise distribution of a mechanism.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class ChainSampler:
     Parameters
     ----------
     body : Body
-        A body with chords, or with membership, from which chords are found by bisection.
+        A body with chords, or with a membership test. Bisection then finds the chords.
     relaxations : float
         Length of the burn-in in integrated autocorrelation times.
     rng : Generator, int or None
@@ -199,13 +199,14 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    Points are exactly uniform and independent if the body has a sampler of its own. The same is
-    true for a small polytope with listed vertices, which is cut into simplices. For other bodies
-    the points come from hit-and-run in rounded coordinates (coordinate hit-and-run on polytopes
-    with listed facets). There are 128 independent chains, or n if n is less than 128. Each chain
-    runs for 10 autocorrelation times as measured by a pilot run, and then keeps one point every 2
-    autocorrelation times. Points of one chain are nearly but not exactly independent.
-    `ChainSampler` gives independent points at a higher cost.
+    If the body has an exact sampler, points are exactly uniform and independent. The same holds for
+    a small polytope with listed vertices, because it is cut into simplices.
+
+    For other bodies the points come from hit-and-run in rounded coordinates (coordinate hit-and-run
+    on polytopes with listed facets). There are 128 independent chains, or n if n is less than 128.
+    A pilot run measures the autocorrelation time. Each chain runs for 10 autocorrelation times, and
+    then keeps one point every 2 autocorrelation times. Points of one chain are nearly but not
+    exactly independent. `ChainSampler` gives independent points at a higher cost.
 
     Parameters
     ----------
@@ -220,12 +221,13 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     -------
     Samples
         Points (n, m) and the sampler's status. If chains were run, the result also has diagnostics
-        of the returned points, or of the pilot run if each chain gives fewer than 4 points.
+        of the returned points. If each chain gives fewer than 4 points, the diagnostics are those
+        of the pilot run.
 
     Raises
     ------
     MissingOracle
-        If the body has neither an exact sampler nor chords.
+        If the body has no exact sampler and no chords.
     ValueError
         If n is below 1, or the body is unbounded.
 
@@ -260,6 +262,6 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     enough = chains > 1 and run.draws.shape[1] >= 4
     embedded = walk.embed(run.draws)
     diagnostics = diagnose(embedded, run.steps) if enough else sampler.diagnostics
-    # Order the points by draw, so that the first n points come from as many chains as possible.
+    # Take the first draw of every chain, then the second draws, and so on, up to n points.
     points = embedded.swapaxes(0, 1).reshape(-1, body.dimension)[:n]
     return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)

@@ -22,7 +22,7 @@ from geomdp.geometry.sampling.samplers import pilot
 
 #: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
 #: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
-#: intersection, which has about half the volume or more, so a short burn-in suffices.
+#: intersection. This has about half the volume or more, so a short burn-in suffices.
 RELAXATIONS = 5.0
 #: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
 #: equal to each other.
@@ -37,30 +37,30 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    Let m be the dimension of K. In rounded coordinates, let r be the root mean square of a
-    coordinate of a uniform point of K, and let B_i be balls of radii r 2^(i/m) about the centre for
-    i = 0, 1, ... Then
+    Let m be the dimension of K. All points are in rounded coordinates. Let r be the root mean
+    square of a coordinate of a uniform point of K. Let B_i be the ball of radius r 2^(i/m) about
+    the centre, i = 0, 1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
     where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio
     with two balls is at most 2, because K is convex. The first ratio is estimated by the share of
-    uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of the share
-    of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
-    chains, which start where the chains of the previous ratio ended.
+    uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share:
+    among points of K and B_(i+1), the share in B_i. These points come from independent hit-and-run
+    chains. The chains start from the last points of the chains for the previous ratio.
 
     Parameters
     ----------
     body : Body
-        K, with `chord`, or with a membership test, from which chords are found by bisection.
+        K, with `chord`, or with a membership test. Bisection then finds the chords.
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points that each of the 128 chains keeps for each ratio, four per autocorrelation
-        time.
+        Number of points that each of the 128 chains keeps for each ratio: four points per
+        autocorrelation time.
     level : float
-        Probability that the interval misses the volume if the normal approximation is exact, in
-        (0, 1).
+        A number in (0, 1). If the normal approximation is exact, the interval misses the volume
+        with this probability.
 
     Returns
     -------
@@ -101,10 +101,10 @@ def annealed_volume(
     walk = prepared_walk(body, generator)
     mixing = pilot(walk, generator, CHAINS)
     m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
-    # The root mean square of a coordinate. A body in isotropic position contains the ball of this
-    # radius around its centre.
+    # The root mean square r of a coordinate. A body in isotropic position contains the ball of
+    # radius r around its centre.
     inner = float(np.sqrt((norms**2).mean() / m))
-    # The radii grow up to the first one that is at least the median norm.
+    # The last radius is the first that is at least the median norm.
     steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
     radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
     share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
@@ -152,7 +152,7 @@ def _phase(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Estimate, FloatArray]:
-    """Share of points with norm at most `radius` among those of the body with norm up to `wider`.
+    """Among points of the body with norm at most `wider`, the share with norm at most `radius`.
 
     Also returns the last points of the chains.
     """

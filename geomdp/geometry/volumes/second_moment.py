@@ -1,4 +1,4 @@
-"""Mean squared norm of a uniform point of a body, which determines the error of K-norm noise."""
+"""Mean squared norm of a uniform point of a body. It determines the error of K-norm noise."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def second_moment(
 ) -> Estimate:
     """E ||U||_2^2 for U uniform on a body (within its affine hull).
 
-    This is the trace of the matrix E U U^T. The value is exact for bodies that have this matrix in
-    closed form, for small polytopes with listed vertices, and for products of such bodies. For any
-    other body it is a mean over exact uniform points.
+    The value is the trace of the matrix E U U^T. If the body has this matrix in closed form, the
+    value is exact. It is also exact for small polytopes with listed vertices, and for products of
+    bodies with exact values. For any other body, the value is a mean over exact uniform points.
 
     epsilon-DP K-norm noise Z of a body with an affine hull of dimension r has
     E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
@@ -43,15 +43,15 @@ def second_moment(
     Returns
     -------
     Estimate
-        If the value is exact, both ends of the interval are equal to it. Otherwise the interval is
+        If the value is exact, both ends of the interval are the value. If not, the interval is
         mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to [0, R^2], with R = `body.radius()`. This
         interval follows from Hoeffding's inequality for values in [0, R^2].
 
     Raises
     ------
     MissingOracle
-        If K has neither a closed form nor an exact sampler. `geomdp.sample_uniform` draws points of
-        other bodies by Markov chains, but nothing is proved about the error of their mean.
+        If K has no closed form and no exact sampler. `geomdp.sample_uniform` draws points of such
+        a body by Markov chains, but no bound on the error of their mean is proved.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 

@@ -19,8 +19,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: The estimate by rejection is used if at least this many points hit the body. The relative
-#: standard error of the estimate is then at most 10%.
+#: Least number of points in the body for the estimate by rejection. The relative standard error of
+#: the estimate is then at most 10%.
 ENOUGH_HITS = 100
 
 
@@ -31,15 +31,13 @@ def volume(
 
     The volume is computed by the first of these methods that works for the body:
 
-    1. exactly, by a closed form, or by cutting a small polytope with listed vertices into
-       simplices;
-    2. by rejection, from the share of uniform points of the bounding box (in the coordinates of the
-       affine hull) that lie in the body. For a ball, this share is 0.25% in dimension 10 and falls
-       faster than exponentially with the dimension, so rejection works in small dimensions only;
-    3. by `annealed_volume`, if fewer than 100 of the points lie in the body and the body has a
-       `chord` of its own.
-
-    For a body without a `chord` of its own, rejection is used for any number of hits.
+    1. Exactly: by a closed form, or by cutting a small polytope with listed vertices into
+       simplices.
+    2. By rejection: draw uniform points of the bounding box, in the coordinates of the affine hull,
+       and count hits. A hit is a point in the body. For a ball, the share of hits is 0.25% in
+       dimension 10, so rejection works in small dimensions only.
+    3. By `annealed_volume`, if there are fewer than 100 hits and the class of the body defines
+       `chord`. If the class does not define `chord`, rejection is used for any number of hits.
 
     Parameters
     ----------
@@ -55,15 +53,15 @@ def volume(
     Returns
     -------
     Estimate
-        With rejection, the number of hits is binomial, and the interval is that of Clopper and
-        Pearson, which is valid for any n. With annealing, the interval is a normal approximation.
-        It assumes that the Markov chains have mixed, which is not proved.
+        With rejection, the number of hits is binomial. The interval of Clopper and Pearson is
+        valid for any n. With annealing, the interval is a normal approximation. It assumes that the
+        Markov chains have mixed. This assumption is not proved.
 
     Raises
     ------
     MissingOracle
-        If K has no closed form, is no small polytope, and has no membership test or no support
-        function.
+        If no method works: K has no closed form and is not a small polytope, and rejection lacks a
+        membership test or a support function.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 
@@ -105,8 +103,8 @@ def volume_radius(
     """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the r-ball of the same volume.
 
     r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
-    R^r. The volume radius is an increasing function of the volume. So the interval misses the
-    volume radius whenever the interval of `volume` misses the volume, and only then.
+    R^r. The volume radius is an increasing function of the volume, so both ends of the interval of
+    `volume` are mapped by this function.
 
     Parameters
     ----------
@@ -129,7 +127,7 @@ def volume_radius(
     MissingOracle
         As for `volume`.
     ValueError
-        If K is a single point, if its volume is outside the range of float64, or for numbers that
+        If K is a single point. If its volume is outside the range of float64. For numbers that
         `volume` refuses.
 
     References
@@ -167,7 +165,7 @@ def volume_radius(
 def _by_rejection(
     body: Body, rng: np.random.Generator, samples: int, level: float
 ) -> tuple[Estimate, int]:
-    """The estimate from uniform points of the bounding box, and how many of them hit the body."""
+    """The estimate from uniform points of the bounding box, and the number of hits."""
     hull = body.affine_hull()
     if hull.dimension == 0:
         return Estimate.exact(1.0), 0

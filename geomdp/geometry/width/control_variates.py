@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 
-#: The ellipsoid is fitted to about one extreme point per 8 values of the sample whose variance it
-#: reduces, but to at most 256 extreme points.
+#: The control variate reduces the variance of a sample. Its ellipsoid is fitted to about one
+#: extreme point per 8 values of the sample, and to at most 256 extreme points.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
@@ -32,8 +32,8 @@ class EllipsoidControl:
         """The ellipsoid of the covariance of extreme points in at most 256 Gaussian directions.
 
         For a body without `extreme_point`, the ellipsoid is the unit ball of the linear space
-        parallel to the affine hull. The directions drawn here are independent of the sample whose
-        variance is reduced.
+        parallel to the affine hull. The sample has n = `values` values. The directions drawn here
+        are independent of this sample.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -57,8 +57,8 @@ def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatAr
     """The variables X_i - c (Y_i - E Y) (n,), which have the mean E X and usually less variance.
 
     X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. For each half
-    of the sample, the number c is fitted on the other half. So c is independent of the X_i and Y_i
-    that it is combined with, and the mean stays E X.
+    of the sample, the number c is fitted on the other half. Because the halves are independent, the
+    mean stays E X.
     """
     half = len(values) // 2
     result = np.array(values)

@@ -26,7 +26,7 @@ class Ball(PureMechanism):
     the public r-dimensional subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
     `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -83,8 +83,8 @@ class Ball(PureMechanism):
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
 
     def _on_real_records(self) -> RealRecords:
-        # The answers on real records span R^m, so the basis is the identity. A radius that is not a
-        # whole number is a rounded square root, and the slack covers the rounding.
+        # The answers on real records span R^m, so the basis is the identity. If the radius is not a
+        # whole number, it is a rounded square root, and the slack covers the rounding.
         slack = 0.0 if self._radius.is_integer() else SLACK
         root = self._radius * (1 + slack) * np.eye(self.workload.n_queries)
         return RealRecords(self.workload, noise_vector(self._noise_of(root)), slack)

@@ -37,9 +37,9 @@ from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Whole numbers below this are exact in float64.
+#: Whole numbers below 2^53 are exact in float64.
 LARGEST_SUM = 2**53
-#: The sum of two whole numbers below this is exact in float64.
+#: The sum of two whole numbers below 2^52 is exact in float64.
 SMALL = 2**52
 
 #: Noise that is prepared for correctly rounded draws.
@@ -47,7 +47,7 @@ Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 class AdditiveMechanism(Mechanism):
-    """M(X) = (sum over x in X of Q(x) + Z) / n; workload and privacy determine the law of Z.
+    """M(X) = (sum over x in X of Q(x) + Z) / n. The workload and `privacy` give the law of Z.
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
     random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
@@ -61,7 +61,8 @@ class AdditiveMechanism(Mechanism):
     workload : Workload
         m queries; answers are means.
     n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
+        Under replace-one, the number of records. Under add/remove, a declared public number: sums
+        are divided by n.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
@@ -70,9 +71,9 @@ class AdditiveMechanism(Mechanism):
     Raises
     ------
     ValueError
-        For parameters of another type or out of range, n below 1, a definition of privacy that the
-        noise does not satisfy, or a workload that is constant or not supported. Also if the largest
-        l1 norm of an answer vector is outside 1e-60 to 1e60.
+        For parameters of another type or out of range, or n below 1. For a definition of privacy
+        that the noise does not satisfy. For a workload that is constant or not supported. If the
+        largest l1 norm of an answer vector is outside 1e-60 to 1e60.
 
     Examples
     --------
@@ -103,7 +104,8 @@ class AdditiveMechanism(Mechanism):
     def noise(self) -> Noise:
         """Distribution of the noise Z on sums of answer vectors."""
 
-    # `guarantee` is an attribute in the base class, and a property here: noise may need a set-up.
+    # `guarantee` is an attribute in the base class. Here it is a property, because the noise may
+    # need a set-up.
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
@@ -118,10 +120,10 @@ class AdditiveMechanism(Mechanism):
         return self.noise.sampler
 
     def _proved_as_computed(self) -> bool:
-        """Whether the privacy proof holds for the floats that are the parameters of `noise`.
+        """Whether the privacy proof holds for the parameters of `noise` as floats.
 
-        The proof holds if scales, bodies and maps are exact in float64, or are rounded towards more
-        noise. Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
+        It holds if scales, bodies and maps are exact in float64, or are rounded towards more noise.
+        Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
         """
         return False
 
@@ -129,8 +131,9 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64, because the sums (of answers or of rounded answers)
-        are not exact, or parameters of the noise are rounded without a proof of privacy.
+        None if their noise is drawn in float64. This is so if the sums (of answers or of rounded
+        answers) are not exact. It is also so if parameters of the noise are rounded without a proof
+        of privacy.
         """
         if not self._sums_are_exact:
             return None
@@ -143,14 +146,15 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rows(self) -> CertifiedRows | None:
-        """The answers that get rounded noise and determine the others; None if all get noise."""
+        """Answers that get rounded noise and determine all other answers; None if all get noise."""
         return None
 
     @cached_property
     def measurement(self) -> Measurement | None:
         """The rounded answers that unseeded releases measure if the answers are real numbers.
 
-        None if all answers are whole numbers, or if no noise is proved private for rounded answers.
+        None if all answers are whole numbers. Also None if no noise is proved private for rounded
+        answers.
         """
         if self.workload.whole_answers:
             return None
@@ -160,11 +164,11 @@ class AdditiveMechanism(Mechanism):
         return None if units is None else self._in_units(units)
 
     def _on_real_records(self) -> Measurement | None:
-        """The measurement of real vectors as records; None if no noise for it is proved private."""
+        """The measurement if records are real vectors; None without a proof of its privacy."""
         return None
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        """The measurement of answers in whole units; None if no noise is proved private for it."""
+        """The measurement of answers in whole units; None without a proof of its privacy."""
         del units
         return None
 
@@ -175,13 +179,13 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _capacity(self) -> int:
-        """Largest number of records with exact sums. Sums of whole answers are exact below 2^53."""
+        """Largest number of records with exact sums. Whole-number sums are exact below 2^53."""
         if self.measurement is not None:
             return self.measurement.capacity
         return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; the noise is shared."""
+        """The same mechanism for another `n`. Both share the noise distribution."""
         twin = super().with_n(n)
         if twin._sums_are_exact != self._sums_are_exact:
             for name in ("grid", "_rounded", "guarantee"):
@@ -197,9 +201,9 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums of the answers, or of the `measurement` that replaces them.
+        """The sums of the answers, or of the `measurement` that replaces the answers.
 
-        ``ValueError`` if releases use rounded noise, and there are too many records for exact sums.
+        ``ValueError`` if releases use rounded noise and there are too many records for exact sums.
         """
         if self.grid is None:
             return self.totals(records)
@@ -207,10 +211,10 @@ class AdditiveMechanism(Mechanism):
         return self._within_capacity(source.totals(records))
 
     def _within_capacity(self, totals: Totals) -> Totals:
-        """`totals`, or ``ValueError`` if they are not exact.
+        """Return `totals` if they are exact, else raise ``ValueError``.
 
-        Under add/remove there may be more records than n. Sums that are not exact can change by
-        more between neighbours than the noise covers.
+        Under add/remove there may be more records than n. If sums are not exact, the change between
+        neighbours can be larger than the noise covers.
         """
         if totals.count > self._capacity:
             raise ValueError(
@@ -232,7 +236,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """(E ||Z||_2^2 / m)^(1/2) / n, the error against (sum of Q(x)) / n, for every data set.
+        """(E ||Z||_2^2 / m)^(1/2) / n: the error of M(X) as an estimate of (sum of Q(x)) / n.
 
         The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation.
         """
@@ -249,11 +253,11 @@ class AdditiveMechanism(Mechanism):
         return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
     def set_up(self) -> None:
-        """Build the noise, the subspace that it fills, and its correctly rounded form."""
+        """Build the noise, the subspace of the noise, and the correctly rounded noise."""
         _ = self.noise, self._hull, self.measurement, self.grid, self._rounded
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw Z, and return the function from sums to (sums + Z) / n in the public subspace."""
+        """Draw Z, and return a function that maps sums to (sums + Z) / n in the public subspace."""
         measurement = self.measurement
         if rng is None and measurement is not None and self.grid is not None:
             drawn, n = measurement.draw(), self.n
@@ -273,13 +277,16 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # Noise is in the subspace only. Outside the subspace, sums have rounding errors without
-        # noise. The projection on the subspace removes these errors.
+        # All noise is in the subspace. Sums may have rounding errors outside the subspace, which
+        # have no noise. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """`mechanism.inner` (or `mechanism`) if it is additive and has the same workload, else None."""
+    """`mechanism.inner`, or `mechanism` if it has no `inner`.
+
+    None if the mechanism found is not additive, or has another workload than `mechanism`.
+    """
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
@@ -292,10 +299,10 @@ def quotients(
     """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
     A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
-    addition, and the rounding error would depend on the sum. So whole numbers are added instead.
+    sum, and the rounding error would depend on the records. So whole numbers are added instead.
 
-    ``ArithmeticError`` unless sums * step are whole numbers of modulus below 2^53, and `step`
-    divides `unit`.
+    ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below 2^53, or
+    if `step` does not divide `unit`.
     """
     # A product with a power of two is exact.
     scaled = sums * step
@@ -306,8 +313,8 @@ def quotients(
         raise ValueError(f"{len(scaled)} sums need as many multiples, got {len(multiples)}")
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
-        # All numerators are below 2^53, so they are exact in float64, and the quotient is rounded
-        # once.
+        # All numerators are below 2^53. So they are exact in float64, and only the quotient is
+        # rounded.
         numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
         return np.asarray(numerators / size)
     pairs = zip(scaled.tolist(), multiples, strict=True)

@@ -36,17 +36,17 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest relative distance of the vertices of a triangulated body from whole numbers. It is not 0,
-#: because the library makes such bodies larger by the factor 1 + 1e-9.
+#: Largest relative distance of the vertices of a triangulated body from whole numbers. It is above
+#: 0 because the library makes such bodies larger by the factor 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 
 
 def holds_as_given(body: Body) -> bool:
-    """Whether a body of whole-number answers has whole-number parameters, exact in float64.
+    """Whether a body for whole-number answers has whole-number parameters.
 
-    If such a body contains all differences of neighbours in real arithmetic, the body with its
-    float64 parameters contains them, too. The vertices of a `SimplexDifference` are differences of
-    answers, so they are whole numbers.
+    Such parameters are exact in float64. So if the body contains all differences of neighbours in
+    real arithmetic, the same is true for the body with float64 parameters. The vertices of a
+    `SimplexDifference` are differences of answers, so they are whole numbers.
     """
     match body:
         case Box():
@@ -72,10 +72,11 @@ def certified_body(
     """K-norm noise of a body that is proved large enough, on r answers that determine the others.
 
     The noise is added to r of the m answers. The body of this noise, in R^r, is proved to contain
-    all differences of these r answers between neighbours. (`certified_rows` is the same function
-    for ellipsoids.) For a triangulated polytope the body is the image of the polytope on the r
-    coordinates; the proof is in whole numbers and needs no slack. All other bodies are made larger
-    by `SLACK`.
+    all differences of these r answers between neighbours. `certified_rows` does the same for
+    ellipsoids.
+
+    For a triangulated polytope, the body is the image of the polytope on the r coordinates. The
+    proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
 
     Parameters
     ----------
@@ -91,8 +92,8 @@ def certified_body(
     Returns
     -------
     CertifiedRows or None
-        None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
-        is found.
+        None if some answers are not whole numbers, the universe has more than 2^12 elements, or
+        there is no proof.
     """
     if not can_be_checked(workload):
         return None
@@ -109,7 +110,10 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r proved to contain all differences, and its relative slack; None if no proof."""
+    """A body in R^r that is proved to contain all differences, and its slack; None without proof.
+
+    The slack is the share by which the body was made larger.
+    """
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -126,7 +130,7 @@ def _whole_image(
 ) -> TriangulatedPolytope | None:
     """The image on the coordinates `places`, with its vertices rounded to whole numbers.
 
-    None if it is not proved to contain all differences of the points.
+    None without a proof that the image contains all differences of the points.
     """
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)
@@ -140,7 +144,7 @@ def _whole_image(
     if adjacency is Adjacency.REPLACE_ONE:
         widths = heights.max(axis=0) - heights.min(axis=0)
     else:
-        # The inequalities need not come in opposite pairs, so check points and their negatives.
+        # Check each point p and -p, because the inequalities need not come in opposite pairs.
         widths = np.abs(heights).max(axis=0)
     return image if (widths <= offsets).all() else None
 
@@ -163,10 +167,11 @@ def framed(body: Body) -> tuple[FloatArray, Body]:
 def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
     """Whether the image of `core` under `root` (r, r) is proved to contain all differences.
 
-    The differences are those of two points, or under add/remove the points and their negatives.
+    Under replace-one, a difference is p - q for two points p and q. Under add/remove, a difference
+    is p or -p for a point p.
 
     There are proofs for boxes around 0, balls, cross-polytopes, l_p balls and products of these.
-    False for all other bodies.
+    For all other bodies the result is False.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -179,8 +184,8 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
     """A proved bound on the gauge of all differences of images (N, r) that are known up to `error`.
 
     If a body contains the Euclidean ball of radius s, its gauge at a vector v is at most |v| / s.
-    So an error in the images turns into an error of the gauge that is 1 / s times as large (s is
-    `inner` below). The bound is infinite for bodies without a proof.
+    So an error e in the images changes the gauge by at most e / s. The code calls s `inner`. For
+    bodies without a proof, the bound is infinite.
     """
     from scipy.spatial.distance import cdist  # slow import
 
@@ -209,7 +214,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
 
 
 def _product_bound(body: Product, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """The largest bound of a factor: the gauge of a product is the largest gauge of a factor."""
+    """The largest bound of a factor, because a product's gauge is the largest gauge of a factor."""
     start, bound = 0, 0.0
     for factor in body.bodies:
         stop = start + factor.dimension

@@ -1,4 +1,8 @@
-"""Ellipsoid noise on a few answers that determine the rest, with a proof that covers rounding."""
+"""Ellipsoid noise on a few answers that determine all answers, with a proof that covers rounding.
+
+The ellipsoid is given by a matrix `root` with one row per answer. The few answers are some of these
+rows.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,12 @@ from geomdp.workloads import Workload
 #: axes 1 + tau times as long. The error of the release is larger by the same factor. The slack
 #: covers all rounding errors in the computation of the ellipsoid.
 SLACK = 1e-6
-#: Largest universe whose pairs of elements are all checked: distances of 4096 points take a second.
+#: Largest universe for which all pairs of elements are checked. Distances of 4096 points take a
+#: second.
 MAX_CHECKED = 1 << 12
 #: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256
-#: Number of elements whose distances to all others are computed at a time: at most 16 MB.
+#: Number of rows of the matrix of distances that are computed together: at most 16 MB.
 ROWS = 512
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
@@ -31,7 +36,7 @@ UNIT = 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRows:
-    """Noise on r whole-number answers, from which the other answers are computed.
+    """Noise on r whole-number answers. The other answers are computed from these r answers.
 
     Parameters
     ----------
@@ -40,7 +45,7 @@ class CertifiedRows:
     noise : Noise
         Noise on the sums of these answers. Its privacy is proved for its parameters in float64.
     lift : (m, r) array
-        Maps the deviations of these r means from `offset` to the deviations of all m means.
+        Let d be a vector of means minus `offset`. `lift` maps the r entries of d at `places` to d.
     offset : (m,) array
         A point of the affine hull of the means.
     slack : float
@@ -54,7 +59,7 @@ class CertifiedRows:
     slack: float = SLACK
 
     def answers(self, noisy: FloatArray) -> FloatArray:
-        """All means (m,) from the noisy ones (r,)."""
+        """All means (m,) from the r noisy means."""
         return np.asarray(self.offset + self.lift @ (noisy - self.offset[self.places]))
 
 
@@ -69,7 +74,7 @@ def certified_rows(
     The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
     rounding. So the r most independent rows of the root are chosen and made longer by `SLACK`. They
     define an ellipsoid in R^r. A check of all pairs of elements proves that this ellipsoid contains
-    the differences of the r answers that belong to these rows.
+    all differences of the r chosen answers.
 
     Parameters
     ----------
@@ -85,8 +90,8 @@ def certified_rows(
     Returns
     -------
     CertifiedRows or None
-        None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
-        is found.
+        None if some answers are not whole numbers, the universe has more than 2^12 elements, or
+        there is no proof.
     """
     if not can_be_checked(workload):
         return None
@@ -118,9 +123,9 @@ def lifted(
     noise: Noise,
     slack: float = SLACK,
 ) -> CertifiedRows:
-    """Noise on the answers at `places`, and the map from them to all answers.
+    """Noise on the answers at `places`, and the map from these answers to all answers.
 
-    All answers, less an offset, lie in the span of `columns` (m, r), which determines the map.
+    All answers minus an offset lie in the span of `columns` (m, r). This span determines the map.
     """
     offset = np.zeros(len(columns))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -132,7 +137,8 @@ def lifted(
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
     """Whether {root u : ||u||_2 <= 1} is proved to contain all differences of points (N, r).
 
-    The points are whole numbers. Under add/remove the ellipsoid must contain the points themselves.
+    The points are whole numbers. Under add/remove the ellipsoid must contain the points, not their
+    differences.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -147,8 +153,8 @@ def pulled_back(
 ) -> tuple[FloatArray, float] | None:
     """A^-1 p for whole-number points p (N, r) and the root A, with a bound on the errors.
 
-    Under replace-one the points are taken relative to one of them. The bound is on the Euclidean
-    distance of each image from the exact one. None if no inverse of A is found and proved.
+    Under replace-one, p is a point minus the first point. The bound is on the Euclidean distance of
+    each computed A^-1 p from the exact vector. None if no inverse of A is found and proved.
 
     Notes
     -----
@@ -186,7 +192,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
-    """Largest distance between two images (N, r); under add/remove, from an image to 0."""
+    """Largest distance between two images (N, r). Under add/remove, from an image to 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)
@@ -194,9 +200,9 @@ def longest_difference(
 
 
 def proved_bound(longest: float, error: float, rank: int) -> float:
-    """A bound on an exact distance between two points that are known up to `error`.
+    """A bound on the exact distance between two points that are known up to `error`.
 
-    The last factor covers rounding in the sum and in the distance, which is a norm of `rank`
+    The last factor covers rounding in the sum and in the distance. The distance is a norm of `rank`
     entries.
     """
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -34,7 +34,7 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 class Cone(PureMechanism):
     """Noise from the cone over a body that contains all answer vectors (X-CONE).
 
-    The body C and the affine map q -> c + T q are such that the answers of every record are the
+    Let C be a body, and let q -> c + T q be an affine map. The answers of every record must be the
     image of a point q of C. The mechanism is
 
         M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
@@ -42,28 +42,31 @@ class Cone(PureMechanism):
     The U_i are uniform on C, and the r_i have the law Gamma(r + 1), where r is the dimension of C.
     Under replace-one, the rate of the r_i is epsilon / 2. The number of records is public, so a can
     be the centroid of C. Under add/remove, the rate is epsilon, a is 0, and Z also has the term
-    (r_1 - r_2) c. C is
+    (r_1 - r_2) c. There are four choices of C:
 
-    * the elliptope of order d + 1 for all tables of at most two of d two-level columns and for
-      `Marginals` with k <= 2, or of order d for `Parities` with k = 2: it contains the matrices of
-      products of signs, and T maps them to the answers (X-LKJ);
-    * the moment body of tables (`TableMoments`) for all tables of at most two categorical columns;
-      if all columns have two levels, this body is the elliptope of order d + 1;
-    * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
-    * the sensitivity polytope itself, if it has an exact sampler.
+    * An elliptope, the set of psd matrices with M_ii = 1. It contains the matrices of products of
+      signs, and T maps these matrices to the answers (X-LKJ). The order of the matrices is d + 1
+      for all tables of at most two of d two-level columns, and for `Marginals` with k <= 2. The
+      order is d for `Parities` with k = 2.
+    * The moment body of tables (`TableMoments`), for all tables of at most two categorical columns.
+      If all columns have two levels, this body is the elliptope of order d + 1.
+    * {M psd, M_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
+    * The sensitivity polytope, if it has an exact sampler.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
     ``ValueError`` for a workload for which no body C is known.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. The vectors r_i (U_i, 1) have
-    density proportional to e^(-rate t) on the cone over C, where t is the last coordinate. A shift
-    by the lifted answer (q, 1) of one record maps the cone into itself, so the shifted density is
-    at most e^rate times the original one. Replacing a record shifts the first vector by its new and
-    the second by its old answer. Adding a record shifts the first vector only, and removing one the
-    second only. M is a function of the shifted vectors and of what is public. The sampler is exact.
+    density proportional to e^(-rate t) on the cone over C, where t is the last coordinate. Let q be
+    the point of a record. A shift by (q, 1) maps the cone into itself. So the shifted density is at
+    most e^rate times the original density. If a record is replaced, the vector (q, 1) of the new
+    record shifts the first vector. The vector (q, 1) of the old record shifts the second. If a
+    record is added, only the first vector is shifted. If a record is removed, only the second
+    vector is shifted. M is a function of the shifted vectors and of what is public. The sampler is
+    exact.
 
     Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
     replace-one.
@@ -118,17 +121,17 @@ class Cone(PureMechanism):
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # For products of signs, the map is exact in float64: its entries are +-2^-k. For cells of
-        # tables, `cell_map` finds the exact rational map. Simplices and boxes need no map.
+        # For products of signs, the map is exact in float64, because its entries are +-2^-k. For
+        # cells of tables, `cell_map` finds the exact rational map. Simplices and boxes need no map.
         body, matrix = self._lift.body, self._lift.matrix
         if isinstance(body, TableMoments) and matrix is not None:
             return cell_map(body.levels, matrix, self._lift.constant) is not None
         return isinstance(body, Elliptope | Simplex | Box)
 
     def _on_real_records(self) -> RealRecords | None:
-        # `Spectraplex` and `PsdBox` contain x x^T for all records x, and no parameter of them could
-        # be rounded.
-        # The centre a enters Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is
+        # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
+        # could be rounded.
+        # The centre a occurs in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is
         # public, so r_1 - r_2 may be public, too. A rounded a is then as private as the exact a.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
@@ -159,7 +162,7 @@ class Lift:
 
 
 def cone_lift(workload: Workload) -> Lift | None:
-    """The body C of a workload and its map to the answers; None if no such body is known."""
+    """The body C of a workload and the map from C to the answers; None if no such C is known."""
     signs = sign_products(workload)
     if signs is not None:
         return Lift(

@@ -22,16 +22,16 @@ from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload
 
-#: Largest universe of which all pairs of elements are searched. One search is then a product of two
+#: Largest universe in which all pairs of elements are searched. One search is then a product of two
 #: matrices with 4096 rows: about a tenth of a second for 100 dimensions.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Largest number N r of coordinates held in memory, for the answers of N elements, which vary in r
-#: dimensions: 2^24 float64 are 128 MB.
+#: Largest number N r of coordinates in memory. The answers of N elements vary in r dimensions. 2^24
+#: float64 are 128 MB.
 MAX_COORDINATES = 1 << 24
-#: Number of elements that are evaluated at a time.
+#: Number of elements that are evaluated together.
 CHUNK_ELEMENTS = 8192
-#: Two records agree in one of 2^c sets of the c columns of a table workload. All these sets are
-#: listed if c is at most this number.
+#: Let a table workload have c columns. Two records agree in one of 2^c sets of columns. For c up to
+#: this number, all 2^c sets are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
@@ -46,20 +46,21 @@ class Ellipsoid(PureMechanism):
     minimises tr S subject to v^T S^+ v <= 1 for all v in a set that contains every difference of
     sums of neighbours. For a universe of N elements, the set is the first of these that applies:
 
-    * replace-one, `MarginalTables` with c <= 12 columns of more than one level: exactly the
-      differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
-      which two records agree;
-    * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
-    * replace-one, otherwise: all vectors of length at most `workload.l2_diameter()` whose
-      projection on each block (one of the orthogonal subspaces `workload.blocks()`) is at most as
-      long as the diameter of the answers projected on this block. The trace of this
-      S is at most that of the ball of radius `workload.l2_diameter()`. If N r <= 2^24, a second
-      candidate is four times the matrix of the least-trace ellipsoid around the points
-      Q(x) - mean of Q. S is the candidate of lesser trace;
-    * add/remove, N r <= 2^24: exactly the differences, which are Q(x) and -Q(x);
-    * add/remove, otherwise: the ball of radius `workload.l2_radius()`.
+    * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
+      differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
+      records can agree. There are 2^c such sets.
+    * Replace-one, N <= 2^12 and N r <= 2^24: the set of all differences Q(x) - Q(x').
+    * Replace-one, all other cases: a vector must satisfy two conditions to be in the set. Its
+      length is at most `workload.l2_diameter()`. For each block (one of the orthogonal subspaces
+      `workload.blocks()`), the length of its projection is at most the diameter of the projected
+      answers. The trace of S is at most the trace for the ball of radius
+      `workload.l2_diameter()`. If N r <= 2^24, there is a second candidate for S: four times the
+      matrix of the least-trace ellipsoid around the points Q(x) - mean of Q. The candidate with
+      the lower trace is taken.
+    * Add/remove, N r <= 2^24: the set of all differences, which are Q(x) and -Q(x).
+    * Add/remove, all other cases: the ball of radius `workload.l2_radius()`.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -69,8 +70,8 @@ class Ellipsoid(PureMechanism):
     every difference v has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
     optimisation. The sampler is exact.
 
-    Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. Wherever the optimisation
-    converges, tr S is within 0.5% of the least possible trace.
+    Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. If the optimisation converges,
+    tr S is within 0.5% of the least possible trace.
 
     References
     ----------
@@ -150,8 +151,8 @@ def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     if size is None or not _fits(size, span):
         return root
     points = _coordinates(workload, span, size)
-    # Let c be the mean of Q. If a symmetric convex body contains all points Q(x) - c, then twice
-    # this body contains all differences (Q(x) - c) - (Q(x') - c).
+    # Let c be the mean of Q. If a symmetric convex body contains all points Q(x) - c, then the body
+    # times 2 contains all differences (Q(x) - c) - (Q(x') - c).
     around = least_trace_ellipsoid(Rows(2 * (points - points.mean(axis=0))), tolerance=GAP)
     smaller = around.trace < float((root**2).sum())
     return np.asarray(span.basis @ around.root) if smaller else root
@@ -183,15 +184,13 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 def _pattern_root(workload: MarginalTables) -> FloatArray:
     """Root (m, r) of the least-trace ellipsoid for tables, computed from patterns of agreement.
 
-    Some optimal S is a multiple of the identity on every block of the workload. Proof: renaming the
-    levels of columns permutes the differences Q(x) - Q(x'). The group of all renamings acts on the
-    blocks by distinct absolutely irreducible representations (tensor products of standard ones).
-    The average of an optimal S over this group is feasible by convexity and has the same trace. By
-    Schur's lemma it is a multiple of the identity on every block.
+    Some optimal S is a multiple of the identity on every block of the workload. The reason is that
+    renaming the levels of columns permutes the differences Q(x) - Q(x'). By convexity, the average
+    of an optimal S over all renamings is optimal, too. By Schur's lemma, the average is a multiple
+    of the identity on every block.
 
     The squared length of a difference in a block depends only on the columns in which x and x'
-    agree. So the pairs of x = (0, ..., 0) and all x' of zeros and ones give every vector of squared
-    lengths.
+    agree. So x = (0, ..., 0) and all x' of zeros and ones give every vector of squared lengths.
     """
     blocks = workload.blocks()
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]

@@ -27,7 +27,7 @@ class Gaussian(AdditiveMechanism):
     least scale that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
     `analytic_gaussian_scale` for (epsilon, delta)-DP.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `ZCDP` or an
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `ZCDP` or an
     `ApproxDP`, because Gaussian noise satisfies epsilon-DP for no epsilon.
 
     Notes
@@ -89,15 +89,15 @@ class Gaussian(AdditiveMechanism):
         return GaussianNoise(self._span.basis, self._scale)
 
     def _proved_as_computed(self) -> bool:
-        # For whole answers the scale comes from `proved_gaussian_scale`.
+        # If all answers are whole numbers, the scale comes from `proved_gaussian_scale`.
         return self.workload.whole_answers
 
     @cached_property
     def _rounded(self) -> RoundedGaussians | None:
-        """Noise in all of R^m, so that privacy does not depend on the rounding of the basis.
+        """Noise in all of R^m. Its privacy does not depend on the rounding of the basis.
 
-        The orthogonal projection of this noise onto the span has the distribution of `noise`, and
-        projecting is post-processing.
+        The orthogonal projection of this noise onto the span has the distribution of `noise`.
+        Projecting is post-processing.
         """
         if self.grid is None or self.measurement is not None:
             return None

@@ -1,4 +1,4 @@
-"""The hierarchical mechanism: K-norm noise on counts of several resolutions, then least squares."""
+"""The hierarchical mechanism: K-norm noise on counts of several partitions, then least squares."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ class Hierarchical(StrategyMechanism):
 
     M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants. h is the histogram of the
     records. C_i maps every element to a point of a simplex: a cell of partition i, or a mixture of
-    cells. Under replace-one, Z_i is K-norm noise with epsilon_i of the difference body of that
+    cells. Under replace-one, Z_i is K-norm noise with epsilon_i of the difference body of this
     simplex (X-SIM). Under add/remove, Z_i is K-norm noise of the l1 ball, which is Laplace noise.
-    The R_i are the least-squares weights, and the epsilon_i add up to epsilon. The partitions are
+    The R_i are the least-squares weights, and the epsilon_i add up to epsilon. The partitions are:
 
-    * for tables, the partitions into the cells of tables of chosen sets of columns
-      (`WeightedMarginals`);
-    * for listed universes, either a binary tree over the elements, or the histogram together with
-      one coarse set of soft bins (`SoftBins`), whichever has less error.
+    * For tables: the cells of tables of chosen sets of columns (`WeightedMarginals`).
+    * For listed universes: either a binary tree over the elements, or the histogram together with
+      one coarse set of soft bins (`SoftBins`). The choice with less error is taken.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. If
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. If
     `strategy` (a `Strategy`) is given, it replaces the partitions above. ``ValueError`` on first
     use for a workload without a known strategy. No strategy is known for an infinite universe, or
     for more than 2^12 elements if the workload is not made of tables.
@@ -36,13 +35,13 @@ class Hierarchical(StrategyMechanism):
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Replacing a record changes C_i h
     by the difference of two points of the simplex, so C_i h + Z_i is epsilon_i-DP. By composition
-    all these measurements together are epsilon-DP, and M is a function of them and of n. The
-    partitions depend on public arguments only. The sampler is exact for the strategies of this
-    package; for another strategy its status is that of the noise of the strategy.
+    all these measurements together are epsilon-DP. M is a function of the measurements and of n.
+    The partitions depend on public arguments only. For the strategies of this package, the sampler
+    is exact. For another strategy, the status of the sampler is the status of the strategy's noise.
 
-    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. Under replace-one, the
-    ratio of this error to the error of the best known Laplace strategy (`Matrix`) was measured as
-    0.984 for prefixes of 256 elements and 0.985 for ranges of 64 elements.
+    Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. This error was compared
+    with the error of the best known Laplace strategy (`Matrix`) under replace-one. The ratio was
+    0.984 for prefixes of 256 elements, and 0.985 for ranges of 64 elements.
 
     References
     ----------

@@ -24,32 +24,33 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
-#: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension,
-#: to which the time of a refinement is proportional. Together these limits allow 1100 slabs in
-#: dimension 55, 1030 in dimension 94 and 816 in dimension 150.
+#: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension.
+#: The time of a refinement is proportional to slabs^2 x dimension. Together these limits allow 1100
+#: slabs in dimension 55, 1030 in dimension 94 and 816 in dimension 150.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
 class KNorm(PureMechanism):
     """K-norm noise of a symmetric body that contains all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_K) on the
-    span of K, and K is a symmetric body that contains all differences of sums of neighbours. K is
+    M(X) = (sum of Q(x) + Z) / n. Z has density proportional to exp(-epsilon ||z||_K) on the span of
+    K. The body K is symmetric and contains all differences of sums of neighbours. K is the first of
+    these that applies:
 
-    * `body`, if it is given; the constructor checks that it contains the differences;
-    * with `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2;
-    * otherwise the neighbour body, if it has an exact sampler. With the sensitivity polytope K_Q,
-      it is K_Q - K_Q for replace-one and the convex hull of K_Q and -K_Q for add/remove;
-    * otherwise a refined outer slab body: an intersection of slabs around the neighbour body
-      (X-OUT), sampled by hit-and-run. It has at most 20 slabs per dimension, and fewer above
-      dimension 62 (see `slab_budget`). Refinement takes seconds in dimension 50 and minutes
-      above dimension 100.
+    * `body`, if it is given. The constructor checks that it contains the differences.
+    * With `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
+    * The neighbour body, if it has an exact sampler. Let K_Q be the sensitivity polytope. The
+      neighbour body is K_Q - K_Q for replace-one, and the convex hull of K_Q and -K_Q for
+      add/remove.
+    * A refined outer slab body: an intersection of slabs around the neighbour body (X-OUT), sampled
+      by hit-and-run. It has at most 20 slabs per dimension, and fewer above dimension 62 (see
+      `slab_budget`). Refinement takes seconds in dimension 50 and minutes above dimension 100.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
-    `body` is a symmetric body in R^m in units of sums (not divided by n), and `exact` requires an
-    exact sampler. ``ValueError`` for a `body` that is not proved to contain all differences.
-    ``ValueError`` also for `exact` with a `body` that has no exact sampler; its message lists
-    bodies with exact samplers.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
+    a symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler.
+    ``ValueError`` for a `body` that is not proved to contain all differences. ``ValueError`` also
+    for `exact` with a `body` that has no exact sampler; the message lists bodies with exact
+    samplers.
 
     Notes
     -----
@@ -72,7 +73,7 @@ class KNorm(PureMechanism):
 
     Examples
     --------
-    Replacing a record raises one of the three counts by 1 and lowers another one by 1. K-norm noise
+    Replacing a record raises one of three counts by 1 and lowers another count by 1. K-norm noise
     has the shape of the set of these changes, and less error than Laplace noise:
 
     >>> import numpy as np
@@ -141,7 +142,8 @@ class KNorm(PureMechanism):
         return KNormNoise(body, self.privacy.epsilon, sampler)
 
     def _proved_as_computed(self) -> bool:
-        # `holds_as_given` accepts bodies whose parameters are whole numbers, exact in float64.
+        # `holds_as_given` accepts bodies with whole-number parameters, because these are exact in
+        # float64.
         return self._given is None and holds_as_given(self.noise.body)
 
     @cached_property
@@ -168,9 +170,9 @@ class KNorm(PureMechanism):
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism for another workload; ``ValueError`` if this one was built with a `body`.
+        """The mechanism for another workload; ``ValueError`` if a `body` was given.
 
-        The body was given for the workload of this mechanism and need not fit another.
+        That body was given for the workload of this mechanism and need not fit another workload.
         """
         if self._given is not None:
             raise ValueError("a mechanism built with a `body` cannot be built for another workload")
@@ -186,8 +188,8 @@ class KNorm(PureMechanism):
 def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
     """Return `body` if it contains all differences of neighbours, else raise ``ValueError``.
 
-    A body that misses some of them by rounding alone is scaled up (by at most 1 + 2e-8) until it
-    contains them. So the privacy claim holds without a tolerance.
+    If some differences are outside of the body by rounding alone, the body is scaled up (by at most
+    1 + 2e-8) until it contains all differences. So the privacy claim holds without a tolerance.
     """
     factor = check_contains_neighbours(body, workload, adjacency)
     return body if factor == 1 else Scaled(body, factor)

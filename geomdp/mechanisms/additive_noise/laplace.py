@@ -21,7 +21,7 @@ class Laplace(PureMechanism):
     sensitivity of the sum: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for
     add/remove.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -65,7 +65,7 @@ class Laplace(PureMechanism):
         return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
 
     def _proved_as_computed(self) -> bool:
-        # The scale is rounded up from the sensitivity, which is exact if it is a whole number.
+        # If the sensitivity is a whole number, it is exact. The scale is then rounded up.
         return self._sensitivity.is_integer()
 
     def _on_real_records(self) -> RealRecords:

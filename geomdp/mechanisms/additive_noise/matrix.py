@@ -21,12 +21,12 @@ from geomdp.workloads import Workload
 class Matrix(StrategyMechanism):
     """Noise on a strategy, then least squares: the matrix mechanism.
 
-    A strategy is a list of measurements A h, linear in the histogram h of the records, from which
-    the answers W h can be computed: W h = R A h with R = W A^+. The mechanism adds noise z to the
-    measurements and computes the answers from them: M(X) = R (A h + z) / n = (W h + R z) / n.
+    Let h be the histogram of the records, and W h the sums of the answers. A strategy is a list of
+    measurements A h that determine W h: W h = R A h with R = W A^+. The mechanism adds noise z to
+    the measurements and computes M(X) = R (A h + z) / n = (W h + R z) / n.
 
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
-      strategy is `strategy`, or the best of those known for the workload. For tables, the known
+      strategy is `strategy`, or the best known strategy for the workload. For tables, the known
       strategies measure weighted tables of sets of columns (all columns, blocks of covering
       designs, smaller sets) or products of signs. For listed universes, the known strategies are a
       tree, the Haar wavelet, soft bins and the p-identity strategy.
@@ -34,8 +34,8 @@ class Matrix(StrategyMechanism):
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`. If `strategy` (a `Strategy`)
-    is given, no other strategy is tried; ``ValueError`` if it is given without `PureDP`.
+    For notation, parameters and errors see `AdditiveMechanism`. If `strategy` (a `Strategy`) is
+    given, no other strategy is tried. ``ValueError`` if `strategy` is given without `PureDP`.
     ``ValueError`` on first use for a workload without a known strategy. No strategy is known for an
     infinite universe, or for more than 2^12 elements if the workload is not made of tables.
 
@@ -45,14 +45,14 @@ class Matrix(StrategyMechanism):
     Pr[M(X) in T] <= e^epsilon Pr[M(X') in T] for `PureDP`, in real arithmetic: A h changes by at
     most its l1 sensitivity, so the noisy measurements are epsilon-DP, and M is a function of them
     and of n. With Gaussian noise the same argument gives rho-zCDP or (epsilon, delta)-DP. The
-    strategy depends on public arguments only. The sampler is exact for the strategies of this
-    package; for another strategy its status is that of the noise of the strategy.
+    strategy depends on public arguments only. For the strategies of this package, the sampler is
+    exact. For another strategy, the status of the sampler is the status of the strategy's noise.
 
     Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
 
-    The set-up runs on first use. It takes seconds for the p-identity strategy with 256 elements,
-    minutes with 1024, a second for tables of ten columns, and several seconds for 4-way tables of
-    20 columns.
+    The set-up runs on first use. For the p-identity strategy, it takes seconds with 256 elements,
+    and minutes with 1024 elements. For tables of ten columns it takes a second, and for 4-way
+    tables of 20 columns several seconds.
 
     References
     ----------
@@ -111,9 +111,9 @@ class Matrix(StrategyMechanism):
         return least_trace_root(self.workload, self.adjacency)
 
     def _gaussian(self, dimension: int) -> GaussianNoise:
-        # With S = B B^T, every difference of neighbours lies in the ellipsoid of S, so the
-        # difference is B u with ||u||_2 <= 1. So a measurement with differences u has l2
-        # sensitivity 1, and B maps it to the answers.
+        # Let S = B B^T. Every difference of neighbours lies in the ellipsoid of S, so it is B u
+        # with ||u||_2 <= 1. So a measurement with the differences u has l2 sensitivity 1, and B
+        # maps this measurement to the answers.
         assert not isinstance(self.privacy, PureDP)
         return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
 

@@ -9,10 +9,10 @@ from geomdp.workloads import Workload
 
 
 class PureMechanism(AdditiveMechanism):
-    """An additive mechanism whose constructor claims epsilon-DP and refuses any other guarantee.
+    """An additive mechanism with an epsilon-DP claim. It refuses any other guarantee.
 
-    A subclass proves in its docstring that its `noise` is epsilon-DP for all workloads that its
-    `_prepare` accepts. Notation, parameters and errors are those of `AdditiveMechanism`.
+    The docstring of a subclass proves that `noise` is epsilon-DP for all workloads that `_prepare`
+    accepts. For notation, parameters and errors see `AdditiveMechanism`.
     """
 
     privacy: PureDP

@@ -30,11 +30,11 @@ def has_real_records(workload: Workload) -> bool:
 
 
 class RealRecords(Measurement):
-    """Sums of records in a ball or a cube, or of their products x_i x_j, in multiples of 2^-80.
+    """Sums of records x in a ball or a cube, or of products x_i x_j, in multiples of 2^-80.
 
     Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
     in the same ball or cube. So noise that is private for all records of the ball or cube is
-    private for the rounded ones, and this rounding needs no slack in sensitivities or bodies.
+    private for rounded records. This rounding needs no slack in sensitivities or bodies.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class RealRecords(Measurement):
     slack : float
         Share by which the noise was made larger.
     entries : callable, optional
-        The same noise on the upper triangle of matrices, for second moments whose noise is known in
-        this form. By default these entries are computed from `noise`.
+        The same noise on the upper triangle of matrices, for second moments. By default these
+        entries are computed from `noise`.
     """
 
     grid = 2 * REAL_BITS
-    # A sum is stored as digits in base 2^20, least significant digit first. The last digit holds
-    # the whole rest of the sum, so it can exceed 2^20. It is at most about the number of records,
-    # and must be below 2^53.
+    # A sum is stored as digits in base 2^20, least significant digit first. The last digit is all
+    # that remains of the sum, so it can exceed 2^20. It is at most about the number of records, and
+    # must be below 2^53.
     capacity = 1 << 52
 
     def __init__(

@@ -27,22 +27,22 @@ class Recursive(PureMechanism):
     """Hardt-Talwar noise of a symmetric body that contains all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n. K is a symmetric body that contains all differences of sums of
-    neighbours. Its span is split into orthogonal subspaces V_i, one for each level i of a
-    recursion, by the covariance of uniform points of K. A shadow of K is an orthogonal projection
-    of K. Z is the sum over i of Z_i, where Z_i is K-norm noise of a shadow K_i, projected on V_i.
-    The budget is split among the levels such that the error is least. The recursion stops at the
-    number of levels with the least error. If all axes of K have similar lengths, there is one
-    level, and Z is K-norm noise of K. K is
+    neighbours. A recursion splits the span of K into orthogonal subspaces V_i, by the covariance of
+    uniform points of K. Level i of the recursion has the subspace V_i. A shadow of K is an
+    orthogonal projection of K. Z is the sum over i of Z_i. Z_i is K-norm noise of a shadow K_i,
+    projected on V_i. The split of the budget among the levels minimises the error. The recursion
+    stops at the number of levels with the least error. If all axes of K have similar lengths, there
+    is one level, and Z is K-norm noise of K.
 
-    * `body`, if it is given; the constructor checks that it contains the differences;
-    * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. Each
-      of these bodies is split only as far as its shadows have exact samplers. The error is then at
-      most the error of `KNorm` with `exact`.
+    If `body` is given, K is `body`. The constructor checks that it contains the differences. If
+    not, K is the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. These
+    bodies are split only into shadows with exact samplers. The error is then at most the error of
+    `KNorm` with `exact`.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
-    `body` is a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has
-    no exact sampler, a Markov chain draws from that shadow, and the sampler is heuristic. `variant`
-    is the noise that a level adds in its subspace; by default the `Variant` with less error.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
+    a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has no exact
+    sampler, a Markov chain draws from this shadow, and the sampler is heuristic. `variant` is the
+    noise that a level adds in its subspace; by default the `Variant` with less error.
     ``ValueError`` for a `body` that is not proved to contain all differences, and for a `variant`
     that is not a `Variant`.
 
@@ -61,8 +61,8 @@ class Recursive(PureMechanism):
     E ||Z_i||^2 of level i at epsilon_i = 1. If the second moment of a level has no closed form, A_i
     is estimated, and the prediction has a standard error.
 
-    The set-up runs on first use. With exact samplers it takes one eigenvalue decomposition per
-    level, O(m^3); Markov chains take seconds to minutes.
+    The set-up runs on first use. With exact samplers, the cost is one eigenvalue decomposition per
+    level, O(m^3). Markov chains take seconds to minutes.
 
     References
     ----------
@@ -164,9 +164,9 @@ class Recursive(PureMechanism):
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism for another workload; ``ValueError`` if this one was built with a `body`.
+        """The mechanism for another workload; ``ValueError`` if a `body` was given.
 
-        The body was given for the workload of this mechanism and need not fit another.
+        That body was given for the workload of this mechanism and need not fit another workload.
         """
         if self._given is not None:
             raise ValueError("a mechanism built with a `body` cannot be built for another workload")

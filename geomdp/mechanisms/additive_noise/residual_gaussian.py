@@ -22,63 +22,69 @@ from geomdp.workloads.structure.residuals import Residuals
 from geomdp.workloads.table_queries import TableQueries
 from geomdp.workloads.universe.universes import Records
 
-#: Largest number of answers: 2^25 float64 are 256 MB, and a release holds several such arrays.
+#: Largest number of answers. 2^25 float64 are 256 MB, and a release needs several such arrays.
 MAX_ANSWERS = 1 << 25
 
 
 class ResidualGaussian(AdditiveMechanism):
     """Independent Gaussian noise on the residuals of tables of columns, with the best variances.
 
-    For each set A of columns within a table, the residual of A is the table of A without what the
-    tables of fewer columns tell:
+    For each set A of columns within a table, the residual of A is the table of A without the
+    information in tables of fewer columns:
 
         r_A = (tensor over i in A of I - 11^T / l_i) (table of A),
 
-    where l_i is the number of levels of column i. The mechanism measures r_A + r(g_A), where
-    g_A ~ N(0, s_A I) on the cells of the table of A and r(g_A) is the residual of g_A. Every table
-    is a sum of residuals, so all tables are computed from these measurements, and they agree on the
-    columns that they share. The variances s_A have the least total error. Under add/remove they are
-    those of ResidualPlanner in closed form. Under replace-one they are optimised for the true
-    sensitivity: the largest over all sets of columns in which two records can differ.
+    where l_i is the number of levels of column i. The mechanism measures r_A + r(g_A). Here g_A is
+    noise N(0, s_A I) on the cells of the table of A, and r(g_A) is the residual of g_A. Every table
+    is a sum of residuals, so all tables are computed from these measurements. Tables agree on the
+    columns that they share.
 
-    Nothing needs a matrix over cells: 100 columns and all of their 3-way tables are set up and
-    released in seconds.
+    The variances s_A minimise the total error. Under add/remove, ResidualPlanner gives the s_A in
+    closed form. Under replace-one, the s_A are optimised for the true sensitivity: the largest over
+    all sets of columns in which two records can differ.
 
-    Parameters and errors are those of `AdditiveMechanism`; `workload` is a `MarginalTables` or a
-    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
-    larger weight gets less noise in comparison with its counts.
+    No step needs a matrix over cells. The set-up and release of all 3-way tables of 100 columns
+    take seconds.
+
+    For parameters and errors see `AdditiveMechanism`. `workload` is a `MarginalTables` or a
+    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. If a table has a
+    larger weight, it gets less noise in comparison with its counts.
 
     Notes
     -----
     Privacy, in real arithmetic, for all neighbouring X, X': rho-zCDP says that the Renyi divergence
     of order a between M(X) and M(X') is at most rho a for every a > 1; (epsilon, delta)-DP says
     that Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta for every measurable S. Let c_A be the
-    squared length by which r_A changes. The measurements together are as private as Gaussian noise
-    of variance 1 on a sum that changes by a vector of squared length
+    squared length by which r_A changes. Consider a vector that changes by the squared length
 
-        sum over A of c_A / s_A,
+        sum over A of c_A / s_A.
 
-    and this is proved to be at most b^2 for all neighbours, where b is the length that the
-    guarantee allows (b^2 = 2 rho for `ZCDP`). Under add/remove
-    c_A = p_A = product over A of (1 - 1 / l_i) for all records. Under replace-one c_A is, for two
-    records that differ exactly in the columns D,
+    The measurements together are as private as this vector plus Gaussian noise of variance 1. Let b
+    be the length that the guarantee allows (b^2 = 2 rho for `ZCDP`). The sum over A is proved to be
+    at most b^2 for all neighbours. Under add/remove,
+    c_A = p_A = product over A of (1 - 1 / l_i) for all records. Under replace-one, if two records
+    differ exactly in the columns D, c_A is
 
         2 (p_A - product over i in A of (1[i not in D] - 1 / l_i)).
 
     The number of records, A = {}, is public then, and s_A = 0. The sampler is exact.
 
-    Error: exactly the root of the sum over A of v_A s_A / m, divided by n, per query. v_A is the
-    sum over tables T that contain A, with weight w_T, of
-    w_T^2 p_A (product over A of l_i) / (product over T - A of l_j). Under add/remove no linear
-    mechanism with Gaussian noise has less error. Under replace-one this holds, up to a share of
-    1e-7, for `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. For
-    each number of levels, a profile says in how many columns with this number of levels two records
-    differ, and a kind says how many such columns a set has. For example, 100 columns with five
-    different numbers of levels, 20 columns each, have 21^5 < 2^22 profiles. The error is also least
-    for `ChosenTables` on at most 22 columns with at most 1024 sets of columns. For other workloads
-    the sensitivity may be replaced by an upper bound, the best of several (`best_scales`). The
-    error is then still at most that of `Gaussian` if the sum over tables of 4^(number of columns)
-    is at most 2^26.
+    Error: exactly (sum over A of v_A s_A / m)^(1/2) / n per query. Let w_T be the weight of table
+    T. v_A is the sum over tables T that contain A of
+    w_T^2 p_A (product over A of l_i) / (product over T - A of l_j).
+
+    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one, the
+    same is true up to a share of 1e-7 in two cases:
+
+    * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
+      with equal numbers of levels in one class. A profile states the number of columns in each
+      class in which two records differ. A kind states the number of columns that a set has in each
+      class. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
+    * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
+
+    For other workloads, an upper bound may replace the sensitivity: the best of several bounds
+    (`best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
+    of 4^(number of columns of the table) is at most 2^26.
 
     References
     ----------
@@ -138,10 +144,10 @@ class ResidualGaussian(AdditiveMechanism):
     def _proved_scales(self) -> FloatArray:
         """Scales (sets,) of the noise that are proved to give the guarantee, as floats.
 
-        The standard deviation `unit` is proved for a change of length 1. So the guarantee holds if
-        the cost of the precisions in units of 1 / unit^2 is at most 1. Scales are made larger by a
-        few parts in 10^16 until it is. A scale is sqrt(2^b s_A), where b is the number of columns
-        of A with two levels.
+        A scale is sqrt(2^b s_A), where b is the number of columns of A with two levels. The
+        standard deviation `unit` is proved for a change of length 1. Precisions are in units of
+        1 / unit^2. If their cost is at most 1, the guarantee holds. Scales are made larger by a few
+        parts in 10^16 until the cost is at most 1.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
@@ -152,19 +158,19 @@ class ResidualGaussian(AdditiveMechanism):
         return np.asarray(scales)
 
     def _proved_as_computed(self) -> bool:
-        # The cost is proved for the floats that are the scales.
+        # The cost is proved for the scales as floats.
         return True
 
     @cached_property
     def measurement(self) -> None:
-        """None: residuals of counts are whole numbers, so they need no rounding to a grid."""
+        """None, because residuals of counts are whole numbers and need no rounding to a grid."""
         return None
 
     @cached_property
     def grid(self) -> int | None:
         """Unseeded releases round the noise on residuals to multiples of 2^-grid.
 
-        Answers are computed from the residuals, so they need not be multiples themselves.
+        Answers are computed from the residuals, and need not be multiples of 2^-grid.
         """
         if not self._sums_are_exact:
             return None
@@ -181,7 +187,7 @@ class ResidualGaussian(AdditiveMechanism):
         return None if self.grid is None else RoundedResiduals(self.noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the coordinates of all residuals, which get rounded noise."""
+        """Number of records, and coordinates of all residuals. Coordinates get rounded noise."""
         if isinstance(records, CountedRecords):
             counted = records.cell_counts(self.workload)
         else:

@@ -20,31 +20,31 @@ from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 class Spectral(PureMechanism):
     """K-norm noise on the sum of the matrices s s^T of sign vectors s, mapped to the answers.
 
-    As for `Cone`, a record determines a sign vector s in {-1, 1}^p, and its answers are
+    As for `Cone`, a record determines a sign vector s in {-1, 1}^p. The answers of the record are
     c + T(products s_i s_j) with a linear map T. M(X) = (sum of Q(x) + T Z) / n, where Z is a
-    symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K). K is
+    symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K).
 
-    * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one, where M_+ and M_- are the positive
-      and the negative part of M;
-    * p times the nuclear-norm ball under add/remove. The number of records is then private. The
-      trace of the sum is p times this number, so T adds the noisy trace times c / p in place of the
-      constant c for each record.
+    * Under replace-one, K is p times {M : tr M_+ <= 1, tr M_- <= 1}. M_+ and M_- are the positive
+      and the negative part of M.
+    * Under add/remove, K is p times the nuclear-norm ball. The number of records is then private.
+      The trace of the sum of s s^T is p times this number. So T adds the noisy trace times c / p,
+      in place of the constant c for each record.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
-    queries of the workload must be linear in pairwise products of signs: tables of at most two
-    two-level columns, `Marginals` with k <= 2, `Parities` with k = 2.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
+    queries of the workload must be linear in pairwise products of signs. Such workloads are tables
+    of at most two two-level columns, `Marginals` with k <= 2, and `Parities` with k = 2.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. s s^T is positive semidefinite
     with trace p, so the positive and the negative part of s s^T - s' s'^T have trace at most p.
-    Hence neighbours change the sum of s s^T by an element of K, the sum plus Z is epsilon-DP
-    (JL-L14), and M is a function of it and of n. The sampler is exact.
+    So the sums of s s^T for neighbours differ by an element of K, and the sum plus Z is epsilon-DP
+    (JL-L14). M is a function of this noisy sum and of n. The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
-    uniform on K / p and D = p (p + 1) / 2. The ratio of this error to that of `Cone` is 1.06 at
-    p = 11, 0.99 at 22, 0.95 at 41 and 0.93 at 101.
+    uniform on K / p and D = p (p + 1) / 2. Divided by the error of `Cone`, this is 1.06 at p = 11,
+    0.99 at 22, 0.95 at 41 and 0.93 at 101.
 
     Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
     p = 10 and seconds at p = 100.
@@ -99,11 +99,15 @@ class Spectral(PureMechanism):
 
 
 def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
-    """T (m, D), which maps svec(sum of s s^T) to the sums of answers, up to public constants."""
+    """T (m, D). It maps svec(sum of s s^T) to the sums of answers, up to public constants.
+
+    svec lists the upper triangle of a symmetric matrix. Entries off the diagonal are multiplied by
+    sqrt(2).
+    """
     p = products.order
     rows, columns = np.triu_indices(p)
     above = np.flatnonzero(rows != columns)
-    # svec stretches entries off the diagonal by sqrt(2).
+    # Undo the factor sqrt(2) of svec.
     put = sp.csr_array(
         (np.full(len(above), np.sqrt(0.5)), (np.arange(len(above)), above)),
         shape=(len(above), len(rows)),

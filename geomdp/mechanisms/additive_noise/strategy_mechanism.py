@@ -35,11 +35,11 @@ from geomdp.workloads.universe.universes import Records
 class StrategyMechanism(AdditiveMechanism):
     """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus a public constant.
 
-    h is the histogram of the records, and W h is the sum of their answers. C_i h is a measurement,
-    and Z_i is its noise. The matrices R_i compute the answers from the measurements: the sum of
-    R_i C_i is W, up to a public constant for each query. The C_i come from `strategy` or, if
-    `strategy` is None, from the best of several strategies. Strategies depend on public arguments
-    only. They are compared on first use.
+    h is the histogram of the records, and W h is the sum of the answers of the records. C_i h is a
+    measurement, and Z_i is its noise. The matrices R_i compute the answers from the measurements:
+    the sum of R_i C_i is W, up to a public constant for each query. The C_i come from `strategy`.
+    If `strategy` is None, the C_i come from the best of several strategies, which are compared on
+    first use. Strategies depend on public arguments only.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull | None:
-        # Sums of counts are whole numbers, which are exact in float64. So there are no rounding
-        # errors that could reveal something outside the span of the answers. Answers need not be
-        # projected on the span, whose basis can be large.
+        # Sums of counts are whole numbers, so they are exact in float64. No rounding error can
+        # reveal something outside the span of the answers. So answers need not be projected on the
+        # span. This avoids the basis of the span, which can be large.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)
@@ -87,7 +87,8 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        If they are not, the sequence is empty, and noise is added to the answers.
+        If sums or changes are not known exactly, the sequence is empty, and noise is added to the
+        answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
@@ -119,8 +120,8 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _capacity(self) -> int:
-        # The entries of the measurements of one record have modulus at most 1: they are indicators,
-        # shares and signs.
+        # All entries of the measurements of one record have modulus at most 1, because each entry
+        # is an indicator, a share or a sign.
         if not self._measurements:
             return super()._capacity
         return (LARGEST_SUM - 1) // self._unit
@@ -133,7 +134,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _public_part(self) -> FloatArray:
-        """The public part (m,) of a record's answers, which the measurements do not contain."""
+        """The public part (m,) of a record's answers. The measurements do not contain this part."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
         parts = self._measurements
@@ -148,7 +149,7 @@ class StrategyMechanism(AdditiveMechanism):
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums of all measurements, to which rounded noise is added."""
+        """Number of records, and sums of all measurements. The sums get rounded noise."""
         if not self._measurements:
             return super().measured(records)
         universe = self.workload.universe

@@ -18,19 +18,19 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
-#: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error to
-#: that of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
+#: draw, but most tries are rejected early. For 8 columns of 2 to 6 levels, the error divided by the
+#: error of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
-#: the violations by these draws, so about 20 draws have violations below the limit.
+#: the violations by these draws. So about 20 draws have violations below the limit.
 PILOT_DRAWS = 2048
-#: Largest number of triples of events of three columns for which the body is cut. An event says
-#: that a column has a certain level. 2^13 triples are checked in a fraction of a millisecond. With
-#: more triples the dimension is larger, and the inequalities are seldom violated, or they cut off
-#: little.
+#: An event says that a column has a certain level. If there are more triples of events of three
+#: columns than this number, the body is not cut. The reason is that with more triples the
+#: inequalities are seldom violated, or cut off little. 2^13 triples are checked in a fraction of a
+#: millisecond.
 MAX_TRIPLES = 1 << 13
-#: Largest number of multiplications of one try of rejection: with more, the body is not cut. A try
-#: takes L^2 P multiplications for L events and P contrasts. This number just allows two columns of
+#: If one try of rejection needs more multiplications than this number, the body is not cut. A try
+#: needs L^2 P multiplications for L events and P contrasts. This number just allows two columns of
 #: 32 levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the public
 #: draws would take minutes and gigabytes.
 MAX_WORK = 1 << 18
@@ -40,18 +40,20 @@ class TightCone(PureMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
     The answers of a record are c + T q with q in K. K is the body `TableMoments`, cut by a limit on
-    the total violation of cell and triangle inequalities. Records violate none of these. The limit
-    is the 1% quantile of the violation over public draws. So about 1% of the volume remains, or
-    more if the limit is 0. K is not cut if a draw would take long: with more than 2^13 triples of
-    events of three columns (an event says that a column has a certain level), or with many levels
-    (such as two columns of 33 levels).
+    the total violation of cell and triangle inequalities. Records satisfy all these inequalities.
+    The limit is the 1% quantile of the violation over public draws. So about 1% of the volume
+    remains, or more if the limit is 0.
 
-    M(X) = (sum of Q(x) + Z) / n, where, with U_1 and U_2 uniform on K and r the dimension of K,
+    If a draw would take long, K is not cut. This is so in two cases. An event says that a column
+    has a certain level. In the first case, there are more than 2^13 triples of events of three
+    columns. In the second case there are many levels, such as two columns of 33 levels.
 
-    * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
-    * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
+    M(X) = (sum of Q(x) + Z) / n. Let U_1 and U_2 be uniform on K, and r the dimension of K.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    * Under replace-one, Z = R T (U_1 - U_2) with R ~ Gamma(2 r + 1, 1 / epsilon).
+    * Under add/remove, Z = r_1 (T U_1 + c) - r_2 (T U_2 + c) with r_i ~ Gamma(r + 1, 1 / epsilon).
+
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
     workload must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
@@ -59,17 +61,17 @@ class TightCone(PureMechanism):
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Under replace-one,
     R (U_1, U_2, 1) has density proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K.
-    This cone contains (q, q', 1) for the points q, q' of any two records, and replacing one record
-    by the other shifts the noise by such a vector. K is convex (see `TableMoments`), so the cone is
-    closed under sums: a shift takes points of the cone to points of the cone, and changes the
-    density by a factor of e^epsilon. Over a set that is not convex, a shift could leave the cone,
-    and an output could have density 0 for one of two neighbours alone. For add/remove see `Cone`.
-    The sampler is exact, by rejection.
+    This cone contains (q, q', 1) for the points q, q' of any two records. If one record is replaced
+    by another, the noise is shifted by such a vector. K is convex (see `TableMoments`), so sums of
+    points of the cone are in the cone. A shift therefore maps points of the cone to points of the
+    cone, and changes the density by a factor of e^epsilon. If K were not convex, a shift could
+    leave the cone. An output could then have density 0 for only one of two neighbours. For
+    add/remove see `Cone`. The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
-    replace-one, with E ||T U||^2 estimated from 1024 public draws. The ratio of the error to
-    that of `Cone` was 0.868 for all pair tables of 10 binary columns, and 0.926 for those of 8
-    columns of 2 to 6 levels.
+    replace-one, with E ||T U||^2 estimated from 1024 public draws. The measured error, divided by
+    the error of `Cone`, was 0.868 for all pair tables of 10 binary columns. It was 0.926 for all
+    pair tables of 8 columns of 2 to 6 levels.
 
     References
     ----------
@@ -107,8 +109,8 @@ class TightCone(PureMechanism):
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # If the map has whole coefficients on cells, it is computed without rounding, and records
-        # violate none of the inequalities.
+        # If the map has whole coefficients on cells, it is computed without rounding. Records
+        # satisfy all inequalities.
         contrasts = self._contrasts
         return cell_map(contrasts.levels, contrasts.matrix, contrasts.constant) is not None
 
@@ -120,8 +122,8 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     inequalities. The body is not cut if a draw would take long.
     """
     body = TableMoments(levels)
-    # In a column with two levels, one event is the complement of the other, so it adds no triangle
-    # inequality.
+    # In a column with two levels, one event is the complement of the other. So the second event
+    # adds no triangle inequality.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
@@ -132,5 +134,5 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
         found = body.sample_violations(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
         return np.asarray(np.quantile(found, KEPT))
 
-    # Privacy holds with any limit of 0 or more, so a wrong limit in the cache costs accuracy only.
+    # Privacy holds with any limit of 0 or more. A wrong limit in the cache affects only accuracy.
     return TableMoments(levels, float(recalled("tight-limit", (levels,), (), limit, least=0.0)))

@@ -1,4 +1,4 @@
-"""What unseeded releases of real answers measure: answers rounded to a unit, on small universes."""
+"""Answers rounded to a unit. Unseeded releases of real answers on small universes measure them."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ from geomdp.workloads import Explicit, Workload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.universe.universes import Records
 
-#: The unit is such that the largest l1 norm L of an answer vector is at most 2^28 units. Sums of
-#: about 2^24 records are then exact in float64. Rounding moves an answer, and hence a mean, by at
-#: most 2^-28 L. This is about a thousandth of the standard deviation of Laplace noise for l1
-#: sensitivity 2 L / n at n epsilon = 10^6, and a hundredth at n epsilon = 10^7.
+#: Let L be the largest l1 norm of an answer vector. The unit is chosen to make L at most 2^28
+#: units. Sums of about 2^24 records are then exact in float64. Rounding moves an answer or a mean
+#: by at most 2^-28 L. For comparison, take Laplace noise for l1 sensitivity 2 L / n. Rounding moves
+#: a mean by about a thousandth of the standard deviation of this noise at n epsilon = 10^6, and by
+#: a hundredth at n epsilon = 10^7.
 NORM_BITS = 28
-#: Largest N^2 m for N elements and m queries. All pairs of elements are compared, which takes a
-#: second at this limit.
+#: Largest N^2 m for N elements and m queries. All pairs of elements are compared. At this limit,
+#: the comparison takes a second.
 MAX_PAIRS = 1 << 29
-#: Sums of whole numbers below this are exact in float64.
+#: Sums of whole numbers are exact in float64 if they are below 2^53.
 EXACT_BELOW = 2**53
 
 
 class Measurement(abc.ABC):
-    """Answers rounded record by record to a public grid, and noise that makes their sums private.
+    """Answers rounded record by record to a public grid, and noise that makes the sums private.
 
     Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
-    grid, or to a finer grid that contains it. So the output is the correctly rounded output of a
-    mechanism whose privacy is proved (X-GRID).
+    grid, or to a finer grid that contains this grid. A mechanism with proved privacy, correctly
+    rounded, would have the same output (X-GRID).
     """
 
     #: Noise is rounded to multiples of 2^-grid.
     grid: int
-    #: The noise was made larger by this share, to cover rounding errors of its parameters.
+    #: Share by which the noise was made larger, to cover rounding errors of its parameters.
     slack: float
-    #: Largest number of records whose sums are exact.
+    #: Largest number of records for which sums are exact.
     capacity: int
 
     @abc.abstractmethod
@@ -53,11 +54,11 @@ class Measurement(abc.ABC):
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Check the records and return their number and the exact sums that `answers` takes."""
+        """Check the records, and return the number of records and the exact sums for `answers`."""
 
     @abc.abstractmethod
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,) of all answers, from exact sums of n records and the noise of `draw`."""
+        """Noisy means (m,) of all answers, from exact sums over n records and noise from `draw`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class Units:
 
     @property
     def factor(self) -> float:
-        """2^bits, by which answers, bodies and noise scales are multiplied to be in units."""
+        """2^bits. Multiplying by this number converts answers, bodies and noise scales to units."""
         return 2.0**self.bits
 
     def with_noise(self, noise: Noise) -> ScaledAnswers:
@@ -94,7 +95,7 @@ class Units:
         return ScaledAnswers(self, RoundedNoise(noise, grid), None)
 
     def with_rows(self, rows: CertifiedRows | None) -> ScaledAnswers | None:
-        """Measure only the answers that determine the others; None if `rows` is None."""
+        """Measure only the answers in `rows`; None if `rows` is None."""
         if rows is None:
             return None
         grid = public_grid(rows.noise)
@@ -104,17 +105,20 @@ class Units:
 def units_of(workload: Workload) -> Units | None:
     """Round the answers of a real-valued workload to units.
 
-    None in any of these cases: the answers are whole numbers already, or all 0; an answer vector
-    has l1 norm 2^28 or more, so that a unit would be larger than 1; the universe is infinite or has
-    more than 2^12 elements; N^2 m is above 2^29 for N elements and m queries.
+    None in any of these cases:
+
+    * The answers are whole numbers already, or all 0.
+    * An answer vector has l1 norm 2^28 or more. A unit would then be larger than 1.
+    * The universe is infinite or has more than 2^12 elements.
+    * N^2 m is above 2^29 for N elements and m queries.
     """
     size = workload.universe.size
     if workload.whole_answers or size is None or size > MAX_CHECKED:
         return None
     if size**2 * workload.n_queries > MAX_PAIRS:
         return None
-    # The answers of a record are looked up by its element number. So their rounding cannot depend
-    # on the other records, as it could if a chunk of records were evaluated together.
+    # The answers of a record are looked up by its element number. Their rounding therefore cannot
+    # depend on other records. If a chunk of records were evaluated together, it could.
     answers = workload.evaluate(workload.universe.elements())
     largest = float(np.abs(answers).sum(axis=1).max())
     if not 0 < largest < 2.0**NORM_BITS:
@@ -124,7 +128,7 @@ def units_of(workload: Workload) -> Units | None:
 
 
 def is_upright_box(body: Body) -> bool:
-    """Whether a body is a box with edges along the axes, so that it is its own bounding box."""
+    """Whether a body is a box with edges along the axes: the body is its own bounding box."""
     if isinstance(body, Scaled):
         return is_upright_box(body.body)
     if isinstance(body, LinearImage):
@@ -136,7 +140,7 @@ def is_upright_box(body: Body) -> bool:
 
 
 class ScaledAnswers(Measurement):
-    """Sums of answers in units, with noise that is proved private for them.
+    """Sums of answers in units, with noise that is proved private for these sums.
 
     Parameters
     ----------
@@ -145,8 +149,8 @@ class ScaledAnswers(Measurement):
     noise : RoundedVector
         Rounded noise on the sums, in units.
     rows : CertifiedRows, optional
-        The answers that get noise and determine the others; by default all answers get noise of
-        their own.
+        The answers that get noise and determine all other answers. By default all answers get
+        noise.
     slack : float
         Share by which the noise was made larger.
     """

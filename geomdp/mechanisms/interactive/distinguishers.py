@@ -1,4 +1,4 @@
-"""Private distinguishers find a query whose gap between data and hypothesis is nearly largest.
+"""Private distinguishers find a query on which data and hypothesis differ nearly most.
 
 A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
 answers of the data D and of the hypothesis H. For n records, a gap has sensitivity 1/n. The
@@ -33,7 +33,7 @@ MAX_BITS = 24
 
 
 class Distinguisher(abc.ABC, Generic[AnyQuery]):
-    """A finite class C of queries, with the answers to all of them at once."""
+    """A finite class C of queries. One call computes the answers to all queries."""
 
     @property
     @abc.abstractmethod
@@ -77,15 +77,15 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
     def choose_exactly(
         self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
     ) -> int:
-        """Do the same as `choose`, with exact comparisons of the gaps.
+        """Choose as in `choose`, with exact comparisons of the gaps.
 
         Privacy: eps-DP on the computer, without rounding errors. Estimates are public floats, so a
         gap is a rational number that changes by at most 1/n, and the scale is rounded up.
         """
         near, estimates = truths.near(), self.estimates(hypothesis)
         gaps = np.abs(near - estimates)
-        # `near` has a relative error of 2^-51, and the difference is rounded by half a unit in its
-        # last place.
+        # `near` has a relative error of at most 2^-51. The difference is rounded by at most half a
+        # unit in its last place.
         errors = 2.0**-50 * (np.abs(near) + np.abs(estimates))
 
         def gap(index: int) -> Fraction:
@@ -101,7 +101,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     Parameters
     ----------
     queries : sequence of queries
-        At least one; all sparse, or all dense with the same number of values.
+        At least one query. All queries are sparse, or all are dense with the same number of values.
 
     Raises
     ------
@@ -161,7 +161,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
 
 
 def _kind(query: LinearQuery) -> tuple[type, int | None]:
-    """Type and number of values of a query. Queries that agree in both can use the same tally."""
+    """Type and number of values of a query. Queries of the same kind can use the same tally."""
     return type(query), len(query.values) if isinstance(query, DenseQuery) else None
 
 
@@ -201,12 +201,12 @@ class AllParities(Distinguisher[DenseQuery]):
         return 1 << self._d
 
     def query(self, index: int) -> DenseQuery:
-        """The parity of the set S whose elements are the places of the 1 bits of `index`."""
+        """The parity of the set S. The places of the 1 bits of `index` are the elements of S."""
         common = np.arange(self.size) & whole(index, "index", minimum=0, maximum=self.size - 1)
         return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
 
     def truths(self, records: IntArray, n: int) -> FloatArray:
-        """Sum of each parity over `records` (n,), which are elements, divided by `n`: (2^d,)."""
+        """Sum of each parity over the elements in `records`, divided by `n`: (2^d,)."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)

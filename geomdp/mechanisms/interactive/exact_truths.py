@@ -18,9 +18,9 @@ class ExactTruths:
     Parameters
     ----------
     totals : (k,) array of whole numbers, or sequence of Fraction
-        Sums over the records. A float is taken at its exact value, which is a dyadic rational.
+        Sums over the records. A float stands for its exact value.
     n : int
-        Number of records, or the declared normaliser.
+        Number of records, or the declared divisor of the sums.
     """
 
     totals: FloatArray | Sequence[Fraction]

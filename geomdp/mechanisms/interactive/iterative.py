@@ -41,22 +41,25 @@ class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis that is accurate to alpha on every query of a class C (IC-ALG).
 
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
-    much, and the true answer is released with Laplace noise. If the noisy answer differs from the
-    answer of the hypothesis by less than 3 alpha / 4, the run ends. Otherwise the noisy answer
-    updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound
-    of the update rule.
+    much. The true answer to this query is released with Laplace noise. If the noisy answer differs
+    from the answer of the hypothesis by less than 3 alpha / 4, the run ends. If not, the noisy
+    answer updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds. Here B(.) is the
+    bound of the update rule.
 
-    By default, the budget eps0 of one step is as in `step_epsilon`, and alpha is the smallest
-    number with ln(2 B / beta) / (eps0 n) <= alpha / 8 and
-    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, where |C| is the number of queries (Theorem 5 with
-    corrected constants; DISC-13). The theorem asks for many records. For fewer records, state
-    `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
+    By default, the budget eps0 of one step is as in `step_epsilon`. Let |C| be the number of
+    queries. By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with
+    corrected constants; DISC-13):
+
+        ln(2 B / beta) / (eps0 n) <= alpha / 8,    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8.
+
+    The theorem asks for many records. For fewer records, state `alpha`, `epsilon_0` or both. If the
+    theorem does not cover the run, `accuracy` is None.
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
     (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
-    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a), where the number of rounds B is cut
-    off so that the result is at most `privacy`. Without a seed this also holds on the computer,
-    because noise is compared and rounded exactly (X-GRID).
+    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). The number B of rounds is then cut off
+    to keep the result at most `privacy`. Without a seed this also holds on the computer, because
+    noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -65,10 +68,10 @@ class IterativeConstruction(Generic[AnyQuery]):
     distinguisher : Distinguisher
         The class of queries.
     n : int
-        Number of records; under add/remove the declared public normaliser.
+        Number of records. Under add/remove, a declared public number: sums are divided by n.
     privacy : PureDP or ApproxDP
-        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
-        `privacy` is an upper limit on the guarantee, which is `spent`.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
+        guarantee is `spent`, and `privacy` is an upper limit on it.
     beta : float
         Largest probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
@@ -78,8 +81,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     adjacency : Adjacency
         The neighbour relation.
     alpha : float, optional
-        The accuracy at which the rule and the stopping test work, above 0 and at most 1. By
-        default the smallest alpha that the theorem allows.
+        The accuracy for the rule and the stopping test, above 0 and at most 1. By default the
+        smallest alpha that the theorem allows.
     epsilon_0 : float, optional
         Budget of each private step. By default all rounds share `privacy`.
 
@@ -93,8 +96,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     Raises
     ------
     ValueError
-        For parameters out of range or of another type; if `privacy` does not pay for one round of
-        `epsilon_0`; or, without `alpha`, if n is so small that no alpha up to 1 satisfies the
+        For parameters out of range or of another type. If `privacy` does not pay for one round of
+        `epsilon_0`. If `alpha` is not given and n is too small: no alpha up to 1 satisfies the
         conditions.
 
     Examples
@@ -114,8 +117,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
 
-    The theorem says nothing about 500 records. A run of ten rounds is as private as before, but
-    its accuracy is not known in advance:
+    The theorem does not cover 500 records. A run of ten rounds is as private as before, but no
+    accuracy is proved in advance:
 
     >>> few = gd.IterativeConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(16),
@@ -225,8 +228,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, given in the form that the queries of the class take.
 
-        The other parameters are those of `Mechanism.release`. Records on which queries cannot be
-        evaluated raise ``ValueError`` before the ledger pays. Without a seed, true answers are
+        For the other parameters see `Mechanism.release`. If queries cannot be evaluated on the
+        records, ``ValueError`` is raised before the ledger pays. Without a seed, true answers are
         exact rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
@@ -261,7 +264,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _check_range(self, truths: FloatArray, count: int) -> None:
         """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].
 
-        True answers to queries with values in [0, 1] lie in this range. The noise is calibrated to
+        If queries have values in [0, 1], true answers lie in this range. The noise is calibrated to
         such queries. Answers to other queries can change by more than 1/n between neighbours.
         """
         most = count / self.n + ROUNDING
@@ -274,8 +277,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
         """Update `hypothesis`, query by query, until it is accurate.
 
-        Returns the queries with their answers, and whether the rule could follow all answers. The
-        run ends at the first answer that it cannot follow.
+        Returns the queries with their answers, and whether the rule could follow all answers. If
+        the rule cannot follow an answer, the run ends.
         """
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):

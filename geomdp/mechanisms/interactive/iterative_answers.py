@@ -13,7 +13,7 @@ from geomdp.noise.scalar import ExactNoise, ScalarNoise
 
 
 class Run(Protocol[AnyQuery]):
-    """The run whose private steps are made: its class of queries and the budget of a step."""
+    """What the private steps need to know of a run: the class of queries and the budget."""
 
     distinguisher: Distinguisher[AnyQuery]
     n: int
@@ -25,13 +25,13 @@ class Run(Protocol[AnyQuery]):
 
 
 class Answers(Protocol):
-    """The two private steps of a round; each call is `step_epsilon`-DP."""
+    """The two private steps of a round. Each call is `step_epsilon`-DP."""
 
     def choose(self, hypothesis: Hypothesis[Any]) -> int:
         """Index of a query on which the data and the hypothesis differ much."""
 
     def value(self, index: int) -> float:
-        """The true answer to query number `index` plus noise."""
+        """The true answer to query number `index`, plus noise."""
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,22 @@ from geomdp.privacy import Guarantee
 
 @dataclass(frozen=True)
 class IterativeRelease(Generic[AnyQuery]):
-    """The result of one run: a public hypothesis, its accuracy and its privacy record.
+    """The result of one run: a public hypothesis with an error bound, and a privacy record.
 
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers every query of the class of queries of the mechanism. This is post-processing.
+        Answers every query of the mechanism's class of queries. This is post-processing.
     accuracy : float or None
-        With probability at least 1 - beta, the answers of the hypothesis to all these queries have
-        at most this error. None if no theorem gives such a bound for the run (see
-        `IterativeConstruction`), or if the run ended because the rule could not follow a noisy
-        answer.
+        With probability at least 1 - beta, all answers of the hypothesis to queries of the class
+        have at most this error. None if no theorem gives a bound for the run (see
+        `IterativeConstruction`). None also if the rule could not follow a noisy answer, so that the
+        run ended.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)
-        The queries chosen and their noisy answers, in order. The last answer has ``above=False`` if
-        the run stopped because the hypothesis was accurate enough.
+        The queries chosen and the noisy answers, in order. If the run stopped because the
+        hypothesis was accurate enough, the last answer has ``above=False``.
 
     Examples
     --------

@@ -28,34 +28,34 @@ from geomdp.privacy.ledger import BudgetExhausted, Ledger
 class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
-    Let D be the data and H the hypothesis. A query f is answered by f(H), unless NumericSparse
-    finds that f(D) - f(H) or f(H) - f(D) is above the threshold 2 alpha0. In that case the noisy
-    value from NumericSparse gives the answer, and H is updated. After c = floor(B(alpha0)) updates,
-    with the bound B of the update rule, all answers come from H without access to the data
-    (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+    Let D be the data and H the hypothesis. For each query f, NumericSparse compares f(D) - f(H) and
+    f(H) - f(D) with the threshold 2 alpha0. If it finds one difference above the threshold, a noisy
+    value of this difference gives the answer, and H is updated. If not, the answer is f(H). Let B
+    be the bound of the update rule. After c = floor(B(alpha0)) updates, all answers come from H
+    without access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
     By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
     answer has an error of at most 3 alpha0. The theorem asks for many records. For fewer records,
     state `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
 
-    Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. It is the guarantee of the one
-    NumericSparse inside, whose queries have sensitivity 1/n. If `epsilon_0` is stated, eps is the
-    sum c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP, where the
-    number c of updates is cut off so that the result is at most `privacy`. Without a seed the
-    guarantee also holds on the computer: true answers are exact rational numbers, and noise is
-    compared and rounded exactly (X-GRID).
+    Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. A run uses a single NumericSparse with
+    queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is the sum
+    c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP. The number c of
+    updates is then cut off to keep the result at most `privacy`. Without a seed the guarantee also
+    holds on the computer: true answers are exact rational numbers, and noise is compared and
+    rounded exactly (X-GRID).
 
     Parameters
     ----------
     rule : UpdateRule
         Update rule for the class of queries.
     n : int
-        Number of records; under add/remove the declared public normaliser.
+        Number of records. Under add/remove, a declared public number: sums are divided by n.
     queries : int
         Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
         The guarantee for the whole run; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated,
-        the most that the run may spend.
+        `privacy` is an upper limit on what the run spends.
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
@@ -67,17 +67,17 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any query reads the records.
     alpha : float, optional
-        alpha0, above 0 and at most 1. By default the smallest that the theorem allows.
+        alpha0, above 0 and at most 1. By default the smallest alpha0 that the theorem allows.
     epsilon_0 : float, optional
-        Budget of each update: 8/9 for the comparisons that lead to it, and 1/9 for its value. By
-        default all updates share `privacy`.
+        Budget of each update: 8/9 for the comparisons before the update, and 1/9 for the noisy
+        value. By default all updates share `privacy`.
 
     Raises
     ------
     ValueError
-        For parameters out of range, another number of records than n under replace-one, a `privacy`
-        that does not pay for one update of `epsilon_0`, or, without `alpha`, an n that is too small
-        for any accuracy.
+        For parameters out of range. If the number of records is not n, under replace-one. If
+        `privacy` does not pay for one update of `epsilon_0`. If `alpha` is not given and n is too
+        small for any accuracy.
     BudgetExhausted
         If the ledger cannot pay.
 
@@ -103,7 +103,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     >>> mechanism.updates
     1
 
-    For 500 records no accuracy is known in advance. The threshold is still 2 `alpha`, and the
+    For 500 records no accuracy is proved in advance. The threshold is still 2 `alpha`, and the
     guarantee is what ten updates spend:
 
     >>> few = gd.OnlineConstruction(
@@ -186,7 +186,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if the rule could
-        not follow an answer. It assumes n records, and for `Median` that the fineness is true.
+        not follow an answer. The theorem assumes n records. For `Median`, it also assumes that the
+        declared fineness is true.
         """
         noise = noise_limit(self._rounds, self.queries, self.beta)
         enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n
@@ -196,7 +197,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def hypothesis(self) -> Hypothesis[Query]:
         """The current hypothesis. It is public, so any query may be evaluated on it at any time.
 
-        The accuracy statement covers the queries that were asked, and no others.
+        The accuracy statement covers only the queries that were asked.
         """
         return self._hypothesis
 
@@ -207,7 +208,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def halted(self) -> bool:
-        """Whether all updates are used up, so that all further answers come from the hypothesis."""
+        """Whether all updates are used up. All further answers then come from the hypothesis."""
         return self._comparisons.halted
 
     @property
@@ -221,22 +222,22 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         Returns
         -------
         Answer
-            `value` is the answer; `above` says whether it came from the data and H was updated.
+            `value` is the answer. If it came from the data and H was updated, `above` is True.
 
         Raises
         ------
         BudgetExhausted
             After k queries.
         ValueError
-            For a query that the rule does not support, or a query whose true answer shows that it
-            has values outside [0, 1]. Nothing is spent.
+            If the rule does not support the query. If the true answer shows that the query has
+            values outside [0, 1]. Nothing is spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
         return self._ask(query, lambda: self._true_answer(query))
 
     def ask_truth(self, query: Query, truth: float) -> Answer:
-        """Answer one query whose true answer is given, for teaching and audits.
+        """Answer one query from a given true answer `truth`, for teaching and audits.
 
         Raises
         ------
@@ -276,9 +277,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def _true_answer(self, query: Query) -> Fraction:
         """The exact mean of the query over the records; ``ValueError`` if it is out of range.
 
-        The noise is calibrated to queries with values in [0, 1], whose means change by at most 1/n
-        between neighbours. Under add/remove there may be more than n records, so the sum over the
-        records, divided by n, may exceed 1.
+        The noise is calibrated to queries with values in [0, 1]. Means of such a query change by at
+        most 1/n between neighbours. Under add/remove there may be more than n records, so the sum
+        over the records, divided by n, may exceed 1.
         """
         if self._tally is None:
             self._tally = query.tally(self._records)
@@ -296,5 +297,5 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def exchanges(self) -> list[tuple[Query, Answer]]:
-        """The queries that were asked, with their answers, in order. They are public."""
+        """The queries that were asked, with the answers, in order. Both are public."""
         return list(zip(self._asked, self.transcript, strict=True))

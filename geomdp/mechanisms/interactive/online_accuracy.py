@@ -1,4 +1,4 @@
-"""The accuracy of an online construction, from the number of updates that it can make."""
+"""The accuracy of an online construction, as a function of the number of updates."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def solve_accuracy(
     of adaptive `queries` is k, n is the number of records, and beta is the failure probability. For
     approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
     grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given, eps is
-    instead what c updates spend, which must be at most the epsilon of `privacy`. ``ValueError`` if
-    n is so small that no alpha0 up to 1 satisfies the condition.
+    what c updates spend, and this must be at most the epsilon of `privacy`. ``ValueError`` if n is
+    too small: no alpha0 up to 1 satisfies the condition.
     """
 
     def enough(alpha: float) -> bool:
@@ -55,9 +55,9 @@ def solve_accuracy(
 def allowed_rounds(
     rule: UpdateRule[Any], alpha: float, privacy: PureDP | ApproxDP, epsilon_0: float | None
 ) -> Rounds:
-    """The updates that a run with target accuracy `alpha` can make within `privacy` in total.
+    """The updates that a run with target accuracy `alpha` can make with the budget `privacy`.
 
-    `epsilon_0` is the budget of an update; if it is None, the updates share the whole `privacy`.
+    `epsilon_0` is the budget of an update. For None, the updates share the whole `privacy`.
     """
     check_privacy(privacy, PureDP, ApproxDP)
     spending = None if epsilon_0 is None else partial(composed_sparse, privacy, epsilon_0)

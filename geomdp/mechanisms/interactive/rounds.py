@@ -1,10 +1,13 @@
 """The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
 
-An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha. If the user
-states the budget epsilon_0 of a step, and the total budget pays for fewer than B(alpha) updates, a
-run stops early, and no theorem states its accuracy. What a run spends is always the composition of
-the steps that it can make. If the user states no epsilon_0, the updates share the total budget;
-`step_epsilon` is then the budget of a step of an iterative construction.
+An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha.
+
+If the user states the budget epsilon_0 of a step, a run spends the composition of its steps. This
+may be less than the total budget. If the total budget pays for fewer than B(alpha) updates, a run
+stops early, and no theorem states its accuracy.
+
+If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
+`step_epsilon` is then the budget of a step.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from geomdp.mechanisms.interactive.updates.base import UpdateRule
 from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 
-#: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can hold their cost.
+#: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can represent their cost.
 MOST_UPDATES = 2.0**200
 
 #: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
@@ -33,7 +36,7 @@ Spending = Callable[[int], PureDP | ApproxDP]
 
 @dataclass(frozen=True)
 class Rounds:
-    """The updates that a run may make at one accuracy, and their cost.
+    """The largest number of updates of a run at one accuracy, and what they spend.
 
     Parameters
     ----------
@@ -54,10 +57,10 @@ class Rounds:
 def rounds_within(
     bound: float, budget: PureDP | ApproxDP, spending: Spending | None = None
 ) -> Rounds:
-    """The rounds of a run whose rule needs at most floor(`bound`) updates.
+    """The rounds of a run if the rule needs at most floor(`bound`) updates.
 
-    Without `spending`, the updates share the whole `budget`. With `spending`, they are cut off at
-    the largest number whose cost is at most `budget`.
+    Without `spending`, the updates share the whole `budget`. With `spending`, the number of updates
+    is limited: they cost at most `budget`.
 
     Raises
     ------
@@ -85,7 +88,7 @@ def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each private step of a run with B `updates`, which has 2 B such steps (IC-T4).
+    """Epsilon of each private step of a run with B `updates`, which is 2 B steps (IC-T4).
 
     The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
 
@@ -112,8 +115,8 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
     """Cost of B `updates`. An update is two steps of epsilon_0-DP: a choice and an answer.
 
-    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, it is the
-    smaller epsilon of basic and of advanced composition of 2 B steps (GEN-2, GEN-2a).
+    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, compare
+    basic and advanced composition of 2 B steps (GEN-2, GEN-2a). The smaller epsilon is the cost.
     """
     steps = 2 * updates
     match budget:
@@ -127,12 +130,11 @@ def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) ->
 
 
 def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Guarantee of NumericSparse with c `updates`, each of which has the budget epsilon_0.
+    """Guarantee of NumericSparse with c `updates` and the budget epsilon_0 for each update.
 
     8/9 of epsilon_0 are for comparisons and 1/9 for the value (SV-NUM). For pure DP the total is
-    c epsilon_0. For approximate DP with the delta of `budget` it is
-    epsilon_0 sqrt(8 c ln(2/delta)), the total for which `scales.numeric` gives each update
-    epsilon_0.
+    c epsilon_0. For approximate DP with the delta of `budget`, the total is
+    epsilon_0 sqrt(8 c ln(2/delta)). With this total, `scales.numeric` gives each update epsilon_0.
     """
     match budget:
         case PureDP():

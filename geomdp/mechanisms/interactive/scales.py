@@ -1,9 +1,8 @@
 """Noise scales of the sparse vector technique, for queries of sensitivity 1.
 
-For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if the answers to
-all of them change in the same direction between neighbours, as answers to counting queries do under
-add/remove. If one answer can rise while another falls, each query needs twice as much noise as a
-monotone query.
+For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if all answers
+change in the same direction between neighbours. For instance, counting queries are monotone under
+add/remove. For other queries, the noise on each query is twice as large.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 
 #: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
-#: Factor by which scales are rounded up, so that noise with the float64 scales spends at most
-#: epsilon. Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of
-#: epsilon from epsilon, which makes earlier relative errors up to 9 times as large. The total
-#: relative error of a scale is below 2^-46.
+#: Factor by which scales are rounded up. Noise with the float64 scales then spends at most epsilon.
+#: Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon
+#: from epsilon. This makes earlier relative errors up to 9 times as large. The total relative error
+#: of a scale is below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
@@ -33,7 +32,7 @@ class Scales:
     query: float
     #: Scale of the fresh noise on each released value; None if no value is released.
     answer: float | None
-    #: Whether new threshold noise is drawn after each query found above the threshold.
+    #: Whether new noise on the threshold is drawn after each query found above the threshold.
     redraw: bool
 
 
@@ -50,8 +49,8 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
 def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
     """Sparse of Dwork-Roth, Algorithm 2: `cutoff` successive runs of AboveThreshold (SV-SP).
 
-    With c = `cutoff`, each run has epsilon eps / c for pure DP, and eps / sqrt(8 c ln(1/delta)) for
-    approximate DP.
+    Let c be `cutoff`. The epsilon of each run is eps / c for pure DP, and
+    eps / sqrt(8 c ln(1/delta)) for approximate DP.
     """
     cutoff = whole(cutoff, "cutoff")
     match privacy:
@@ -65,10 +64,10 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
     """Lyu-Su-Li Algorithm 1: the threshold noise is drawn once, for pure DP (SV-LSL).
 
-    With c = `cutoff` and e1 + e2 = eps, the noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
+    Let c be `cutoff` and e1 + e2 = eps. The noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
     on each query (Lap(c / e2) if `monotone`). A comparison looks at the sign of noisy query minus
-    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) (1 : c^(2/3) if `monotone`) minimises the
-    variance of this difference.
+    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) minimises the variance of this difference
+    (1 : c^(2/3) if `monotone`).
     """
     cutoff = whole(cutoff, "cutoff")
     reach = cutoff if monotone else 2 * cutoff
@@ -79,10 +78,10 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
     """NumericSparse with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
 
-    For pure DP, the comparisons are `redrawn` at 8 eps / 9, and each of the c = `cutoff` answers
-    gets eps / (9 c). For approximate DP, both parts use advanced composition at delta / 2. With
-    this split, the accuracy printed in Dwork-Roth holds for every number of queries. With the split
-    printed there for delta > 0, it does not (DISC-11).
+    Let c be `cutoff`. For pure DP, the comparisons are `redrawn` at 8 eps / 9, and each of the c
+    answers gets eps / (9 c). For approximate DP, both parts use advanced composition at delta / 2.
+    With this split, the accuracy printed in Dwork-Roth holds for every number of queries. With the
+    split that Dwork-Roth prints for delta > 0, it does not (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon
@@ -99,7 +98,7 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
 
-    With c = `cutoff`, the scales are sqrt(32 c ln(2/delta)) / e. For the threshold,
+    Let c be `cutoff`. The scales are sqrt(32 c ln(2/delta)) / e. For the threshold,
     e = sqrt(512) eps / (sqrt(512) + 1), and for each query e is half of this number. For each
     answer, e = 2 eps / (sqrt(512) + 1). Noise with these scales is private, but the printed
     accuracy does not hold for few queries (DISC-11).

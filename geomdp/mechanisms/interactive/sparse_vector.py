@@ -2,9 +2,9 @@
 
 A mechanism is asked queries of a declared sensitivity, one after the other. Each query can depend
 on earlier answers. For each query the mechanism says whether the answer is above a public
-threshold. Only queries found above the threshold cost privacy, and the mechanism halts after
-`cutoff` of them. The module `stream` compares the queries with the threshold, and the module
-`scales` computes the scales of the noise.
+threshold. Only queries found above the threshold cost privacy. The mechanism halts after `cutoff`
+such queries. The module `stream` compares the queries with the threshold, and the module `scales`
+computes the scales of the noise.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from geomdp.privacy import ApproxDP, PureDP
 class AboveThreshold(SparseVectorStream):
     """Find the first query above a threshold (Dwork-Roth, Algorithm 1; SV-AT).
 
-    For queries of sensitivity D, the mechanism adds Lap(2 D / eps) to the threshold, and
-    Lap(4 D / eps) to each query, or Lap(2 D / eps) if `monotone`. It halts at the first query found
+    For queries of sensitivity D, the mechanism adds Lap(2 D / eps) to the threshold and
+    Lap(4 D / eps) to each query (Lap(2 D / eps) if `monotone`). It halts at the first query found
     above the threshold.
 
     Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this also
@@ -46,9 +46,9 @@ class AboveThreshold(SparseVectorStream):
         Bound D on the change of one query between neighbours, in the units of the queries.
     monotone : bool
         Declares that all queries change in the same direction between neighbours, as counting
-        queries do under add/remove. The noise on queries is then half as large. This is not allowed
-        under replace-one, because replacing a record can raise one counting query and lower
-        another.
+        queries do under add/remove. The noise on queries is then half as large. Under replace-one
+        `monotone` is not allowed, because replacing a record can raise one counting query and lower
+        another counting query.
     adjacency : Adjacency
         The neighbour relation for which `sensitivity` is stated.
     records : object, optional
@@ -104,8 +104,9 @@ class Sparse(SparseVectorStream):
     chooses Dwork-Roth's Algorithm 2 instead. Algorithm 2 draws new threshold noise after each query
     found above the threshold, and needs more noise. Approximate DP always uses Algorithm 2.
 
-    Parameters are those of `AboveThreshold`, and also `redraw` and `cutoff`. The mechanism halts
-    after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
+    `redraw` and `cutoff` are additional parameters; for the others see `AboveThreshold`. The
+    mechanism halts after `cutoff` queries found above the threshold. `privacy` is PureDP or
+    ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -134,12 +135,12 @@ class Sparse(SparseVectorStream):
 class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
-    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values. The
-    split that is printed there for delta > 0 does not reach the printed accuracy (DISC-11); it is
-    available as `PrintedNumericSparse`.
+    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values.
+    `PrintedNumericSparse` has the split that Dwork-Roth prints for delta > 0. With the printed
+    split, the printed accuracy is not reached (DISC-11).
 
-    Parameters are those of `AboveThreshold`, and also `cutoff`. The mechanism halts after `cutoff`
-    queries found above the threshold. `privacy` is PureDP or ApproxDP.
+    `cutoff` is an additional parameter; for the others see `AboveThreshold`. The mechanism halts
+    after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -165,17 +166,17 @@ class NumericSparse(SparseVectorStream):
 class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
-    This mechanism is as private as `NumericSparse`. But for few queries, the noise on its values
-    exceeds the accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). The class
-    exists to show this. Parameters are those of `NumericSparse` without `monotone`; `privacy` must
-    be ApproxDP.
+    This mechanism is as private as `NumericSparse`. For few queries, the noise on values exceeds
+    the printed accuracy (`bounds.upper.numeric_sparse_printed`). The class exists to show this
+    fact. For parameters see `NumericSparse`. There is no `monotone`, and `privacy` must be
+    ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.
 
     Examples
     --------
-    The printed split spends less on the values, so their noise is larger:
+    The printed split spends less on the values, so the noise on values is larger:
 
     >>> import geomdp as gd
     >>> privacy = gd.ApproxDP(1.0, 1e-6)
