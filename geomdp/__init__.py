@@ -4,8 +4,9 @@ A workload is a list of statistical queries. Its sensitivity polytope is the con
 answers of all possible records. The geometry of this body gives private mechanisms, predicted
 errors, and bounds on what is possible.
 
-The subpackages `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`, `bounds`,
-`advice`, `audit`, `data` and `tabulation` hold everything. The names below are used most.
+The subpackages are `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`, `bounds`,
+`advice`, `audit`, `data`, `tabulation` and `plotting`. The names used most can also be imported
+from `geomdp` itself.
 """
 
 import lazy_loader

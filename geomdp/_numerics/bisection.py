@@ -1,6 +1,7 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The returned parameter itself was tested. So the inequality holds exactly for the computed values.
+The inequality was tested for the returned parameter itself, so it holds exactly for the computed
+values. Only `least_whole` may return an end of its interval that it did not test.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
     """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
 
     `enough` must not change from true to false as alpha grows. The returned alpha is too large by
-    at most a relative 1e-12, and `enough` is true for it.
+    at most a relative 1e-12, and enough(alpha) is true.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 
@@ -38,7 +39,7 @@ def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
     """The least whole number in (low, high] for which `enough` is true.
 
     `enough` must be true at `high`, and must not change from true to false as its argument grows.
-    It is not called at `low` and `high`.
+    `enough` is called neither at `low` nor at `high`.
     """
     while high - low > 1:
         middle = (low + high) // 2

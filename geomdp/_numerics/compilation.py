@@ -11,7 +11,7 @@ logger = logging.getLogger("geomdp.compilation")
 
 
 class _Announcement(Listener):
-    """Logs one line before the first compilation. Functions in numba's cache are only loaded."""
+    """Logs one line before the first compilation; nothing if all functions are in numba's cache."""
 
     def __init__(self) -> None:
         self._said = False

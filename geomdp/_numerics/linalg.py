@@ -15,7 +15,7 @@ from geomdp._typing import BoolArray, FloatArray
 #: 2^-53, which is 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as
 #: flat if it is thinner than the tolerance of `contains`.
 RANK_TOLERANCE = 1e-9
-#: Smallest number of points that are factored at a time to find an affine hull.
+#: An affine hull in R^m is found from blocks of this many points, or of 2 m points if that is more.
 HULL_ROWS = 4096
 
 
@@ -56,10 +56,10 @@ class AffineHull:
         offset = points.mean(axis=0)
         n_points, ambient = points.shape
         centred = points[:0]
-        # A matrix and the triangular factor R of its QR decomposition have the same right singular
-        # vectors. R is updated with one block of points at a time, so the points are not copied.
-        # Each block except the last has at least 2 m rows and R has at most m rows, so all updates
-        # together take O(N m^2).
+        # A matrix and the triangular factor T of its QR decomposition have the same right singular
+        # vectors. T is updated with one block of points at a time, so only one block is copied at a
+        # time. Each block except the last has at least 2 m rows and T has at most m rows, so all
+        # updates together take O(N m^2).
         rows = max(HULL_ROWS, 2 * ambient)
         for start in range(0, n_points, rows):
             centred = np.vstack([centred, points[start : start + rows] - offset])
@@ -97,7 +97,7 @@ def svec(matrices: FloatArray) -> FloatArray:
 def unsvec(vectors: FloatArray) -> FloatArray:
     """Symmetric matrices (..., d, d) from their half-vectorisations (..., d (d + 1) / 2).
 
-    ``ValueError`` if the last axis is not d (d + 1) / 2 long for any d.
+    ``ValueError`` if the length of the last axis is d (d + 1) / 2 for no whole number d.
     """
     length = vectors.shape[-1]
     size = (math.isqrt(8 * length + 1) - 1) // 2

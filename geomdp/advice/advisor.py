@@ -96,24 +96,25 @@ def advise(
     The candidates for pure differential privacy are:
 
     * Laplace, ball, cone, tight-cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise
-      and the matrix mechanism. Each is tried alone and followed by a projection on the attainable
-      answers;
+      and the matrix mechanism. Each is tried twice: alone, and with a projection on the attainable
+      answers afterwards;
     * the noise with the least prediction, followed by shrinking (`Shrunk`);
-    * `JL` with the best number of rows;
+    * `JL`, a random map to fewer dimensions, with the best number of dimensions;
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
     For other guarantees, three kinds of Gaussian noise replace the first item: isotropic noise,
     noise added to the optimal strategy (`Matrix`), and noise added to the residuals of tables
-    (`ResidualGaussian`). There is no `JL` candidate.
+    (`ResidualGaussian`). `JL` is then not a candidate.
 
-    The candidate with the least prediction wins. Other candidates tie if their predictions exceed
-    the least prediction by at most a relative 1e-5 plus three standard errors. Among candidates
-    that tie, exact samplers come first, then correctly rounded releases, then the simplest
-    mechanism. If the winner is noise alone and one projection takes at most `effort`, the same
-    noise with a projection is advised instead. A projection never increases the error. It can lower
-    the error even if the prediction stays the same, because the prediction is an upper bound over
-    all data sets. Shrinking is advised only if it lowers the prediction by 1%.
+    The candidate with the least prediction wins. Other candidates tie with it if their predictions
+    exceed the least prediction by at most a relative 1e-5 plus three standard errors. Among
+    candidates that tie, an exact sampler decides first, then correct rounding of the noise in
+    unseeded releases, then simplicity of the mechanism. If the winner is noise alone and one
+    projection takes at most `effort`, the same noise with a projection is advised instead. A
+    projection never increases the error. It can lower the error even if the prediction stays the
+    same, because the prediction is an upper bound over all data sets. Shrinking is advised only if
+    it lowers the prediction by 1%.
 
     The table has a row for every candidate. If no prediction was made, the row gives one of these
     reasons: the candidate does not apply; it cannot make a release; a lower bound shows that it

@@ -32,9 +32,10 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate lists packings (data sets with answers far apart)
-        and data sets on orthogonal lines. Together they exclude every number of records up to the
-        bound. The certificate is None if no argument proves more than sc >= 1.
+        The largest lower bound. Its certificate lists packings (data sets with answers far apart),
+        separated elements (`guessing_bound`) and data sets on orthogonal lines. Together they
+        exclude every number of records up to the bound. The certificate is None if nothing more
+        than sc >= 1 is proved.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.
@@ -43,7 +44,7 @@ class Bracket:
     lower_candidates, upper_candidates : tuple of Bound
         All bounds that were proved, best first.
     refused : dict of str to str
-        For every argument or mechanism that proves nothing here, the reason why.
+        For every method of proof or mechanism that gives no bound here, the reason why.
 
     Examples
     --------
@@ -71,10 +72,10 @@ class Bracket:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per argument: side, records, statement, assumptions.
+        """One row per bound or failed method, with columns side, records, statement, assumptions.
 
         Lower bounds come first, then upper bounds, both from best to worst. The last rows are the
-        arguments that prove nothing; their side is "none".
+        methods and mechanisms that give no bound; their side is "none".
         """
         from geomdp.advice.printed_table import PrintedTable
 
@@ -112,11 +113,12 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
 
-    The lower bound comes from packings of data sets (JL-L6, JL-L7) and from data sets on orthogonal
-    lines (`geomdp.bounds.orthogonal_lines_bound`). Packings come from a search and, for
-    `Marginals`, also from known constructions. The upper bound comes from the mechanisms of this
-    library that have an exact sampler and a proved error. The error of a mechanism means its
-    largest error over all data sets of n records.
+    The lower bound comes from packings of data sets (JL-L6, JL-L7), from the average error over
+    separated elements (`geomdp.bounds.guessing_bound`), and from data sets on orthogonal lines
+    (`geomdp.bounds.orthogonal_lines_bound`). Packings come from a search and, for `Marginals`, also
+    from known constructions. The upper bound comes from the mechanisms of this library that have an
+    exact sampler and a proved error. The error of a mechanism means its largest error over all data
+    sets of n records.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def sample_complexity_bracket(
     True
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
-    # Raise an error for a constant workload here. Otherwise every argument would raise it.
+    # Raise an error for a constant workload here. Otherwise every method of proof would raise it.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

@@ -48,10 +48,10 @@ MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Number of operations of a set-up, divided by `axes_work` (the number of queries times the square
-#: of the effective dimension). The set-ups are a ball or an ellipsoid, the bodies of `knorm_exact`,
-#: and the levels of `recursive`. For all pair tables of 40 binary columns, `axes_work` is 2 * 10^9,
-#: and the three set-ups took 1.4 s, 2.8 s and 7 s.
+#: Operations of three set-ups, each divided by `axes_work` (the number of queries times the square
+#: of the effective dimension). The set-ups are those of a ball or an ellipsoid, of the bodies of
+#: `knorm_exact`, and of the levels of `recursive`. For all pair tables of 40 binary columns,
+#: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
@@ -167,10 +167,10 @@ def knorm(setting: Setting) -> Mechanism:
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` excludes it.
+    """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` is set.
 
     If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
-    not, the sampler of `knorm` is not exact.
+    not, the sampler of `knorm` is not exact, and `exact_only` excludes it.
     """
     if setting.exact_only:
         raise InapplicableError(

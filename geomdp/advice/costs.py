@@ -50,10 +50,10 @@ SMALL_NOISE = 0.05
 
 
 def breadth_work(workload: Workload) -> float:
-    """Operations of computing one breadth h(u) + h(-u) of the body of all attainable answers.
+    """Operations to compute h(u) + h(-u), the breadth of the attainable answers in a direction u.
 
-    The body is the sensitivity polytope or a relaxation that replaces it. Its support function is
-    h. For a universe of N elements with m answers each, the number is 2 N log2 N if a transform
+    h is the support function of the sensitivity polytope, or of a relaxation that replaces this
+    body. For a universe of N elements with m answers each, the number is 2 N log2 N if a transform
     scores all elements, and N m / 8 if the answers are listed. If the body is an elliptope, the
     number is the cost of two support values of the elliptope. The number is 0 if there is a closed
     form. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an error
@@ -100,7 +100,7 @@ def projection_work(workload: Workload, spread: float) -> float:
 
 
 def axes_work(workload: Workload) -> float:
-    """m r^2, the operations of a decomposition of r axes in R^m; r is the effective dimension."""
+    """m r^2, the operations to find r axes in R^m, for m queries of effective dimension r."""
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 

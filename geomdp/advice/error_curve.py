@@ -57,8 +57,8 @@ class Quantity(enum.StrEnum):
 #: Name of the curve that bounds all other curves from below.
 ANY = "any mechanism"
 #: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest is
-#: the diameter of the answers. There are `EXCLUDED_PER_DECADE` errors per decade. Bounds for
-#: smaller errors follow by padding (see `_excluded`).
+#: the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors per decade. Bounds
+#: for smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
 #: numbers of records that the caller gives).
@@ -170,7 +170,7 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n."""
+    """Every candidate at every n; for pure privacy also JL, where it lowers the dimension."""
     for trial in trials:
         for n in numbers:
             yield _Line(trial.name, trial.candidate.name, trial.mechanism.with_n(n))

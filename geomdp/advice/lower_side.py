@@ -1,8 +1,8 @@
 """Lower bounds on the sample complexity, from packings, guesses and lines, alone and combined.
 
-A packing is a list of data sets with answers far apart. Guesses are arguments about how well an
-output tells such data sets apart. On a line, copies of one record are replaced by copies of
-another, step by step.
+A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
+tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
+by step.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from geomdp.bounds.packings.guessing import guess_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
-#: A lower-bound argument. It takes a workload, copies of the question (see `_forms`) and a random
-#: generator, and returns a bound. It raises `SideConditionError` if it does not apply.
+#: A method that proves lower bounds. It takes a workload, copies of the question (see `_forms`) and
+#: a random generator, and returns a bound. It raises `SideConditionError` if it does not apply.
 Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
-#: Separation factors c that are tried besides the factor of the metric. The answers of packed data
-#: sets are c alpha apart for the target error alpha. Every factor gives a valid bound on the same
-#: sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c)) / c.
-#: Here log odds(c) is the property `log_odds` of the metric for the factor c. For few data sets the
-#: bound is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c above 2.
+#: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
+#: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound on
+#: the same sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c))
+#: / c. Here log odds(c) is the property `log_odds` of the metric for the factor c. For few data
+#: sets the bound is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c
+#: above 2.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among data sets of one element. `pool` is the number of random multisets of
-#: elements. But no multisets are drawn if the number of elements is at least `pool`. 3 is the
-#: smallest possible pool.
+#: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
+#: there are fewer elements than `pool`, so `pool` has its smallest possible value, 3.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Largest number of answers (elements times queries) that are searched for each separation factor,
 #: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
@@ -56,7 +56,7 @@ FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 def lower_bounds(
     workload: Workload, question: Problem, rng: RandomState
 ) -> tuple[list[Bound], dict[str, str]]:
-    """Lower bounds on the sample complexity from every argument that applies, best first.
+    """Lower bounds on the sample complexity from every method that applies, best first.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def lower_bounds(
     Returns
     -------
     list of Bound
-        Best first. All packings and lines found are also combined into one bound. The combined
-        bound is listed if it exceeds all others. If no argument applies, the list holds only the
-        trivial bound n >= 1.
+        Best first. All packings, lines and guesses found are also combined into one bound. The
+        combined bound is listed if it exceeds all others. If no method applies, the list holds only
+        the trivial bound n >= 1.
     dict of str to str
-        Names of the arguments that do not apply, with the reason for each.
+        Names of the methods that do not apply, with the reason for each.
     """
     generator = np.random.default_rng(rng)
     questions = _forms(question)
@@ -101,11 +101,11 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 
 
 def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
-    """The best bound from combining the packings of several bounds with `other` arguments.
+    """The best bound from combining the packings of several bounds with `other` excluded ranges.
 
-    A packing or a line excludes a range of n, and together they exclude more. Packings are combined
-    only if they have the same separation factor. The `other` arguments are lines, and guesses
-    between elements. They have no separation factor, so they are in every combination.
+    A packing, a line or a guess excludes a range of n, and together they exclude more. Packings are
+    combined only if they have the same separation factor. The `other` ranges come from lines, and
+    from guesses between elements. They have no separation factor, so they are in every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -179,7 +179,7 @@ def _marginal_blocks(
 
 
 def _without_separation(bound: Callable[..., Bound]) -> Argument:
-    """The argument for a `bound` without separation factor. It uses only the first question."""
+    """The method that applies `bound`, a function without separation factor, to one question."""
 
     def argue(
         workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
@@ -211,7 +211,7 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
     return max(found, key=lambda bound: bound.value)
 
 
-#: All lower-bound arguments by name.
+#: All methods that prove lower bounds, by name.
 ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,

@@ -39,9 +39,9 @@ MAX_JL_DIMENSION = 512
 def jl(setting: Setting) -> Mechanism:
     """JL around exact K-norm noise, with the number of rows that has the least prediction.
 
-    It tries ceil(epsilon n) rows (JL-T21) and the numbers of rows of `AutoDimension`. Maps with
-    fewer rows have more distortion. A number of rows is left out if the error by distortion alone
-    is not below the least prediction so far.
+    The rows are those of a random map. Maps with ceil(epsilon n) rows (JL-T21) and with the numbers
+    of rows of `AutoDimension` are tried. Maps with fewer rows have more distortion. A number of
+    rows is left out if the error by distortion alone is not below the least prediction so far.
 
     Raises
     ------
@@ -114,11 +114,12 @@ def coarse(setting: Setting) -> Mechanism:
 
 
 def _rounding_floor(workload: Workload) -> float:
-    """A lower bound on the largest distance of an answer from a net of `MAX_NET` points, or 0.
+    """A lower bound on the largest distance of an answer from any net of `MAX_NET` points.
 
     The search finds 33 answers of random elements that are pairwise at least t apart. In a net of
     at most 32 points, some point is the nearest point of two of these answers. This point is at
-    least t / 2 away from one of the two answers.
+    least t / 2 away from one of the two answers. The bound is 0 if there are no 33 different
+    answers to find.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:

@@ -57,7 +57,7 @@ UNLIMITED = Budget(memory=math.inf, work=math.inf)
 
 @dataclass(frozen=True)
 class Setting:
-    """The question that the advisor answers. All of it is public.
+    """The question that the advisor answers. All parameters are public.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class ErrorLimit:
     value : float
         The bound, per query.
     reason : str
-        The argument that proves the bound.
+        What proves the bound.
     simulated : bool
         Whether the bound uses an upper confidence limit from public draws.
     """
@@ -164,8 +164,9 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is the error for 1 record divided by n. The factor 1 - 1e-12
-        # allows for rounding errors of the quotient, so one more record may be needed.
+        # The error for n records is the error for 1 record divided by n. The factor 1 - 1e-12 makes
+        # up for rounding errors of the quotient. The result may then be one record too small, so it
+        # is checked.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None

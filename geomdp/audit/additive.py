@@ -19,8 +19,8 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee
 
-#: Number of candidates for the change of the sums between neighbours. They are compared on the
-#: training half of the draws.
+#: Number of candidates for the change of the sums between neighbours. They are compared on training
+#: draws.
 CHANGES = 6
 #: Largest number of draws per input that the search for neighbours uses. The variances of the noise
 #: are then known with an error of about one percent.
@@ -34,7 +34,8 @@ MOST_QUERIES = 2048
 #: tests the law of the noise.
 DECIMALS = 9
 
-#: Maps rows z and s, both (b, m), to log f(z) - log f(z - s), (b,), for the density f of noise.
+#: Maps two arrays (b, m) with rows z and s to the b numbers log f(z) - log f(z - s), where f is the
+#: density of noise.
 LogDensityRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -51,7 +52,7 @@ class KnownDensity(Protocol):
     """Noise with a density that is known up to a constant."""
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s), (b,), for density f, rows z of `points` and s of `shifts`."""
+        """log f(z) - log f(z - s) for the density f; z and s are rows of `points` and `shifts`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,12 +10,12 @@ from geomdp._typing import FloatArray
 
 
 def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Lower confidence bounds (...) on a probability p, from counts.
+    """Lower confidence bounds on a probability p, one for each count.
 
-    A bound is above p with probability at most `level`, 0 < level < 1. For a count k in `successes`
-    (...), among n = `trials` independent trials, the bound is the q at which Binomial(n, q) is k or
-    more with probability `level`. This q is the `level` quantile of Beta(k, n - k + 1). For k = 0,
-    the bound is 0.
+    A bound is above p with probability at most `level`, 0 < level < 1. For a count k in
+    `successes`, among n = `trials` independent trials, the bound is the q at which Binomial(n, q)
+    is k or more with probability `level`. This q is the `level` quantile of Beta(k, n - k + 1). For
+    k = 0, the bound is 0.
 
     Examples
     --------
@@ -30,10 +30,10 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 
 
 def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Upper confidence bounds (...) on a probability p, from counts.
+    """Upper confidence bounds on a probability p, one for each count.
 
-    A bound is below p with probability at most `level`, 0 < level < 1. For a count k in `successes`
-    (...), among n = `trials` independent trials, the bound is the 1 - `level` quantile of
+    A bound is below p with probability at most `level`, 0 < level < 1. For a count k in
+    `successes`, among n = `trials` independent trials, the bound is the 1 - `level` quantile of
     Beta(k + 1, n - k). For k = n, the bound is 1.
 
     Examples

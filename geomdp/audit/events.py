@@ -107,12 +107,13 @@ def _thresholds(scores: FloatArray) -> FloatArray:
 def epsilon_bounds(
     hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[Claim]
 ) -> FloatArray:
-    """Lower bounds on epsilon (claims, events); each is the largest of four bounds.
+    """Lower bounds on epsilon, one row per claim and one column per event.
 
-    The four bounds on epsilon come from the event and its complement, in both orders of the inputs.
-    They follow from four bounds on probabilities: a lower and an upper bound on the probability of
-    the event, for each input. Each bound on a probability fails with probability at most
-    `level` / 4, so all of them hold together with probability at least 1 - `level`.
+    Each entry is the largest of four bounds. They come from the event and its complement, each with
+    both orders of the inputs. The four bounds follow from four bounds on probabilities: a lower and
+    an upper bound on the probability of the event, for each input. Each bound on a probability
+    fails with probability at most `level` / 4, so all of them hold together with probability at
+    least 1 - `level`.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     best = np.full((len(claims), len(hits_a)), -np.inf)

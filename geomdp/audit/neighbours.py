@@ -39,7 +39,7 @@ class Answers(Protocol):
 
 
 def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
-    """Changes v (b, m) between neighbours that maximise <u, v> for rows u (b, m).
+    """Changes v between neighbours that maximise <u, v>, one for each row u of `directions`.
 
     If Q(x) are the answers of a record x, changes are the differences Q(x) - Q(x') under
     replace-one, and Q(x) and -Q(x) under add/remove.

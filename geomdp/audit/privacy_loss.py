@@ -76,7 +76,7 @@ class PrivacyLoss:
         return float(self.masses @ gains) + self.impossible
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """The least epsilon >= 0 with p(S) <= e^epsilon q(S) + delta for every S, or infinity."""
+        """The least epsilon >= 0 with p(S) <= e^epsilon q(S) + delta for every S; inf if none."""
         if self.impossible > delta:
             return math.inf
         largest = max(float(self.losses.max(initial=0.0)), 0.0)
@@ -98,7 +98,7 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """The excess of p and q, in this order, over the claim; at most 0 if the claim holds.
+        """By how much (p, q) exceeds the claim; at most 0 if the claim holds for this ordered pair.
 
         For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order
@@ -113,7 +113,7 @@ class PrivacyLoss:
                 return float((self._renyi(ORDERS) / ORDERS).max()) - rho
 
     def refutes(self, claim: Privacy) -> bool:
-        """Whether p and q, in this order, exceed the claim by more than rounding errors."""
+        """Whether (p, q) exceeds the claim by more than rounding errors; (q, p) is not tested."""
         allowed = SLACK if isinstance(claim, ApproxDP) else SLACK * max(self._scale(claim), 1.0)
         return self.excess(claim) > allowed
 

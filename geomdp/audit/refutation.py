@@ -37,7 +37,8 @@ class Pair:
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on the two inputs.
     learners : sequence of Learner
-        The learners of competing scores. A learner may use known distributions of the outputs.
+        Each learns a score, and the best score is used. A learner may use known distributions of
+        the outputs.
 
     Examples
     --------
@@ -237,9 +238,9 @@ def audit_event(
 ) -> AuditResult:
     """Try to refute a privacy claim with one event that is fixed beforehand.
 
-    `event` maps outputs (trials, ...) to booleans (trials,). All outputs test it. The complement of
-    the event and exchanged inputs are tested as well, within the same level. For the other
-    parameters, the result and errors, see `audit`. Here, 1 trial is enough.
+    `event` maps an array of outputs to an array (trials,) of booleans. All outputs test it. The
+    complement of the event and exchanged inputs are tested as well, within the same level. For the
+    other parameters, the result and errors, see `audit`. Here, 1 trial is enough.
 
     Examples
     --------

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from geomdp._typing import BoolArray, FloatArray
 
+#: Outputs of a mechanism, one for each trial: an array of shape (trials, ...).
 Outputs: TypeAlias = npt.NDArray[Any]
-#: Draws independent outputs (trials, ...) of a mechanism on one fixed input.
+#: Draws independent outputs of a mechanism on one fixed input.
 Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
-#: Maps outputs (trials, ...) to numbers (trials,), which are large if the first input is likelier.
+#: Maps outputs to an array (trials,) of numbers, which are large if the first input is likelier.
 Score: TypeAlias = Callable[[Outputs], FloatArray]
-#: Maps outputs (trials, ...) to booleans (trials,): whether each output is in the event.
+#: Maps outputs to an array (trials,) of booleans: whether each output is in the event.
 Event: TypeAlias = Callable[[Outputs], BoolArray]
 
 Data = TypeVar("Data")
@@ -31,7 +32,7 @@ class Learner:
     name : str
         The score in words, for the description of the event.
     learn : callable
-        Maps outputs (trials, ...) on the first and on the second input to a score. The result is
+        Maps two arrays of outputs, on the first and on the second input, to a score. The result is
         None if no score is found that tells the inputs apart.
 
     Examples
@@ -70,7 +71,7 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
     Returns
     -------
     Sampler
-        Draws (trials, ...) outputs.
+        Draws outputs as an array of shape (trials, ...).
 
     Examples
     --------

@@ -38,7 +38,7 @@ class _Spread(NamedTuple):
 
     @property
     def still(self) -> FloatArray:
-        """The part of the gap in directions in which no output varies, (m,)."""
+        """The part (m,) of the gap in directions in which no output varies."""
         rest = self.gap
         # The first subtraction leaves a rounding error along the axes; the second removes it.
         for _ in range(2):
@@ -87,7 +87,7 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     Returns
     -------
     Score
-        Maps (trials, ...) outputs to (trials,) numbers.
+        Maps an array of outputs to an array (trials,) of numbers.
 
     Raises
     ------

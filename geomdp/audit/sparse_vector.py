@@ -23,13 +23,14 @@ from geomdp.privacy import Privacy
 
 #: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
 BELOW, ABOVE, UNASKED = 0, 1, -1
-#: Largest number of queries of a stream: the number of transcripts doubles with every query.
+#: Largest number of queries of a stream. It is small, because the number of transcripts doubles
+#: with every query.
 MOST_QUERIES = 12
 #: The probability of a transcript is an integral over the threshold noise t. The integral covers 0
-#: and all true answers minus the threshold, and extends by this many scales of t to the left and to
-#: the right. Farther out, the integrand is an exponential times at most 12 factors between 1/2 and
-#: 1. The exponential falls at least as fast as the density of t. So the part that is left out is at
-#: most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
+#: and every difference (true answer minus threshold), and extends by this many scales of t to the
+#: left and to the right. Farther out, the integrand is an exponential times at most 12 factors
+#: between 1/2 and 1. The exponential falls at least as fast as the density of t. So the part that
+#: is left out is at most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
 #: Number of nodes of the Gauss-Legendre rule on each interval. Let c be the smaller of the two
 #: noise scales. An interval is at most 4 c long, and the integrand on it is a sum of exponentials
@@ -68,18 +69,18 @@ class SparseVectorLaw:
     """The exact law of the transcript of a sparse vector run.
 
     Let x_i be the true answer of query i, and T the threshold. Query i is found above if x_i +
-    Lap(query scale) >= T + Lap(threshold scale). The run halts after `cutoff` queries found above.
-    For each of the k queries, the transcript states one outcome: found above, found below, or not
-    asked.
+    Lap(query scale) >= T + Lap(threshold scale). The run halts once `cutoff` queries were found
+    above the threshold. For each of the k queries, the transcript states one outcome: found above,
+    found below, or not asked.
 
     Parameters
     ----------
     truths : (k,) array
-        True answers minus the threshold, x_i - T, at most 12 of them.
+        The differences x_i - T, at most 12 of them.
     scales : NoiseScales
         The noise.
     cutoff : int
-        Number of queries found above after which the run halts.
+        The run halts once this many queries were found above the threshold.
 
     Raises
     ------
@@ -216,11 +217,11 @@ class WorstStream:
     Parameters
     ----------
     first, second : tuple of float
-        True answers minus the threshold, on the first and on the second input. Each answer differs
-        by at most 1 between the two inputs.
+        The differences (true answer minus threshold), on the first and on the second input. Each
+        answer differs by at most 1 between the two inputs.
     excess : float
-        Excess of the run over the claim (`PrivacyLoss.excess`): the larger value of the two orders
-        of the inputs.
+        Excess of the run over the claim (`PrivacyLoss.excess`): the larger of the values for the
+        two orders of the inputs.
     epsilon : float
         The least epsilon for which the run is epsilon-DP on these two inputs.
     refuted : bool
@@ -271,9 +272,9 @@ def worst_stream(
     claim : PureDP, ApproxDP or ZCDP
         The guarantee that the mechanism claims.
     cutoff : int
-        Number of queries found above after which the mechanism halts.
+        The mechanism halts once this many queries were found above the threshold.
     queries : int
-        Length of the stream, at most 12. Each stream tried takes time of order 2^queries.
+        Length of the stream, at most 12. The time for each stream tried grows like 2^queries.
     monotone : bool
         Whether all answers move in the same direction between neighbours.
     rng : Generator or int

@@ -33,16 +33,16 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def check_all_above_0(values: FloatArray, name: str) -> None:
-    """Raise ``ValueError`` if k is 0 or one of the finite `values` (k,) is not above 0."""
+    """Raise ``ValueError`` if `values` is empty or holds a number that is not above 0."""
     if not values.size:
         raise ValueError(f"{name} must hold at least one number above 0, got none")
     if (values <= 0).any():
         first = int(np.argmax(values <= 0))
-        raise ValueError(f"{name} must be above 0, got {values[first]} at {first}")
+        raise ValueError(f"{name} must be above 0, got {values[first]} at index {first}")
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether each row of `vectors` (b, m) is outside the span of orthonormal columns `basis`.
+    """Whether each row of `vectors` is outside the span of the orthonormal columns of `basis`.
 
     A row is outside if its distance from the span is more than 1e-9 times the norm of the row.
     `scale` is the largest modulus of the numbers from which the rows were computed. Distances up to
@@ -56,14 +56,14 @@ def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> Bool
 
 
 def off_hull(points: FloatArray, hull: AffineHull, slack: float) -> BoolArray:
-    """Whether each row of `points` (b, m) is farther than `slack` from the affine subspace."""
+    """Whether each row of `points` is farther than `slack` from the affine subspace `hull`."""
     if hull.ambient == hull.dimension:
         return np.zeros(len(points), dtype=bool)
     return np.asarray(hull.residual(points) > slack)
 
 
 def holds_origin(hull: AffineHull, scale: float) -> bool:
-    """Whether the affine subspace passes through 0, up to rounding relative to `scale`."""
+    """Whether the affine subspace `hull` contains 0, up to rounding relative to `scale`."""
     residual = float(hull.residual(np.zeros((1, hull.ambient)))[0])
     return residual <= RANK_TOLERANCE * scale
 
@@ -71,10 +71,10 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
 def ratio_test(
     room: FloatArray, slopes: FloatArray, outside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi), (b,) each, of the intervals {t : t slopes <= room}, one for each row.
+    """Ends (lo, hi) of the intervals {t : t slopes <= room}, one interval for each row.
 
-    `slopes` and `room` have shape (b, F). `room` >= 0, so the intervals contain 0. Rows marked in
-    `outside` (b,) get the interval {0}.
+    `slopes` and `room` have shape (b, F), and the arrays lo and hi have shape (b,). `room` >= 0, so
+    the intervals contain 0. Rows marked in `outside` get the interval {0}.
     """
     ends = []
     for way in (-slopes, slopes):

@@ -25,8 +25,8 @@ cvxpy_constraints `vertex_list`: convex weights
 are closed forms and return None if no closed form is known. The remaining verbs, such as `project`
 and `volume`, are never derived.
 
-Points and directions are float64 arrays (b, m) and results have shape (b,) or (b, m): the first
-axis counts points.
+Points and directions are the rows of float64 arrays (b, m). A verb returns an array (b,) with a
+number for each row, or an array (b, m) with a point for each row.
 """
 
 from __future__ import annotations
@@ -133,23 +133,23 @@ class Body(abc.ABC):
         return any(self.implements(v) for v in (Body.contains, Body.gauge, Body.project))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Support function h(u) = max over x in K of <u, x>, for each row u of (b, m): (b,)."""
+        """Support function h(u) = max over x in K of <u, x>, for each row u of `directions`."""
         if not self.implements(Body.extreme_point):
             raise MissingOracle(self, "support", "extreme_point")
         return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """h(u) + h(-u) = max - min over x in K of <u, x>, for each row u of (b, m): (b,)."""
+        """h(u) + h(-u) = max - min over x in K of <u, x>, for each row u of `directions`."""
         above = self.support(directions)
         return above + (above if self.symmetric else self.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A maximiser over K of <u, x> for each row u of (b, m): (b, m)."""
+        """A point x of K that maximises <u, x>, for each row u of `directions`."""
         del directions
         raise MissingOracle(self, "extreme_point", "a method of its own")
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists."""
+        """Gauge ||x||_K = min{t >= 0 : x in tK} of each row x of `points`; inf if no t exists."""
         if not self.implements(Body.chord):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:
@@ -161,7 +161,7 @@ class Body(abc.ABC):
         return result
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each row of (b, m) is in K, up to `tolerance` relative to the size of K: (b,)."""
+        """Whether each row of `points` is in K, up to `tolerance` relative to the size of K."""
         if self.implements(Body.gauge):
             return np.asarray(self.gauge(points) <= 1 + tolerance)
         if self.implements(Body.project):
@@ -170,7 +170,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "contains", "gauge or project")
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that contains K but not `point` (m,), or None if `point` is in K."""
+        """A halfspace that contains K but not `point`; None if `point` is in K."""
         slack = MEMBERSHIP_TOLERANCE * self.radius()
         if self.implements(Body.facets):
             basis = self.affine_hull().basis
@@ -188,12 +188,12 @@ class Body(abc.ABC):
         raise MissingOracle(self, "separate", "facets or project")
 
     def facets(self, points: FloatArray) -> Facets:
-        """Where the ray from 0 through each row of (b, m) leaves K; see `Facets`."""
+        """Where the ray from 0 through each row of `points` leaves K; see `Facets`."""
         del points
         raise MissingOracle(self, "facets", "a method of its own")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K and u != 0 of (b, m)."""
+        """Ends (lo, hi) of {t : x + t u in K}, for each point x in K and its direction u != 0."""
         if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge or project")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
@@ -209,7 +209,7 @@ class Body(abc.ABC):
         return low
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Points of K nearest to rows of (b, m) in Euclidean norm, in closed form: (b, m)."""
+        """The point of K that is nearest to each row of `points` in Euclidean norm."""
         del points
         raise MissingOracle(self, "project", "a closed form (see geomdp.project)")
 
@@ -273,15 +273,15 @@ class Body(abc.ABC):
         return [variable == points.T @ weights, cp.sum(weights) == 1]
 
     def difference(self) -> Body | None:
-        """K - K in closed form, or None; see `difference_body`."""
+        """K - K in closed form; None if none is known (see `bodies.difference_body`)."""
         return None
 
     def symmetric_hull(self) -> Body | None:
-        """conv(K u -K) in closed form, or None; see `symmetric_hull` of the package."""
+        """conv(K u -K) in closed form; None if none is known (see `bodies.symmetric_hull`)."""
         return None
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """{matrix @ x : x in K} for a matrix (k, m), in closed form, or None."""
+        """{matrix @ x : x in K} in closed form; None if none is known."""
         del matrix
         return None
 
@@ -305,7 +305,7 @@ class Body(abc.ABC):
         return None
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """Upper bound on the gauge of all x with ||x||_1 <= l1 and ||x||_2 <= l2, or None."""
+        """Upper bound on the gauge of all x with ||x||_1 <= l1, ||x||_2 <= l2; None if unknown."""
         del l1, l2
         return None
 

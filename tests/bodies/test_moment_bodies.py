@@ -70,7 +70,7 @@ def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
     ("build", "message"),
     [
         (lambda: cosine_moment_body([]), "scales must hold at least one number"),
-        (lambda: cosine_moment_body([1.0, 0.0]), "scales must be above 0, got 0.0 at 1"),
+        (lambda: cosine_moment_body([1.0, 0.0]), "scales must be above 0, got 0.0 at index 1"),
         (lambda: cosine_moment_body([1.0, math.nan]), "scales must be finite"),
         (lambda: grid_moment_body(np.ones((3, 2)), 5), r"shape \(t,\) \* d, t >= 2, got \(3, 2\)"),
         (lambda: grid_moment_body(np.ones(1), 5), "t >= 2"),

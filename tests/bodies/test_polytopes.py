@@ -138,7 +138,7 @@ def test_slabs_that_do_not_span_are_unbounded():
             "normals must not be 0, got 0 in row 0",
         ),
         (lambda: HPolytope(SQUARE, [1, 1, np.inf, 1]), "finite"),
-        (lambda: SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at 1"),
+        (lambda: SlabBody(np.eye(2), [1.0, 0.0]), "widths must be above 0, got 0.0 at index 1"),
         (lambda: SlabBody(np.zeros((1, 2)), [1.0]), "directions must not be 0"),
         (lambda: SlabBody(np.eye(2), [1.0]), "shapes"),
     ],

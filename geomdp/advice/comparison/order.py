@@ -15,7 +15,7 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try noise with the same geometry for all n: each alone and projected, the best also shrunk.
+    """Try all noise with the same geometry for every n: alone, projected, and the best also shrunk.
 
     To shrink noise is to move noisy answers towards a public point (`Shrunk`). Only the best noise
     is shrunk, because the prediction of shrunk noise grows with the prediction of the noise.

@@ -48,13 +48,13 @@ def ready_to_release(trials: Trials) -> list[Built]:
 def rank(built: list[Built]) -> list[Built]:
     """The candidates, sorted by prediction, but with the advised candidate first.
 
-    If candidates tie for the least prediction, three steps choose one of them. The first step keeps
-    candidates with an exact sampler. The second step keeps candidates with correctly rounded
-    unseeded releases. The third step keeps the simplest candidate. A step that no candidate passes
-    is skipped. If the chosen candidate shrinks its noisy answers, shrinking must lower the
-    prediction by the share `WORTHWHILE`. If not, the same noise without shrinking is chosen. Noise
-    without a further step is replaced by the same noise with a projection, if that was built,
-    because a projection never increases the error.
+    If candidates tie for the least prediction, three rules choose one of them. The first rule keeps
+    candidates with an exact sampler. The second rule keeps candidates whose unseeded releases round
+    the noise correctly. The third rule keeps the simplest candidate. A rule that no candidate
+    satisfies is skipped. If the chosen candidate shrinks its noisy answers, shrinking must lower
+    the prediction by the share `WORTHWHILE`. If not, the same noise without shrinking is chosen. If
+    noise without post-processing is chosen and its projection was built, the projection is taken
+    instead, because a projection never increases the error.
     """
     if not built:
         return []

@@ -31,7 +31,7 @@ class Built:
     candidate : Candidate
         The candidate, from `CANDIDATES`.
     step : Step or None
-        The post-processing after the noise, if there is any.
+        The post-processing after the noise; None if there is none.
     mechanism : Mechanism
         The mechanism. If the prediction was read from the cache, its geometry may not be computed
         yet.
@@ -66,7 +66,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism for the same queries before post-processing, or None."""
+        """The additive mechanism before post-processing; None if none answers the same queries."""
         return additive_within(self.mechanism)
 
 

@@ -31,11 +31,10 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     Let H be the Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1. (M_1, ..., M_{t-1}) are the
     cosine moments of a distribution of angles if and only if H is positive semidefinite
     (Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem). H does not
-    change if the order of its rows and columns is reversed. By this symmetry, H is positive
-    semidefinite if and only if two smaller blocks are. For the random angle a, the blocks are E
-    cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over
-    {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two constraints say that both blocks are
-    positive semidefinite.
+    change if its rows and its columns are reversed. By this symmetry, H is positive semidefinite if
+    and only if two smaller blocks are. For the random angle a, the blocks are E cos(i a) cos(j a)
+    and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for
+    even t, up to (t - 1) / 2. The two constraints say that both blocks are positive semidefinite.
 
     Parameters
     ----------

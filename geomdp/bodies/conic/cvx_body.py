@@ -37,7 +37,8 @@ class CvxBody(Body):
         Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). It is called once for each kind of program.
+        (auxiliary variables are allowed). `build` is called once at construction and once for each
+        kind of program.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -157,7 +158,7 @@ class CvxBody(Body):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace that contains the body but not `point`; None for a point of the body.
 
-        Its normal points from the nearest point of the body to `point`.
+        The normal vector points from the nearest point of the body to `point`.
         """
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():

@@ -84,7 +84,8 @@ class Elliptope(Body):
 
         The largest <u, R> is the optimum of the MaxCut relaxation. The returned value h(u) comes
         from the dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
-        rounding. For the cost see `highest_correlation`.
+        rounding. `highest_correlation` states the cost, and the accuracy in the rare case that it
+        stops early.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 

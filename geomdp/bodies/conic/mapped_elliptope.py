@@ -1,7 +1,7 @@
 """Images of the elliptope under linear maps with orthogonal columns.
 
-Projection on the image is fast if the columns have suitable lengths. It then finds the nearest
-positive semidefinite (psd) matrix with a given diagonal (`geomdp.bodies.conic.projection`).
+Projection on the image is fast if the columns have suitable lengths. The projection then finds the
+nearest positive semidefinite (psd) matrix with a given diagonal (`geomdp.bodies.conic.projection`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class MappedElliptope(Body):
     to find the nearest psd matrix with diagonal w.
 
     The moment relaxation of all two-way tables of d columns with two levels (values) has this form.
-    Each entry of r belongs to the sign of a column or to a product of two signs. A product occurs
-    in one table, and a sign occurs in d - 1 tables. So p = d + 1, and w is proportional to (d - 1,
-    1, .., 1).
+    The sign of a column is 1 for one level and -1 for the other. Each entry of r stands for the
+    mean of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
+    d - 1 tables. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
 
     Parameters
     ----------
@@ -109,18 +109,18 @@ class MappedElliptope(Body):
         return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds (b,), at most a relative 1e-9 too large; see `Elliptope.support`."""
+        """Upper bounds: <u, c> plus the bound of `Elliptope.support` in the direction T^T u."""
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A point at which <u, y> is within a relative 1e-9 of its maximum."""
+        """The point c + T r for the r of `Elliptope.extreme_point` in the direction T^T u."""
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
     def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each row u of (b, m): the v with T v nearest to u, and the distance of T v from u."""
+        """For each row u of `directions`, the v with T v nearest to u, and the norm of u - T v."""
         back = (self.matrix.T @ directions.T).T / self._stretch**2
         return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
 
@@ -131,7 +131,7 @@ class MappedElliptope(Body):
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each, of the chords of the elliptope through the preimages.
+        """Ends (lo, hi) of the chords of the elliptope through the preimages.
 
         Both ends are 0 for directions outside the span of the columns of T.
         """
@@ -175,10 +175,10 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """The w (p,) with T^T T = Diag(w_i w_j); None if there is none, or if p = `order` is below 3.
+    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if there is none, or if p < 3.
 
-    Let g_ij = w_i w_j be the squared length of column ij. Then w_i^2 = g_ij g_ik / g_jk for any
-    distinct i, j, k.
+    p is `order`. Let g_ij = w_i w_j be the squared length of column ij. Then w_i^2 = g_ij g_ik /
+    g_jk for any distinct i, j, k.
     """
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():

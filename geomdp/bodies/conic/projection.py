@@ -82,7 +82,7 @@ def _dual(
 def _newton_step(
     parts: tuple[FloatArray, FloatArray], gradient: FloatArray, size: float
 ) -> FloatArray:
-    """The solution h of (V + REGULAR I) h = -gradient, V an element of the generalised Hessian.
+    """The solution h of (V + REGULAR I) h = -gradient, for a V in the generalised Hessian.
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
     multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues

@@ -3,8 +3,9 @@
 For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
 s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed sets
 A_1..A_p. The mean of v v^T over records is positive semidefinite (psd), with diagonal entries 1.
-Its entry for A_a and A_b is z_T, the mean of s_T. This matrix is called M(z). The programs here are
-solved in the dual, over psd matrices S. Each S proves a bound, because <S, M(z)> >= 0.
+Its entry for A_a and A_b is z_T, the mean of s_T. This matrix is called M(z), where z lists the z_T
+of the q different sets T. The programs here are solved in the dual, over psd matrices S. Each S
+proves a bound, because <S, M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REDUCED = 1e-6
 
 
 class HighestMoments(NamedTuple):
-    """Moments z (b, q) that maximise <w, z> over M(z) psd, and upper bounds (b,) on the maxima."""
+    """Moments z (b, q) that maximise <w, z> over psd M(z), and upper bounds (b,) on the maxima."""
 
     moments: FloatArray
     bounds: FloatArray
@@ -52,7 +53,7 @@ class Multiplied(NamedTuple):
 class MomentMatrix:
     """The matrix M(z)_ab = z_T with T the symmetric difference of A_a and A_b; M(z)_aa = 1."""
 
-    sets: Sequence[tuple[int, ...]]  # the distinct sets A_1..A_p of attribute numbers, 2 to 200
+    sets: Sequence[tuple[int, ...]]  # 2 to 200 distinct sets A_1..A_p of attribute numbers
 
     def __post_init__(self) -> None:
         order = whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)
@@ -111,11 +112,12 @@ class MomentMatrix:
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 
     def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over M(z) psd for rows w (b, q), with bounds valid up to rounding.
+        """Largest <w, z> over psd M(z), for each row w of `weights` (b, q), with upper bounds.
 
-        If every T occurs only once above the diagonal, M(z) ranges over all correlation matrices,
-        and the bound is at most a relative 1e-9 above the maximum. Otherwise one conic program is
-        solved for each row, and the bound is about a relative 1e-8 above the maximum.
+        The bounds are valid up to rounding. If every T occurs only once above the diagonal, M(z)
+        ranges over all correlation matrices, and the bound is at most a relative 1e-9 above the
+        maximum. Otherwise one conic program is solved for each row, and the bound is about a
+        relative 1e-8 above the maximum.
         """
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]

@@ -7,9 +7,10 @@ with g_i = sum_j C_ij v_j. This is the best v_i if the other rows are fixed. If 
 sqrt(2 p) columns, then for almost all C only global maxima are stable, and the steps converge
 linearly from almost every start. The dual value
 
-    (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
+    (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2
 
-is an upper bound on the maximum for any y, and equals the maximum at an optimal V.
+is an upper bound on the maximum for every y. With y_i = <g_i, v_i>, the dual value equals the
+maximum at an optimal V.
 
 References
 ----------
@@ -72,9 +73,9 @@ def highest_correlation(weights: FloatArray) -> Highest:
     """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
 
     Each C is symmetric with zero diagonal. The upper bounds hold even if the sweeps did not
-    converge. If fewer than 200,000 sweeps are needed, the bounds exceed the values of the matrices
-    by at most a relative 1e-9. A sweep costs O(p^2 sqrt(p)), and computing the gap costs O(p^3). At
-    p = 101 most random C take 20 to 1000 sweeps, and some take tens of thousands.
+    converge. The bounds exceed the values of the matrices by at most a relative 1e-9, unless the
+    limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), and computing the gap costs
+    O(p^3). At p = 101 most random C take 20 to 1000 sweeps, and some take tens of thousands.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

@@ -5,8 +5,9 @@ by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_
 satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum
 of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
 table. Columns are drawn one after the other. `TableMoments` lists inequalities that cut the body.
-After each column, their violations between this column and earlier columns are added up. A draw is
-rejected as soon as the sum is above a limit, mostly before all columns are drawn.
+After each column, the violations of the inequalities between this column and earlier columns are
+added up. A draw is rejected as soon as the sum is above a limit, mostly before all columns are
+drawn.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """The events with tested triangle inequalities, and where the events of each column begin.
+    """The events with tested triangle inequalities, and the position of the first of each column.
 
     All events of a column with more than two levels are tested. For a column with two levels, only
     one event is tested. The other event is its complement, with the same four inequalities in
@@ -93,7 +94,7 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
-    """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
+    """Total violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
     a, b and c are positions in the list of tested events. `first` holds the shares of records with
     both a and c, and `second` the shares with both b and c. `TableMoments` has the inequalities.
@@ -148,7 +149,7 @@ def _prepared(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def violations(tables, starts):  # type: ignore[no-untyped-def]
-    """Total violation (n,) of cell and triangle inequalities by matrices (n, L, L) of L events."""
+    """Total violation of the cell and triangle inequalities, for each of `tables` (n, L, L)."""
     found = np.zeros(len(tables))
     tested = _prepared(starts)
     for n in range(len(tables)):

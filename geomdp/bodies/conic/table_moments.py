@@ -30,9 +30,9 @@ class TableMoments(Body):
     Let e_i(x) be the unit vector of the level (value) that record x has in column i. The body
     contains the tables (e_i(x), e_i(x) e_j(x)^T) of every record x. A point consists of shares m_i
     (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j. The moment matrix
-    has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the number of levels of
-    all columns. The body contains all points with a positive semidefinite (psd) moment matrix. For
-    d columns of two levels this is the elliptope of order d + 1, up to a linear map.
+    has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the total number of levels
+    of all columns. The body contains all points with a positive semidefinite (psd) moment matrix.
+    For d columns of two levels this is the elliptope of order d + 1, up to a linear map.
 
     A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
     each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
@@ -195,11 +195,11 @@ class TableMoments(Body):
         return np.asarray(inside)
 
     def radius(self) -> float:
-        """(sum of (1 - 1 / l_i) + b (b - 1) / 2)^(1/2) for b columns, an upper bound.
+        """(sum of (1 - 1 / l_i) + d (d - 1) / 2)^(1/2) for d columns, an upper bound.
 
         First, ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i <= 1 - 1 / l_i. Second, H_i^T M_ij H_j =
         D_i^(1/2) R D_j^(1/2) with ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i. The trace and the norm
-        of D_i are at most 1, so each of the b (b - 1) / 2 blocks has squared norm at most 1.
+        of D_i are at most 1, so each of the d (d - 1) / 2 blocks has squared norm at most 1.
         """
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2
@@ -265,14 +265,14 @@ class TableMoments(Body):
         return np.concatenate([shares[column], pairs])
 
     def block_means(self, values: FloatArray) -> FloatArray:
-        """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
+        """Average `values`, one per coordinate, over each column and each pair of columns.
 
-        A block is the coordinates of one column or of one pair of columns. All coordinates of a
-        block have the same variance under the uniform distribution, even if the body is cut.
-        Estimates of their variances can therefore be averaged. Proof: permutations of the levels of
-        a column map the body to itself. Each block is an irreducible representation of these
-        permutations, and no two blocks are isomorphic. By Schur's lemma the coordinates are
-        uncorrelated, and the variance is the same within a block.
+        The last axis of `values` has length r. A block consists of the coordinates of one column or
+        of one pair of columns. All coordinates of a block have the same variance under the uniform
+        distribution, even if the body is cut. Estimates of their variances can therefore be
+        averaged. Proof: permutations of the levels of a column map the body to itself. Each block
+        is an irreducible representation of these permutations, and no two blocks are isomorphic. By
+        Schur's lemma the coordinates are uncorrelated, and the variance is the same within a block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
