@@ -73,7 +73,7 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates (m,) in the b_k of the point where the ray meets the hyperplane of `facet`.
+    """Where the ray meets the hyperplane of `facet`, as coordinates (m,) in the vertices b_k.
 
     If the ray is parallel to this hyperplane or moves away from it, the result is the coordinates
     of the direction of the ray.
