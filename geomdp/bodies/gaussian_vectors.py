@@ -18,8 +18,8 @@ SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
 #: `mean_norm` uses the trapezoid rule on y in [-45, 45]. The integrand decays like e^-|y|, so the
-#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic and not larger than on the
-#: real line. So a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
+#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic, and its modulus is at most 3
+#: times its value at Re y. So a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
 #: Absolute and relative accuracy that adaptive quadrature must reach.
 QUADRATURE_TOLERANCE = 1e-13
@@ -73,7 +73,8 @@ def mean_norm(scales: FloatArray) -> float:
 def mean_gaussian_maximum(count: int) -> float:
     """E max(g_1, ..., g_N) for independent standard Gaussians, by quadrature.
 
-    The mean is the integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N, N = `count`.
+    The mean is the integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N, where N = `count` and Phi is
+    the distribution function of g.
     """
     count = whole(count, "count")
 
@@ -99,17 +100,18 @@ def mean_gaussian_modulus(count: int) -> float:
 
 
 def regular_simplex_width(vertices: FloatArray) -> float | None:
-    """Gaussian width of the hull of points (N, m) if all their distances are equal, else None.
+    """Gaussian width of the hull of points (N, m) with equal distances; None for other points.
 
     The width is (edge / sqrt(2)) E max(g_1, ..., g_N): the points are congruent to N orthogonal
-    vectors of length edge / sqrt(2), and congruent sets have equal widths.
+    vectors of length edge / sqrt(2), and congruent sets have equal widths. None also for too many
+    points to compare (see `common_edge`).
     """
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))
 
 
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:
-    """Integral over t > 0 of a function that falls from 1 to 0 near `knee` > 0.
+    """Integral over t > 0 of a function that is at most 1 and falls to 0 beyond `knee` > 0.
 
     The integral is cut off at knee + 10. Let N be the number of Gaussian variables g. Beyond the
     cut the function is at most N P(|g| > knee + 10) < exp(-50), because N <= exp(knee^2 / 2).

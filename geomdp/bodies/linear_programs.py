@@ -1,12 +1,13 @@
 """Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-The support function of the polytope {z : columns^T z <= costs} has the following form. By polarity,
-gauges of hulls of points also have this form.
+The support function of the polytope {z : columns^T z <= costs} at y is the value of a linear
+program:
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
-`ConicProgram` computes such values for many right-hand sides y. The last basis stays dual feasible
-when y changes, so each solve after the first takes only a few pivots of the dual simplex method.
+For costs 1, the value is the gauge of y in the hull of 0 and the columns. `ConicProgram` computes
+such values for many right-hand sides y. The optimal basis of one solve stays dual feasible for
+every y, so each solve after the first takes only a few pivots of the dual simplex method.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class ConicProgram:
         """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
 
         If the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and nothing
-        is solved. Raises `SolverError` if HiGHS stops without a proof of optimality or
-        infeasibility. Also if the program is unbounded below, because the dual is infeasible.
+        is solved. Raises `SolverError` if the program is unbounded below (its dual is then
+        infeasible), or if HiGHS stops without a proof of optimality or infeasibility.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -152,7 +153,7 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     Rows have length 1. Let P be the set described by the rows with the hyperplanes nearest to 0.
     The number of these rows is doubled until P is bounded. A row is redundant if its offset is
     larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
-    rows of P are kept. If all rows are needed to make P bounded, all are kept.
+    rows of P are kept. If P is unbounded even with all rows, all rows are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)

@@ -8,8 +8,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: A diameter compares all pairs of points if the comparison takes at most this many
-#: multiplications.
+#: `half_diameter_of` compares all pairs of points if this takes at most this many multiplications.
 PAIRS_WORK = 10**8
 #: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
@@ -26,9 +25,10 @@ def closed_under_negation(points: FloatArray) -> bool:
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct rows of points @ matrix^T, if the negative of every point is also a point.
+    """Distinct rows of points @ matrix^T, for points that come in pairs x and -x.
 
-    The negative of every row of the result is exactly a row, without rounding differences.
+    The result has the negative of each of its rows exactly, without rounding differences. A point 0
+    is left out.
     """
     first = np.argmax(points != 0, axis=1)
     # From each pair of opposite points, take the point with the first nonzero entry above 0.

@@ -17,8 +17,8 @@ def shadow(body: Body, rows: FloatArray) -> Body:
 
     If the rows are orthonormal, the image is the orthogonal projection of K on the span of the
     rows, in coordinates of this span. If the image has a closed form (`Body.linear_image`), this
-    closed form is the result. Without a closed form, the result for more than one row is a
-    `LinearImage`. For one row it is a segment. Its half-width is the value of the support function
+    closed form is the result. Without a closed form, the result is a segment for one row, and a
+    `LinearImage` for more rows. The half-width of the segment is the value of the support function
     times 1 + 1e-9, so rounding cannot make the segment too short. ``ValueError`` if `body` is not
     known to be symmetric.
     """

@@ -7,20 +7,24 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: `first_facet` moves a point z until a product of z with a row meets a bound. A row is ignored if
-#: its product changes by less than this share of the largest change. Such a row would be a small
-#: pivot of the simplex method.
+#: Smallest pivot, as a share of the largest. A step of `first_facet`, or a pivot of `pivots`, moves
+#: a point z until the product of z with some vertex meets its bound. A vertex is ignored if its
+#: product changes by less than this share of the largest change: division by so small a change
+#: would magnify rounding errors.
 PIVOT = 1e-7
-#: A singular value of the vertices that is at most this share of the largest singular value counts
-#: as a rounding error.
+#: Numbers of at most this share of their natural size count as rounding errors: a singular value,
+#: compared with the largest one; in `first_facet` the largest change of a product, compared with
+#: the longest vertex; in whitened coordinates the norm of the mean of the vertices, compared with
+#: 1.
 DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The distinct rows of (N, m), in order; with `up_to_sign`, x and -x count as equal.
+    """The distinct rows of `vertices` (N, m), in their order.
 
-    Copies become neighbours when the rows are sorted by their product with a random vector. If
-    rounding separates two copies, both are kept, which only costs time.
+    With `up_to_sign`, x and -x count as equal. Copies become neighbours when the rows are sorted by
+    their product with a random vector. If rounding separates two copies, both are kept, which only
+    costs time.
     """
     keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
@@ -51,13 +55,16 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Find a vertex z of the polar body; return the R rows with tight bounds at z, and their signs.
+    """Find a vertex z of the polar body, where R bounds are tight; return their rows and signs.
 
+    Returns row numbers (R,) of `columns`, and the signs (R,) of the products of these rows with z.
     Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is {z :
     |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. The
     search starts at z = 0 and moves z in a random direction until a bound is tight, that is, holds
     with equality. It then moves z in random directions in which all tight bounds stay tight, until
-    R bounds are tight. Raises ``ValueError`` if the vertices do not surround 0.
+    R bounds are tight. Raises ``ValueError`` if no product rises along a direction: the vertices
+    then do not surround 0. Some sets of vertices that do not surround 0 raise no error;
+    `RayShooter.hull` checks this first.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

@@ -39,7 +39,7 @@ class VertexGauge:
         return found
 
     def solve(self, coordinates: FloatArray) -> Facets:
-        """Gauges (b,) and normals (b, r) at points (b, r) in the basis; both are 0 at 0."""
+        """Gauges (b,) and normals (b, r) at points with `coordinates` (b, r); both are 0 at 0."""
         gauges, normals = np.zeros(len(coordinates)), np.zeros(coordinates.shape)
         away = coordinates.any(axis=1)
         if away.any():
@@ -105,7 +105,7 @@ class PolytopeByRays(Body):
         """Halfspace of the facet through which the ray from `_centre` to `point` leaves the body.
 
         If the point is outside the affine hull, the normal of the halfspace is orthogonal to this
-        hull.
+        hull. None if the body contains the point.
         """
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis

@@ -2,8 +2,8 @@
 
 The product <z, v_i> of z with each vertex v_i has a bound. A pivot moves z along an edge of the
 polar body until another product meets its bound (see `ray_shooting`). Compilers do not vectorise a
-running minimum or maximum of floats. The loops therefore read the bounds in rows of `LANES` and
-keep one running extreme for each position in the row.
+running minimum or maximum of floats. The loops therefore read the arrays in groups of `LANES`
+numbers and keep one running extreme for each position in the group.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
     """Length of the step until a product meets its bound, and the length that the tolerance adds.
 
-    The product changes by `slope` per unit of length. The length is infinite for a positive slope
-    of at most `rising`, and for a negative slope of modulus at most `falling`.
+    The product changes by `slope` per unit of length. The first length is infinite for a positive
+    slope of at most `rising`, and for a negative slope of modulus at most `falling`.
     """
     inverse = 1.0 / abs(slope)
     gap = bound - (value if slope > 0.0 else -value)
@@ -52,9 +52,9 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
     """The vertex that stops z first, by the ratio test of Harris, and the length of the step.
 
-    Products of z with the vertices have `values` and change by `slopes` per unit of length. If
-    `two_sided`, they must stay in [-bound, bound]. If not, they must stay in (-inf, bound]. Slopes
-    of modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
+    The products of z with the vertices are `values` now, and change by `slopes` per unit of length.
+    Each product must stay in [-bound, bound] if `two_sided`, and in (-inf, bound] if not. Slopes of
+    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
     every bound. If nothing stops z, the vertex is -1 and the length has no meaning.
     """
     falling = smallest if two_sided else np.inf

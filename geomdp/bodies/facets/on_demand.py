@@ -2,10 +2,10 @@
 
 A ray is first shot in the hull of the extreme points known so far. This hull lies inside the body.
 Let z be the normal of the facet that the ray meets. If the extreme point of the body in direction z
-is not beyond this facet, the facet is a facet of the body. If the extreme point is beyond the
-facet, it joins the known points, and the ray is shot again. Every round adds a new extreme point or
-ends the search, so a polytope needs finitely many rounds. In practice, their number is about the
-number of vertices near the rays. Known points are kept from call to call.
+is not beyond this facet, the facet is part of a facet of the body. If the extreme point is beyond
+the facet, it joins the known points, and the ray is shot again. Every round adds a new extreme
+point or ends the search, so a polytope needs finitely many rounds. In practice, their number is
+about the number of vertices near the rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
-#: A facet of the hull of known points, with normal z, counts as a facet of the body if
+#: A facet of the hull of known points, with normal z, counts as part of a facet of the body if
 #: <z, x> <= 1 + BEYOND for all x in the body.
 BEYOND = 1e-10
-#: Number of rounds after which a call gives up; a few dozen usually suffice.
+#: Largest number of rounds in a call; a few dozen usually suffice. Rays that are not done by then
+#: get `converged` = False.
 ROUNDS = 2000
 
 
 class OracleShooter:
     """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
 
-    A shooter is not thread safe, because a call can add to the known points. Rays are given in the
-    coordinates of `frame`, and `build` makes a `RayShooter` from known points of `body` in these
-    coordinates. The rays are shot at a target: `body`, or a body derived from `body`, such as the
-    difference body. `height` computes the support function of the target at normals z from two
-    arrays (b,): the largest and the smallest product of z with points of `body`.
+    The rays are shot at a target: `body`, or a body derived from `body`, such as the difference
+    body. The known polytope is derived in the same way from the hull of the known points of `body`.
+    `build` makes its `RayShooter` from the known points. Points and rays have the coordinates of
+    `frame`. `height` computes the support function of the target at normals z from two arrays (b,):
+    the largest and the smallest product of z with points of `body`. A shooter is not thread safe,
+    because a call can add to the known points.
     """
 
     def __init__(
@@ -52,19 +54,19 @@ class OracleShooter:
         self._shooter = build(self._points)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        """Where the rays p + t u, t >= 0, leave the body; see `RayShooter.exits`."""
+        """Where the rays p + t u, t >= 0, leave the target; see `RayShooter.exits`."""
         apart = points.any(axis=1)
         if apart.any():
-            # A ray can start only inside the hull of known points. Therefore first shoot rays from
-            # 0 through `points`. They make the hull grow until it contains `points`.
+            # A ray can start only inside the known polytope. Therefore first shoot rays from 0
+            # through `points`. These rays make the known polytope grow until it contains `points`.
             self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
         return self._shoot(points, directions, enough=np.inf)
 
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the body.
+        """Exits from the target.
 
-        A ray that leaves the hull of known points at a time of `enough` or later is not shot again.
-        The time found for it is then a lower bound.
+        A ray that leaves the known polytope at a time of `enough` or later is not shot again. The
+        time found for this ray is then a lower bound on the exit time.
         """
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
@@ -89,7 +91,7 @@ class OracleShooter:
     def _learn(self, normals: FloatArray) -> BoolArray:
         """Add extreme points beyond the facets with `normals` (b, r).
 
-        Returns for each facet whether an extreme point is beyond it.
+        Returns for each facet whether a point of the target is beyond this facet.
         """
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
@@ -109,9 +111,9 @@ def independent_points(body: Body) -> FloatArray:
 
     For each new point, a Gaussian direction is drawn with the public seed and made orthogonal to
     the differences of earlier points. This direction and its negative give two extreme points. The
-    point farther from the first point in this direction is taken. The cost is 2 r + 1 extreme
-    points, and O(r^3) to keep the differences orthonormal. Raises ``ValueError`` if the body has a
-    smaller dimension than its declared affine hull.
+    point that is farther along this direction from the first point is taken. The cost is 2 r + 1
+    extreme points, and O(m r^2) for the directions. Raises ``ValueError`` if the body has a smaller
+    dimension than its declared affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension

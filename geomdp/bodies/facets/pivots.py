@@ -27,12 +27,12 @@ REFACTOR = 100
 #: The pivot element is computed twice, from the leaving row and from the entering column. If the
 #: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts at a facet that was found for an earlier ray: the facet that it meets first. The
-#: comparison covers at most `POOL` facets, and at most N / 2 facets for N vertices. So the
-#: comparison costs at most one pivot.
+#: Largest number of earlier facets that a ray is compared with. The pivots of a ray start at that
+#: facet of an earlier ray which the ray meets first. For N vertices, the number is at most N / 2,
+#: so that the comparison costs at most as much as one pivot.
 POOL = 512
-#: Largest number of pivots per ray and dimension. A ray that starts at the first facet needs about
-#: 6 pivots per dimension, if each pivot takes the steepest edge.
+#: Largest number of pivots per dimension in one try of a ray. A ray that starts at the first facet
+#: needs about 6 pivots per dimension.
 PIVOTS_PER_DIMENSION = 200
 #: On the second try of a ray, slopes below this share of the largest slope are not used as pivots.
 #: A slope is the change of the product of z with a vertex, per unit of length of a step.
@@ -73,10 +73,10 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates (m,), in the basis of the b_k, of the point where the ray meets the hyperplane.
+    """Where the ray meets the hyperplane of `facet`, as coordinates (m,) in the vertices b_k.
 
-    The hyperplane contains the facet. If the ray is parallel to the hyperplane or moves away from
-    it, the result is the coordinates of the direction of the ray.
+    If the ray is parallel to this hyperplane or moves away from it, the result is the coordinates
+    of the direction of the ray.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -87,9 +87,9 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """Index k of the vertex b_k that leaves, along the steepest edge; -1 if none should leave.
+    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 if there is none.
 
-    Only vertices with a negative entry in `coordinates` can leave.
+    Only vertices with a negative entry in `coordinates` are dropped.
     """
     tolerance = -NEGATIVE * np.abs(coordinates).sum()
     best, leaving = 0.0, -1
@@ -108,7 +108,8 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
     """Replace vertex b_k, k = `leaving`, by the vertex with coordinates `column` in the b_k.
 
-    The inverse and the coordinates of the ray change by rank-one updates.
+    The normal z moves by `length`. The inverse and the coordinates of the ray change by rank-one
+    updates.
     """
     inverse, along, size = facet.inverse, facet.along, len(column)
     # z moves by `length` against the row of the inverse that belongs to the leaving vertex.
@@ -178,8 +179,8 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
     """The normal of the hyperplane through the vertices of `facet`.
 
-    It is computed for the true bounds 1, not for the perturbed bounds of the pivots. It is scaled
-    so that its largest product with any vertex is 1.
+    The normal is computed for the true bounds 1, not for the perturbed bounds of the pivots. Then
+    it is scaled so that its largest product with any vertex is 1.
     """
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
@@ -196,10 +197,10 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """The earlier ray, counted from 1, with the facet that the current ray meets first; or 0.
+    """The earlier ray, counted from 1, with the facet that this ray meets first; else 0.
 
-    The result is 0 if the current ray meets no facet. There are `rays` earlier rays. Only the
-    facets of the last `pool` rays are compared.
+    The result is 0 if the ray meets none of the facets. There are `rays` earlier rays. Only the
+    facets of the last `pool` of them are compared.
     """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
@@ -221,9 +222,10 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
-    Each ray starts at a facet found earlier (see `POOL`). If this fails, the ray is tried once more
-    from the first facet, with larger pivots and more frequent recomputations of the inverse. If
-    both tries fail, the normal of the ray is 0 and its entry in `converged` is False.
+    Each ray starts at a facet found earlier (see `POOL`). If the pivots from this facet fail, the
+    ray is tried once more from the first facet, with larger pivots and more frequent recomputations
+    of the inverse. If both tries fail, the normal of the ray is 0 and its entry in `converged` is
+    False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

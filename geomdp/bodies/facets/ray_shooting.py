@@ -8,22 +8,22 @@ leaves conv(+-v_i) through a facet. The normal z of this facet solves
 This is a linear-fractional program over the polar body. The vertices z of the polar body are the
 normals of the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved
 by the simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the
-inverse of the matrix B that they form. The coordinates of p + t u in these vertices are lambda =
-B^-T p + t B^-T u. If all coordinates are >= 0, z is the facet normal wanted. If not, a pivot drops
-a vertex with a negative coordinate. On an edge of the polar body, <z, b_k> = 1 still holds for all
-other b_k. The pivot moves z along this edge until another vertex becomes tight: its product with z
-meets its bound. A pivot costs a product of all N vertices with a vector, O(N m), and a rank-one
-update of the inverse, O(m^2).
+inverse of the matrix B with these rows. At t = t(z) the ray meets the hyperplane of the facet. The
+coordinates of this point in the vertices b_k are lambda = B^-T p + t B^-T u. If all coordinates are
+>= 0, z is the facet normal wanted. If not, a pivot drops a vertex with a negative coordinate. On an
+edge of the polar body, <z, b_k> = 1 still holds for all other b_k. The pivot moves z along this
+edge until another vertex becomes tight: its product with z meets its bound. A pivot costs a product
+of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
 
 * The vertices are first brought to unit second moment. So stretched bodies are as easy as round
   bodies.
 * The vertex with the steepest edge is dropped. Edge lengths are the norms of the rows of the
   inverse. So the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
-  bound 1 is lowered by a random amount below `PERTURBATION` (public, fixed seed). The facet found
-  is recomputed with the true bounds. It is scaled so that its halfspace contains every vertex. So
-  the result is always a valid bound on the body. It is an exact facet if all vertices that tie lie
-  exactly on one facet.
+  bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
+  z is recomputed with the true bounds, and scaled so that its halfspace contains every vertex. So
+  this halfspace always contains the body. It is bounded by an exact facet if all vertices that tie
+  lie exactly on one facet.
 * The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
   within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
   perturbation. The inverse is recomputed every `REFACTOR` pivots.
@@ -52,8 +52,8 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 
-#: Largest amount by which a bound 1 is lowered to break ties. The relative error of an exit time is
-#: at most this amount.
+#: Largest amount by which a bound 1 is lowered to break ties. For rays from 0, the relative error
+#: of an exit time is of this order.
 PERTURBATION = 1e-8
 
 
@@ -61,12 +61,12 @@ PERTURBATION = 1e-8
 class Exits:
     """The times and facets at which a batch of b rays leaves a body with 0 inside.
 
-    For each normal z, the body lies in the halfspace {x : <z, x> <= 1}. The support function of the
-    body is h(z) = 1. If pivots and HiGHS both fail for a ray, its time and normal are NaN.
+    For each normal z, the body lies in the halfspace {x : <z, x> <= 1}. If pivots and HiGHS both
+    fail for a ray, its time and normal are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body. It exceeds the true value by at most the share
-    #: `PERTURBATION`, and is below the true value by at most a rounding error.
+    #: (b,): the largest t with p + t u in the body. It is below the true value by rounding errors
+    #: alone. For rays from 0, it exceeds the true value by a share of order `PERTURBATION`.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used
@@ -136,7 +136,7 @@ class RayShooter:
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
 
-        Points can be outside the body by a relative 1e-9, because of rounding. Arguments are not
+        Points may be outside the body by a relative 1e-9, because of rounding. Arguments are not
         checked.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import

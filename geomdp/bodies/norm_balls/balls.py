@@ -20,7 +20,8 @@ from geomdp.bodies.norm_balls.unit_ball import ball_chord, unit_ball_points
 class Ball(NormBall):
     """The Euclidean ball {x in R^m : ||x||_2 <= r}.
 
-    Every verb (method of `Body`) has a closed form and costs O(m) per point.
+    Its verbs (methods of `Body`) are closed forms that cost O(m) per point. It implements neither
+    `facets` nor `vertex_list`.
 
     Parameters
     ----------
@@ -101,7 +102,8 @@ class Ball(NormBall):
 class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
-    Every verb (method of `Body`) has a closed form and costs at most O(m log m) per point.
+    Its verbs (methods of `Body`) are closed forms that cost at most O(m log m) per point. It
+    implements neither `facets` nor `vertex_list`.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ class CrossPolytope(NormBall):
         return CrossPolytope(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A cross-polytope, if each output is one coordinate times a common factor; else None."""
+        """A cross-polytope if outputs are distinct coordinates times +-c for one c; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None

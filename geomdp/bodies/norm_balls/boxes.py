@@ -22,7 +22,7 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Its methods are closed forms that cost O(m) per point. It does not implement `facets` and
+    Its methods are closed forms that cost O(m) per point. It implements neither `facets` nor
     `vertex_list`.
 
     Parameters
@@ -73,7 +73,7 @@ class Box(Body):
         half_widths = finite_array(half_widths, "half_widths", ndim=1)
         if (half_widths < 0).any():
             i = int(np.argmax(half_widths < 0))
-            raise ValueError(f"half_widths must be at least 0, got {half_widths[i]} at {i}")
+            raise ValueError(f"half_widths must be at least 0, got {half_widths[i]} at index {i}")
         return cls(-half_widths, half_widths)
 
     def _summary(self) -> str:
@@ -199,9 +199,10 @@ class Box(Body):
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest ratio of the support value along an axis to the nearer bound on that axis.
+        """Largest gauge on the symmetric set with the support function `support`.
 
-        The set is symmetric, so both bounds count. None for a box that has no gauge.
+        It is the largest ratio of the support value along an axis to the nearer bound on this axis,
+        because the set reaches equally far in both directions. None for a box without a gauge.
         """
         if not self._has_gauge:
             return None

@@ -13,12 +13,13 @@ from geomdp._typing import FloatArray
 
 
 def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
-    """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for rows y, w of (b, k): (b,).
+    """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for each row.
 
-    The sum is a convex, piecewise linear function of t. So the sum is the maximum of its linear
-    pieces. Each piece with a positive slope bounds t. The answer is the smallest of these bounds,
-    or inf if no piece has a positive slope. Rows y should satisfy sum y_+ <= level; if rounding
-    violates this inequality, the answer is 0. The cost is O(k log k) per row.
+    y is a row of `values` (b, k), and w the same row of `slopes` (b, k). The result is (b,). The
+    sum is a convex, piecewise linear function of t. So the sum is the maximum of its linear pieces.
+    Each piece with a positive slope bounds t. The answer is the smallest of these bounds, or inf if
+    no piece has a positive slope. Rows y should satisfy sum y_+ <= level. If rounding violates this
+    inequality, the answer is still at least 0. The cost is O(k log k) per row.
     """
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
@@ -46,7 +47,7 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
 
 def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
-    """Euclidean projection of rows (b, k) on {x >= 0, sum x <= level}: (b, k), O(k log k) each."""
+    """The points of {x >= 0, sum x <= level} nearest to the rows of (b, k); O(k log k) each."""
     nearest = np.maximum(values, 0.0)
     outside = nearest.sum(axis=1) > level
     if outside.any():
@@ -55,7 +56,7 @@ def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
 
 
 def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
-    """Euclidean projection of rows (b, k) on {x >= 0, sum x = level}: (b, k), O(k log k) each.
+    """The points of {x >= 0, sum x = level} nearest to the rows of (b, k); O(k log k) each.
 
     The point nearest to a row x is (x - tau)_+. The number tau is such that the entries of this
     point add up to `level` (Held, Wolfe and Crowder 1974).

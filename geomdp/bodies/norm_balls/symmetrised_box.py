@@ -15,13 +15,13 @@ from geomdp.bodies.oracles import Facets
 
 @dataclass(frozen=True, eq=False)
 class SymmetrisedBox(Body):
-    """conv(B u -B) for the box B = [0, u_1] x ... x [0, u_m].
+    """The convex hull of B and -B for the box B = [0, u_1] x ... x [0, u_m].
 
-    With y_i = x_i / u_i it is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where a_+ = max(a, 0) and
-    a_- = max(-a, 0). In the coordinates y, the body is the image of the cube [0, 1]^(m+1) under the
-    map c -> (c_i - c_0)_i. For u = (1, ..., 1), the body is the hull of all changes of one-way
-    marginals by adding or removing a record. Support, gauge, facets, exact uniform samples, moments
-    and volume have closed forms and cost O(m) per point.
+    With y_i = x_i / u_i, the body is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where
+    a_+ = max(a, 0) and a_- = max(-a, 0). In the coordinates y, the body is the image of the cube
+    [0, 1]^(m+1) under the map c -> (c_i - c_0)_i. For u = (1, ..., 1), it is the hull of all
+    changes that adding or removing a record makes to the sums of one-way marginals. Support, gauge,
+    facets, exact uniform samples, moments and volume have closed forms and cost O(m) per point.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class SymmetrisedBox(Body):
         return len(self.upper)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """The larger of sum (v_i u_i)_+ and sum (v_i u_i)_-."""
+        """The larger of sum (v_i u_i)_+ and sum (v_i u_i)_-, for each direction v."""
         above, below = np.maximum(directions, 0), np.maximum(-directions, 0)
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The corner of B or of -B with the largest inner product."""
+        """The corner of B or of -B with the largest inner product with the direction."""
         above, below = directions > 0, directions < 0
         positive = (np.abs(directions) * self.upper * np.where(above, 1, -1)).sum(axis=1) >= 0
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
@@ -120,7 +120,7 @@ class SymmetrisedBox(Body):
         return np.asarray(rng.permuted(signed, axis=1) * self.upper)
 
     def second_moment(self) -> FloatArray:
-        """p / 2 (I + 1 1^T) in the coordinates y = x / u, with p = (m + 3) / (6 (m + 1)).
+        """(p / 2) (I + 1 1^T) in the coordinates y = x / u, with p = (m + 3) / (6 (m + 1)).
 
         Let a be the largest positive part, and k the number of non-negative entries, as in
         `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence

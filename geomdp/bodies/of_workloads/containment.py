@@ -21,7 +21,7 @@ from geomdp.workloads import Workload, explicit_answers
 
 #: Largest relative error of a gauge in this library, from ray shooting in V-polytopes.
 GAUGE_ERROR = 1e-8
-#: At most this many differences of answers are checked one by one.
+#: At most this many differences of answers, or answers, are checked one by one.
 MAX_PAIRS = 1 << 20
 #: Number of differences in one call of a gauge.
 PAIR_ROWS = 1 << 14
@@ -58,10 +58,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Returns
     -------
     float
-        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body. t
-        is the largest gauge found, but at least 1. t exceeds 1 only because computed gauges have
-        errors. K-norm noise of t K has exactly the guarantee that noise of a body containing the
-        neighbour body has.
+        The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body.
+        This is the largest gauge found, but at least 1. A value above 1 allows for the errors of
+        computed gauges. K-norm noise of t K has exactly the guarantee that noise of a body
+        containing the neighbour body has.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
     """Largest gauge in `body` over the points of `neighbours`, if both are spectral; else None.
 
     Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on the
-    orbits of these maps. It is computed at one extreme point of each orbit.
+    orbits of these maps. The gauge is computed at one point of each orbit of extreme points.
     """
     invariant = body
     while isinstance(invariant, Scaled):

@@ -61,14 +61,15 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, as a list; an empty list if this is impossible.
+    """The neighbour body cut into simplices, as a list of one; an empty list if this is impossible.
 
     `rank` is the dimension of K. The caller passes `rank`, because finding the dimension from
     listed points takes time.
 
-    A cut is impossible beyond the limits of `triangulate`. An example is all pairs of 5 columns,
-    with 32 answers in dimension 15. A cut is also impossible if rounding makes the simplices wrong.
-    One of the other bodies of `exact_noise_bodies` is then used.
+    The cut is impossible if K lists no vertices, if the neighbour body is beyond the limits of
+    `triangulate`, or if rounding makes the simplices wrong. An example beyond the limits is all
+    pairs of 5 binary columns, with 32 answers in dimension 15. The other bodies of
+    `exact_noise_bodies` then remain.
     """
     if not K.implements(Body.vertex_list):
         return []
@@ -79,8 +80,9 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
-    # K has at least rank + 1 vertices. If rank + 1 vertices are too many, skip the search for
-    # vertices. The search takes many seconds in twenty dimensions.
+    # K has at least rank + 1 vertices. So at least `fewest` points list the neighbour body. If
+    # these are too many, skip the search for vertices, which takes many seconds in twenty
+    # dimensions.
     if not can_triangulate(fewest, dimension):
         return []
     from scipy.spatial import QhullError  # slow import
@@ -105,7 +107,10 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """A product of balls in orthogonal subspaces; one box covers all one-dimensional subspaces."""
+    """The product of balls in at least two orthogonal subspaces, as a list of at most one body.
+
+    The one-dimensional balls together form one box.
+    """
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
@@ -136,7 +141,10 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """Direction and length of the component, equal for all answers, orthogonal to their hull."""
+    """Direction and length of the part of the answers that is orthogonal to their affine hull.
+
+    This part is the same for all answers. The list is empty if the part is 0.
+    """
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -190,7 +198,7 @@ def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> l
 
 
 def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
-    """Bounds on the l1 and l2 norms of differences of sums of neighbours."""
+    """Bounds on the l1 and l2 norms of the differences of the sums of answers of two neighbours."""
     match checked_adjacency(adjacency):
         case Adjacency.REPLACE_ONE:
             return workload.l1_diameter(), workload.l2_diameter()

@@ -3,9 +3,9 @@
 Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
 The outer body is the set of all moments with a psd matrix. It contains the sensitivity polytope,
 which is the hull of all answers. Maximising a linear function over the outer body takes one
-semidefinite program. Maximising the function over the polytope of d attributes takes its values at
-the answers of all 2^d elements. Projections use these outer bodies. Lower bounds never use them,
-because a lower bound for a larger body need not hold for the polytope.
+semidefinite program. Maximising it over the polytope of d attributes takes the values of the
+function at the answers of all 2^d elements. Projections use these outer bodies. Lower bounds never
+use them, because a lower bound for a larger body need not hold for the polytope.
 
 References
 ----------
@@ -47,8 +47,8 @@ class MomentRelaxation(Body):
         M.
     terms : sequence of dict
         One dictionary for each coordinate of the body: a row of L and an entry of c. A dictionary
-        maps sets T, as ascending tuples, to the coefficients of z_T. The value of the empty tuple
-        is the constant. Every T must occur in M.
+        maps sets T, as ascending tuples, to the coefficients of z_T, the moment of the product of
+        the signs in T. The value of the empty tuple is the constant. Every T must occur in M.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class MomentRelaxation(Body):
         return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
 
     def radius(self) -> float:
-        """sqrt(sum of (|c_i| + ||L_i||_1)^2), since |z_T| <= 1."""
+        """Upper bound sqrt(sum of (|c_i| + ||row i of L||_1)^2), because |z_T| <= 1."""
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 
@@ -130,8 +130,9 @@ def moment_relaxation(workload: Workload) -> Body:
     =====================  ========================================================================
     Marginals, Parities    k = 1: no matrix; the sensitivity polytope is a box and is returned
     Marginals, k >= 2      all sets of up to ceil(k / 2) attributes
-    Parities, k = 2        single attributes: the body is the `Elliptope` of order d
-    Parities, k > 2        sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
+    Parities, k = 2 < d    single attributes: the body is the `Elliptope` of order d
+    Parities, 2 < k < d    sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
+    Parities, k = d        no matrix; the sensitivity polytope is a segment and is returned
     MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body
                            is an image of the elliptope of order d + 1, with a projection of its own
     =====================  ========================================================================
@@ -139,7 +140,7 @@ def moment_relaxation(workload: Workload) -> Body:
     Parameters
     ----------
     workload : Workload
-        A workload of the table.
+        One of the workloads in the table above.
 
     Returns
     -------
@@ -176,7 +177,8 @@ def _(workload: Marginals) -> Body:
     if workload.k == 1:
         return sensitivity_polytope(workload)
     sizes = range((workload.k + 1) // 2 + 1)
-    share = 0.5**workload.k  # prod (1 + s_i) / 2 over S is the mean of s_T over all subsets T of S
+    # For a set S, the product of (1 + s_i) / 2 over i in S is the mean of s_T over all subsets T.
+    share = 0.5**workload.k
 
     def term(subset: IntArray) -> dict[tuple[int, ...], float]:
         inside = tuple(int(i) for i in subset)

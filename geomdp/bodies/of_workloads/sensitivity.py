@@ -50,8 +50,8 @@ from geomdp.workloads import (
 
 #: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
 #: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
-#: answers. For tables and marginals, this search is also faster than a matrix product with all
-#: vertices.
+#: answers. This saves time, too: for tables and marginals, the search is faster than a matrix
+#: product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
 #: The polytopes and noise bodies of this many workloads are kept in memory. Two are needed for the
 #: mechanism `JL`: the current workload and the image of this workload under a linear map.
@@ -179,8 +179,8 @@ def _can_list(workload: Workload) -> bool:
 def hull_of(points: FloatArray) -> Body:
     """The convex hull of the rows of `points` (N, m).
 
-    A `Simplex` if the distinct rows are affinely independent, and a `VPolytope` if they are
-    dependent.
+    The result is a `Simplex` if the distinct rows are affinely independent, and a `VPolytope` if
+    they are dependent.
     """
     distinct = np.unique(points, axis=0)
     small = len(distinct) <= distinct.shape[1] + 1

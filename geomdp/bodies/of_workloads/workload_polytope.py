@@ -29,8 +29,7 @@ class WorkloadPolytope(PolytopeByRays):
     No answers are listed, so the universe can be far too large for a list of vertices. On a finite
     universe, membership, separation and chords are computed by shooting rays at facets, with column
     generation. The rays are shot in the hull of the answers that the workload has returned so far.
-    Further answers are added until the facets that the rays hit are facets of the body (JL-DEF,
-    X-RAY).
+    Further answers are added until the rays hit facets of the body (JL-DEF, X-RAY).
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 
 @dataclass(frozen=True, eq=False)
 class Intersection(Body):
-    """The intersection of K_1, ..., K_s. The interiors must have a point in common.
+    """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
     Gauges, chords and membership follow from the gauges, chords and membership of the parts. The
     support function does not follow: each of its values needs a convex program. A `CvxBody` with
@@ -72,7 +72,11 @@ class Intersection(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether all parts implement the verb. For chords, a membership test suffices."""
+        """Whether the parts have what the verb needs.
+
+        Gauges and CVXPY constraints need the same verb of all parts. A chord needs a chord or a
+        membership test of each part.
+        """
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in _SHARED:

@@ -23,8 +23,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs (methods of `Body`) of a linear image that need a one-to-one matrix on the affine hull of
-#: the body.
+#: Verbs (methods of `Body`) of a linear image of K that need a matrix that is one-to-one on the
+#: affine hull of K.
 _PULLED_BACK = frozenset(
     {
         Body.gauge,
@@ -142,7 +142,10 @@ class LinearImage(Body):
         return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: Verb) -> bool:
-        """Whether K implements the verb; some verbs also need a one-to-one matrix."""
+        """Whether K implements the verb and the matrix allows the verb.
+
+        `affine_hull` and `radius` are always implemented.
+        """
         if not super().implements(verb) or not self.body.implements(verb):
             return verb in (Body.affine_hull, Body.radius)
         if verb is Body.project:
@@ -167,12 +170,12 @@ class LinearImage(Body):
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge in K of the point that is pulled back; inf outside the span of the image."""
+        """Gauge of K at `inverse` @ x for each point x; inf outside the span of the image."""
         outside = off_span(points, self.affine_hull().basis, self.radius())
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Facets of K at the points that are pulled back; normals are mapped by `inverse`^T."""
+        """Facets of K at `inverse` @ x for each point x; normals are multiplied by `inverse`^T."""
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
@@ -185,7 +188,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K with point and direction pulled back; 0 for directions outside the span."""
+        """Chord of K for the preimages of point and direction; 0 for directions off the span."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -194,7 +197,7 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of the point of K that is nearest to the pulled-back point.
+        """Image of the point of K that is nearest to the preimage of the point.
 
         ``MissingOracle`` if the matrix does not multiply all lengths within K's hull by one number.
         """
@@ -254,11 +257,11 @@ class LinearImage(Body):
         return LinearImage(self.matrix, difference_body(self.body))
 
     def symmetric_hull(self) -> Body:
-        """The image of conv(K u -K)."""
+        """The image of the symmetric hull of K."""
         return LinearImage(self.matrix, symmetric_hull(self.body))
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The image of K under the product of the matrices."""
+        """The image of K under the product of the matrices; None if it has no closed form."""
         return self.body.linear_image(matrix @ self.matrix)
 
     def width_rule(self) -> tuple[float, Body]:

@@ -193,7 +193,7 @@ class Product(Body):
         stacked = images[0] if len(images) == 1 else Product(images)
         if (places == np.arange(len(matrix))).all():
             return stacked
-        # Coordinate i of the product is coordinate places[i] of the image.
+        # Coordinate i of `stacked` is coordinate places[i] of the image.
         return LinearImage(np.eye(len(matrix))[:, places], stacked)
 
     def gaussian_width(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Scaled bodies, and the symmetric bodies K - K and conv(K u -K) of any body."""
+"""Scaled bodies, and for any body K the bodies K - K and conv(K u -K), which are symmetric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from geomdp.bodies.oracles import Facets, Halfspace
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Body):
-    """The body factor K = {factor x : x in K}. Every verb (method of `Body`) uses that verb of K.
+    """The body {factor x : x in K}.
+
+    Its verbs (methods of `Body`) use the same verbs of K.
 
     Parameters
     ----------

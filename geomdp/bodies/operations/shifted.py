@@ -22,7 +22,7 @@ ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Body):
-    """The body K + offset. The gauge is derived from `chord`, because the shift changes gauges.
+    """The body K + offset; its gauge is derived from `chord`, because a shift changes gauges.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs that need a list of the vertices of K.
+#: Verbs that count as implemented only if K lists its vertices.
 _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 
 
@@ -57,8 +57,8 @@ class Symmetrised(Body):
         """Whether this class has the verb and K has what the verb needs.
 
         Gauge, facets, contains and chord need listed vertices of K; with column generation alone
-        they do not count as implemented. `affine_hull` and `radius` need nothing. All other verbs
-        need the same verb of K.
+        they do not count as implemented. `affine_hull` and `radius` need nothing of K. All other
+        verbs need the same verb of K.
         """
         if not super().implements(verb):
             return False
@@ -72,7 +72,7 @@ class Symmetrised(Body):
 
     @abc.abstractmethod
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
-        """Support function at z from the largest and the smallest <z, x> over x in K."""
+        """Support function of this body at z, from the largest and smallest <z, x> over x in K."""
 
     def _frame(self) -> AffineHull:
         """Coordinates in which points of K are given to the ray shooter."""
@@ -189,7 +189,7 @@ class Difference(Symmetrised):
 
 @dataclass(frozen=True, eq=False)
 class SymmetricHull(Symmetrised):
-    """The symmetric hull conv(K u -K), for any K with a support function.
+    """The symmetric hull, that is, the convex hull of K and -K, for any K with support function.
 
     Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
     is one. Gauge, membership and chords need a K with listed vertices or with finitely many extreme

@@ -66,8 +66,8 @@ class BarycentricBody(Body):
         """The body of the unit vectors e_1, ..., e_count, in O(count) memory.
 
         The matrix of the unit vectors has count^2 entries. The matrix is a view of one sequence 0,
-        ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers. Each row begins in the sequence one place to
-        the left of the row above.
+        ..., 0, 1, 0, ..., 0 of 2 count - 1 numbers. Each row begins one place further left in the
+        sequence than the row above.
         """
         body = object.__new__(cls)
         sequence = np.zeros(2 * whole(count, "count", minimum=1) - 1)

@@ -24,9 +24,9 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
-#: Let q be the largest distance of a hyperplane from 0, divided by the median distance. If q is
-#: above this number, redundant inequalities are removed before other linear programs are solved.
-#: Far hyperplanes would set the scale of the solver's tolerances.
+#: Redundant inequalities are removed before other linear programs are solved if the largest
+#: distance of a hyperplane from 0 is above this number times the median distance. Far hyperplanes
+#: would otherwise set the scale of the solver's tolerances.
 FAR = 1e3
 
 
@@ -57,7 +57,7 @@ class ByInequalities(Body):
     @property
     @abc.abstractmethod
     def _program(self) -> ConicProgram:
-        """The dual program of max <u, x>. Each u starts from the solver's state after the last."""
+        """The dual program of max <u, x>; each solve starts from the last basis of the solver."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, by one linear program for each direction u."""
@@ -75,7 +75,7 @@ class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}, given by F inequalities.
 
     Support and extreme points solve linear programs with m rows and F columns. Each program starts
-    from the solution for the previous direction. All other verbs (methods of `Body`) have closed
+    from the solution for the previous direction. Gauge, facets, membership and chords have closed
     forms, O(F m) per point. At first use, two linear programs check that the set is bounded and not
     empty. They also find the affine hull of the set.
 
@@ -165,9 +165,10 @@ class HPolytope(ByInequalities):
     def _scale(self) -> float:
         """Norm of an inner point o, plus the largest distance from o to the boundary along an axis.
 
-        The axes are the basis vectors of the affine hull. The boundary is met in both directions
-        of an axis; the nearer one counts. The scale is at most twice the largest norm of a point of
-        the set. It is much cheaper to compute than this norm, and redundant rows do not change it.
+        The axes are the basis vectors of the affine hull. Along an axis, the boundary is met in two
+        directions; the smaller distance counts. This distance is at most the largest norm of a
+        point of the set, so the scale is at most twice this norm. The distances are much cheaper to
+        compute than the norm, and redundant rows do not change them.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]

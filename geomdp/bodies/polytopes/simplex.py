@@ -80,9 +80,9 @@ class Simplex(BarycentricBody):
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and facet normals. The facet is where the ray from 0 through x leaves the simplex.
+        """Gauges, and normals of the facets where the rays from 0 through the points leave.
 
-        One weight is 0 on this facet: the weight that vanishes first on the ray.
+        On each of these facets one weight is 0: the weight that vanishes first along the ray.
         """
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._origin_weights[:, None]
@@ -126,7 +126,7 @@ class Simplex(BarycentricBody):
         return own and (verb is not Body.project or self._at_units)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """(x - tau)_+ for the number tau that makes the sum 1.
+        """(x - tau)_+ for the number tau that makes the sum of the entries 1.
 
         ``MissingOracle`` if the vertices are not the unit vectors.
         """

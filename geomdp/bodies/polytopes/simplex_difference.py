@@ -65,7 +65,7 @@ class SimplexDifference(BarycentricBody):
         )
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """sum y_+ for the weights y of x; inf off the span."""
+        """sum y_+ for the weights y of x; inf outside the span."""
         weights = points @ self._map.linear.T
         gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
@@ -153,9 +153,9 @@ class SimplexDifference(BarycentricBody):
         return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
 
     def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
-        """E (T x)_j^2 (p,) for x uniform on the body and a `matrix` T (p, m).
+        """E (T x)_j^2 for j = 1, ..., p and x uniform on the body, where T (p, m) is `matrix`.
 
-        This is the diagonal of T E[x x^T] T^T. The (m, m) matrix E[x x^T] is not formed.
+        The result (p,) is the diagonal of T E[x x^T] T^T. The (m, m) matrix E[x x^T] is not formed.
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):

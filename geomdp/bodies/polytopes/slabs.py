@@ -70,7 +70,7 @@ class SlabBody(ByInequalities):
 
     @cached_property
     def normals(self) -> FloatArray:
-        """Rows z_j / w_j (F, r). The body is {y : |normals @ y| <= 1}."""
+        """Rows z_j / w_j (F, r), so that the body is {y : |normals @ y| <= 1}."""
         normals = self.directions / self.widths[:, None]
         units = self.directions / np.linalg.norm(self.directions, axis=1, keepdims=True)
         rank = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE)
@@ -99,7 +99,7 @@ class SlabBody(ByInequalities):
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where the line leaves the first slab."""
+        """Ends (lo, hi) where the line first leaves one of the slabs."""
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
         # With s = |slope| and c = height sign(slope), the line is in the slab for t from

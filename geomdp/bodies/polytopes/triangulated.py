@@ -83,8 +83,8 @@ class TriangulatedPolytope(HullOfPoints):
     ValueError
         At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
         use: if N points in dimension r can give too many simplices, by the upper bound theorem. Too
-        many are more than 2^20, or more than 2^33 / (r + 1)^4. The largest N is about 1400 for
-        r = 3, 180 for r = 5, 70 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+        many are more than 2^20, or more than 2^33 / (r + 1)^4. The largest N is 1449 for r = 3, 187
+        for r = 5, 75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class TriangulatedPolytope(HullOfPoints):
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None in three cases: a vertex has an entry that is no whole number, 0 is no interior point,
-        or the proof fails.
+        None if a vertex has an entry that is no whole number or is too large, if 0 is no interior
+        point, if there are too many facets or simplices, or if the proof fails.
         """
         return whole_cones(self.vertices)
 

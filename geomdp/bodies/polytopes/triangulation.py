@@ -14,11 +14,11 @@ from geomdp._typing import FloatArray, IntArray
 #: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
 #: 2^20 simplices take seconds and some 100 MB. The actual number is usually far smaller.
 MAX_SIMPLICES = 1 << 20
-#: Largest product of the number of simplices and c^4, where a simplex has c corners. For each
-#: neighbour of a simplex, Qhull solves a linear system in c unknowns. For c <= 9 the smaller limit
-#: is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two examples in dimension 15 are above
-#: the limit. For 29 points with entries 0 and 1, Qhull runs for more than half a minute. For the 32
-#: answers to all pairs of 5 binary columns, Qhull does not end.
+#: Largest product of the bound on the number of simplices and c^4, where a simplex has c corners.
+#: For each of the c neighbours of a simplex, Qhull solves a linear system in c unknowns, O(c^3).
+#: For c <= 9 the smaller limit is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two
+#: examples in dimension 15 are above the limit. For 29 points with entries 0 and 1, Qhull runs for
+#: more than half a minute. For the 32 answers to all pairs of 5 binary columns, Qhull does not end.
 MAX_WORK = 1 << 33
 
 
@@ -26,7 +26,7 @@ MAX_WORK = 1 << 33
 class Triangulation:
     """A polytope of dimension r as a union of simplices with disjoint interiors, and its facets.
 
-    In coordinates of its affine hull, the polytope is {c : normals @ c <= offsets}.
+    In coordinates y of its affine hull, the polytope is {y : normals @ y <= offsets}.
     """
 
     points: FloatArray  # (k, r): vertices of the polytope
@@ -96,8 +96,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     else:
         simplices = _lower_faces(vertices)
     volumes = _volumes(vertices, simplices)
-    # 1e-9 is far above the rounding of a sum of determinants. If the lost simplices have a smaller
-    # share of the volume, samples change by at most 1e-9 in total variation.
+    # 1e-9 is far above the rounding of a sum of determinants. If rounding loses simplices with a
+    # smaller share of the volume, samples change by at most 1e-9 in total variation.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
         raise ArithmeticError(
             f"the simplices must have the volume of the hull, {outside.volume}, got {volumes.sum()}"
@@ -141,7 +141,7 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
-    # The facets are at most as numerous as the simplices can be in one dimension less.
+    # A hull in dimension r has at most as many facets as there can be simplices in dimension r - 1.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0

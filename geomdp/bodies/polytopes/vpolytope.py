@@ -25,8 +25,9 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 #: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
-#: vertex from the mean of the vertices. The gap of every point of the body is below the tolerance.
-#: So the search ends as soon as it is clear whether the target is inside.
+#: vertex from the mean of the vertices. If the target is nearer than 500 s, the gap of every point
+#: of the body is below the tolerance. So the search ends as soon as it is clear whether the target
+#: is inside.
 ANY_GAP = 1e3
 
 
@@ -36,7 +37,8 @@ class VPolytope(HullOfPoints, PolytopeByRays):
 
     Support and extreme points are matrix products, O(N m) per direction. Membership, separation,
     gauge, facets and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot,
-    with relative errors of at most 1e-8. Each ray starts from facets that earlier rays have found.
+    with relative errors of about 1e-8. Each ray starts from a facet that an earlier ray of the same
+    call has found.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return np.asarray(best - least)
 
     def extreme_index(self, directions: FloatArray) -> IntArray:
-        """Number (b,) of the first vertex with the largest <u, v_i>."""
+        """Index of the first vertex with the largest <u, v_i>, for each direction u: (b,)."""
         directions = batch(directions, self.dimension, "directions")
         winners = np.zeros(len(directions), dtype=np.int64)
         best = np.full(len(directions), -np.inf)

@@ -17,7 +17,8 @@ from geomdp._typing import FloatArray, IntArray
 #: Largest number of facets, and largest number of simplices. In dimension 10, finding 2^14
 #: simplices and proving that they tile the polytope takes seconds.
 MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
-#: Minors of matrices stay below this number. The product of two minors is then below 2^62.
+#: The minors (determinants of square submatrices) of all matrices here stay below this number. The
+#: product of two minors is then below 2^62, so int64 does not overflow.
 MAX_MINOR = 2.0**31
 #: A vertex counts as a point of a facet up to this distance from the facet's hyperplane, in units
 #: of the largest coordinate. If a vertex is assigned to a wrong facet, the proof fails.
@@ -79,9 +80,9 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
        the hull.
     2. Almost all points of R^r lie in the same number of cones. To show this, any r - 1 of the
        points v_1, .., v_r are checked; their cone is a wall. They must belong to exactly one other
-       simplex. It must lie on the other side of the hyperplane through the wall. Then a path that
-       crosses a wall enters one cone for each cone that it leaves. A path can avoid faces of lower
-       dimension.
+       simplex, and this simplex must lie on the other side of the hyperplane through the wall. Then
+       a path that crosses a wall enters one cone for each cone that it leaves. A path can avoid
+       faces of lower dimension.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
@@ -175,7 +176,7 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 
 
 def _pulled(points: IntArray) -> IntArray | None:
-    """The simplices (s, r) that tile the facets of the hull, as sorted numbers of their points.
+    """The simplices (s, r) that tile the facets of the hull, as sorted row numbers of their points.
 
     A face is cut recursively. Let p be the point of the face with the lowest number. The facets of
     the face that do not contain p are cut, and p is added to each of the resulting simplices. The

@@ -17,9 +17,9 @@ next states have this order, too. The bounding chains start from the lowest stat
 -inf) and from the highest state (all at +inf). Every other chain stays between these two.
 
 A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before the last
-sweep, the bounding chains are close. The proposals of the last sweep come from an envelope that is
-common to all states between the two chains. If each proposal is accepted for all of these states,
-all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
+sweep, the bounding chains are usually close. The proposals of the last sweep come from an envelope
+that is common to all states between the two chains. If each proposal is accepted for all of these
+states, all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
 independent exact draws from blocks: it returns the state before each block that coalesces.
 
 The only errors of the draws are rounding errors in the quantiles of single particles.
@@ -52,11 +52,11 @@ BLOCK_ENTRIES = 1 << 20
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
 
-    Let D = d (d + 1) / 2 be the dimension. Let M have a state of the gas as spectrum, and
-    Haar-distributed eigenvectors. Then M has density proportional to e^(-||M||_*). This is the
-    K-norm noise of the ball. Let X be a uniform point of the ball. Then X / ||X||_* is distributed
-    as M / ||M||_*. Independently of it, ||X||_* is distributed as U^(1/D) with U uniform on [0, 1]
-    (JL-KN).
+    Let D = d (d + 1) / 2 be the dimension. Let M be the random matrix with Haar-distributed
+    eigenvectors and a state of the gas as spectrum. Then M has density proportional to
+    e^(-||M||_*), the density of the K-norm noise of the ball. Let X be a uniform point of the ball.
+    Then X / ||X||_* is distributed as M / ||M||_*. Independently of it, ||X||_* is distributed as
+    U^(1/D) with U uniform on [0, 1] (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -67,13 +67,13 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
     Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
-    each factor a_i + b_j of the density choose one term, a_i with probability a_i / (a_i + b_j).
-    Given the choices, the density is homogeneous in a and in b. So sum a and sum b are independent
-    of each other and of the directions of a and b. Let p be k (k + 1) / 2 plus the number of
-    choices of an a_i, and q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q)
-    distributions. In the body, the distributions are those of U^(1/p) and U^(1/q) with U uniform on
-    [0, 1]. The probability of (p, q) in the body is proportional to 1 / (p! q!) times the
-    probability of (p, q) in the gas. A draw from the gas is therefore accepted with probability
+    each factor a_i + b_j of the density, choose one of the two terms: a_i with probability a_i /
+    (a_i + b_j). Given the choices, the density is homogeneous in a and in b. So sum a and sum b are
+    independent of each other and of the directions of a and b. Let p be k (k + 1) / 2 plus the
+    number of choices of an a_i, and q = D - p. In the gas, sum a and sum b have Gamma(p) and
+    Gamma(q) distributions. In the body, the distributions are those of U^(1/p) and U^(1/q) with U
+    uniform on [0, 1]. The probability of (p, q) in the body is proportional to 1 / (p! q!) times
+    the probability of (p, q) in the gas. A draw from the gas is therefore accepted with probability
     C(D, p) / C(D, D // 2). About two draws in three are accepted, for every d.
     """
     accepted = np.empty((0, d))
@@ -107,7 +107,7 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 def _with_uniform_sums(
     spectra: FloatArray, degrees: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """`spectra` with positive parts scaled to the sum U^(1/p), and negative parts to U^(1/q).
+    """`spectra` with positive parts scaled to sum U^(1/p), and negative parts to sum -U^(1/q).
 
     `degrees` (n,) are the numbers p, and q = d (d + 1) / 2 - p. Each U is uniform on [0, 1].
     """
@@ -156,17 +156,18 @@ def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def block_sweeps(d: int) -> int:
     """Number of sweeps per block, an even number.
 
-    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce. The
-    distance between the two bounding chains starts at about d. It must fall below the gaps between
-    particles, of order 1. A change of one particle affects the whole gas after about d sweeps. In
-    this time the distance falls by a constant factor.
+    Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce. After
+    two sweeps all particles of the two bounding chains are finite, and the distance between the
+    chains is about d. This distance must fall below the gaps between particles, of order 1. A
+    change of one particle affects the whole gas after about d sweeps. In this time the distance
+    falls by a constant factor.
     """
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """The state before each block that coalesces (n, d); the first such block gives the start."""
+    """States (n, d) before the blocks that coalesce; the first such block only gives the start."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1
@@ -217,9 +218,10 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     """A draw from the envelope of the densities of particle i in all states between the bounds.
 
     For x above lambda_j the factor x - lambda_j is largest at lambda_j = low_j. For x below
-    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is a density
-    of particle i: lower particles j are at low_j, and higher particles j are at high_j. The second
-    result is a uniform number, the threshold of the acceptance test.
+    lambda_j the factor lambda_j - x is largest at lambda_j = high_j. So the envelope is
+    proportional to the density of particle i in a state with all lower particles j at low_j and all
+    higher particles j at high_j. The second result is a uniform number, the threshold of the
+    acceptance test.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]

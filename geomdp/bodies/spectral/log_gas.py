@@ -21,7 +21,8 @@ from geomdp._numerics.compilation import numba
 
 #: Number of Gauss-Legendre nodes per panel. Few particles are near a panel. So the density on the
 #: panel is close to a polynomial of degree below 20, times an exponential that changes by a factor
-#: of at most e^4. Interpolation at the nodes is then accurate up to rounding.
+#: of at most e^4 on a panel of a short interval. Interpolation at the nodes is then accurate up to
+#: rounding.
 NODES = 24
 #: Length of the longest panel of a short interval.
 PANEL = 4.0
@@ -105,7 +106,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
-    """Ends of `count` equal panels of [low, high]; if 0 is inside, 0 is an end, too.
+    """Ends of `count` equal panels of [low, high]; a panel with 0 inside is cut in two at 0.
 
     The density e^(-|x|) has a kink at 0, where interpolation by one polynomial would be inaccurate.
     """

@@ -1,19 +1,23 @@
 """Volumes and second moments of the symmetric spectral bodies, from Pfaffians (de Bruijn 1955).
 
-Let w be a weight function on the real line. The integral of
-prod |lambda_i - lambda_j| prod w(lambda_i) over lambda_1 < ... < lambda_d is a Pfaffian, up to a
-constant. It is the Pfaffian of the matrix
+Let x be real, and let r(x) be e^(1j angle/2) x for x > 0 and e^(-1j angle/2) x for x < 0, where 1j
+is the imaginary unit, as in Python. Let r' be the derivative of r. The integral of
 
-    A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y).
+    prod over i < j of (r(lambda_j) - r(lambda_i))  times  prod over i of r'(lambda_i) e^-|lambda_i|
 
-Here p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
-column, with the integrals of p_i w. The weight w(x) is e^(-|x|) e^(i t/2) for x > 0 and
-e^(-|x|) e^(-i t/2) for x < 0. In these exponents, i is the imaginary unit and t is a real number.
-At t = 0 the integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2. Let p
-(without index) be the random number p in `coupling_from_the_past.difference_spectra`: the degree
-of a term of the density in the positive eigenvalues. The integral at t divided by the integral at 0
-is E e^(i t (p - D/2)), so a Fourier sum over t gives the distribution of p. The polynomials are
-orthonormal for the weight e^(-2 |x|). This makes A well conditioned.
+over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of the matrix
+
+    A_jk = double integral of sgn(y - x) g_j(x) g_k(y),   g_j(x) = P_j(2 r(x)) r'(x) e^(-|x|).
+
+Here P_0..P_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
+column, with the integrals of the g_j. The polynomials are orthonormal for the weight e^(-|x|). This
+makes A well conditioned.
+
+For the angle 0, the integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2.
+Let p be the random number p in `coupling_from_the_past.difference_spectra`: the number of positive
+eigenvalues plus the degree of a term of the density in these eigenvalues. The integral for an angle
+divided by the integral for 0 is E e^(1j angle (p - D/2)), so a Fourier sum over angles gives the
+distribution of p.
 
 References
 ----------
@@ -35,8 +39,8 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls with t about as fast as for a normally distributed p. Values below this
-#: number are rounding errors.
+#: The modulus of E e^(1j angle (p - D/2)) falls with the angle about as fast as for a normally
+#: distributed p. Values below this number are rounding errors, and the Fourier sum stops there.
 NEGLIGIBLE = 1e-15
 
 
@@ -139,7 +143,7 @@ def _gas(d: int) -> _Gas:
         wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
         shares += (wave * turned / plain).real
         moments += (wave * weighted / plain).real
-    # Logarithms of the leading coefficients of p_k(2 x). These polynomials replace the monomials in
+    # Logarithms of the leading coefficients of P_k(2 x). These polynomials replace the monomials in
     # the Vandermonde determinant. This multiplies the determinant by the product of the leading
     # coefficients.
     leading = np.arange(d) * math.log(2) - math.log(2) / 2
@@ -162,10 +166,10 @@ def _log_laguerre_mass(d: int) -> float:
 
 
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
-    """Pf A at t = `angle`, and its derivative in s at s = 0.
+    """Pf A for `angle`, and a derivative of Pf A.
 
-    For the derivative, w(x) is multiplied by 1 + s x^2 for x > 0. `norms` are the coefficients of
-    `_recurrence`.
+    The derivative is in s at s = 0, if g_j(x) is multiplied by 1 + s x^2 for x > 0. `norms` are the
+    coefficients of `_recurrence`.
     """
     d = len(norms)
     t, weights = scipy.special.roots_laguerre(d + 2)
@@ -190,8 +194,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     moved = square_rows @ first + rows @ second
     moved -= np.outer(square_means, means) + np.outer(means, square_means)
     signs = (-1.0) ** np.arange(d)
-    # On the negative half-line, the integrals are mirror images, with e^(-i t/2) in place of
-    # e^(i t/2).
+    # On the negative half-line, the integrals are mirror images, with -angle in place of angle.
     mirrored = signs * means.conj()
     cross = np.outer(mirrored, means)
     matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T
@@ -244,9 +247,9 @@ def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
 
 
 def _recurrence(d: int) -> FloatArray:
-    """Coefficients b_1..b_(d-1) of t p_k = b_(k+1) p_(k+1) + b_k p_(k-1), by Stieltjes' procedure.
+    """Coefficients b_1..b_(d-1) of t P_k = b_(k+1) P_(k+1) + b_k P_(k-1), by Stieltjes' procedure.
 
-    The polynomials p_k are orthonormal for the weight e^(-|t|).
+    The polynomials P_k are orthonormal for the weight e^(-|t|).
     """
     t, weights = scipy.special.roots_laguerre(d + 2)
     before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # 2 int e^-t = 2
@@ -259,7 +262,7 @@ def _recurrence(d: int) -> FloatArray:
 
 
 def _polynomials(points: ComplexArray, norms: FloatArray) -> ComplexArray:
-    """Orthonormal polynomials p_0..p_(d-1) of e^(-|t|) at complex `points`: (len(points), d)."""
+    """Orthonormal polynomials P_0..P_(d-1) of e^(-|t|) at complex `points`: (len(points), d)."""
     values = np.empty((len(points), len(norms)), dtype=np.complex128)
     values[:, 0] = math.sqrt(0.5)
     for k in range(1, len(norms)):

@@ -28,7 +28,8 @@ from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, delete, insert
 
-#: Weights up to this value count as zero, because rounding moves the point farther.
+#: Weights up to this value count as zero, because rounding errors move x by more than such a weight
+#: does.
 ZERO_WEIGHT = 1e-15
 #: The search gives up after this number of stalled sweeps in a row. In `column_generation`, it is
 #: the number of stalled rounds. The values 1, 2, 4, 8 and 16 reached the same tolerances on 11,000
@@ -37,8 +38,8 @@ PATIENCE = 2
 #: A sweep makes progress if the largest gain is below this share of the record. The record is the
 #: largest gain at the last sweep that made progress in this way.
 GAIN_DROP = 0.9
-#: A sweep also makes progress if the squared distance falls by this share. The share is five times
-#: the rounding error of the squared distance.
+#: A sweep also makes progress if the squared distance falls by more than this share, which is about
+#: five machine epsilons.
 DISTANCE_DROP = 1e-15
 #: A point joins in a sweep only if its gain is above this share of the sweep's largest gain.
 #: Shares of 0.3 to 0.7 need a quarter fewer exchanges than a share of 0. This was measured on

@@ -8,13 +8,13 @@ a pricing. Improving and pricing together are a round.
 
 If g is within tolerance, the search ends in one of these cases:
 
-* The target is proved to be outside the hull. Then g is below the squared distance from x to b, so
-  a hyperplane separates the target from the hull.
+* g is below half of the squared distance from x to b. Then a hyperplane separates the target from
+  the hull, so the target is outside.
 * The target is reached up to rounding.
 * `DECIDING_ROUNDS` further pricings have not decided whether the target is outside.
 
 The search also ends if no gain is positive, or if g and the distance stop falling. The caller then
-reports the gap that was reached.
+reports the value of g that was reached.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ class Table:
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
-        """Add the points `keys` to the members, and improve until no gain is above `tolerance`.
+        """Make a table of the members and the points `keys`, and improve the active set.
 
+        The improvement ends when no gain is above `tolerance`, or when it stalls (see `improve`).
         `offsets` are `columns.offsets(keys)`, which the caller has computed already.
         """
         members, weights = self.members()

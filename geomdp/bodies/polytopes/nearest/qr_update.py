@@ -31,7 +31,7 @@ DEPENDENT = 1e-14
 #: If a pass shortens a vector to this share of its length or less, another pass follows. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: If a vector still shrinks in the last of this number of passes, it counts as dependent. Two
+#: Largest number of passes. A vector that still shrinks in the last pass counts as dependent. Two
 #: passes suffice for an independent vector; the third pass is a safety margin.
 PASSES = 3
 
@@ -169,9 +169,9 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    The weights sum to 1 up to a rounding error, relative to the largest weight. Weights of nearly
-    equal points can be huge. The caller therefore first shortens the step towards these weights,
-    and only then scales the result to sum to 1.
+    The weights sum to 1 up to a rounding error that is proportional to the largest weight. Weights
+    of nearly equal points can be huge. The caller therefore first shortens the step towards these
+    weights, and only then scales the result to sum to 1.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()
