@@ -20,7 +20,7 @@ class Mutant:
     where: str
     old: str  # Occurs once in the text of the function
     new: str  # Takes its place
-    tests: tuple[str, ...]  # Test files, or single tests as ``file::test``
+    tests: tuple[str, ...]  # Whole test files, relative to the repository
 
     @property
     def script(self) -> str:
@@ -43,3 +43,7 @@ MUTANTS: dict[str, Mutant] = {
     for path in sorted(Path(__file__).parent.glob("*.toml"))
     for mutant in _read(path)
 }
+
+#: Tests that do not run, although their file is among those of a part: ``file::test``, with the
+#: reason. Each takes most of the time of its file.
+SLOW: dict[str, str] = {}
