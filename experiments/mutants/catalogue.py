@@ -43,7 +43,3 @@ MUTANTS: dict[str, Mutant] = {
     for path in sorted(Path(__file__).parent.glob("*.toml"))
     for mutant in _read(path)
 }
-
-#: Tests that do not run, although their file is among those of a part: ``file::test``, with the
-#: reason. Each takes most of the time of its file.
-SLOW: dict[str, str] = {}

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from experiments.catalogue import SCRIPTS
-from experiments.mutants.catalogue import MUTANTS, SLOW
+from experiments.mutants.catalogue import MUTANTS
 from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
-from experiments.mutants.mutants import FULL, QUICK, claims, claims_of_all, config, files_of
+from experiments.mutants.mutants import FULL, QUICK, claims, claims_of_all, config, files_of, goals
 from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, Theorem
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
@@ -41,16 +41,6 @@ def test_every_mutant_changes_one_function_and_is_undone(name: str) -> None:
 def test_the_tests_of_a_mutant_are_whole_files(name: str) -> None:
     are_tests(MUTANTS[name].tests)
     assert all(test.startswith("tests/") and test.endswith(".py") for test in MUTANTS[name].tests)
-
-
-def test_slow_tests_are_left_out_of_the_files_they_are_in() -> None:
-    are_tests([*SLOW])
-    files = {test.partition("::")[0] for test in SLOW}
-    assert files <= {file for mutant in MUTANTS.values() for file in mutant.tests}
-    for cell in FULL.configurations:
-        mine = cell.tests.split()
-        expected = [test for test in SLOW if test.partition("::")[0] in mine]
-        assert cell.left_out.split() == expected
 
 
 def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
@@ -91,8 +81,10 @@ def results(**changed: tuple[str, str]) -> pd.DataFrame:
 
     The keys are figures, the values the ids of red claims and the failing test of all its mutants.
     """
-    found = [(m.figure, *changed.get(m.figure, ("design", NONE))) for m in MUTANTS.values()]
-    table = pd.DataFrame(found, columns=["figure", "claim_ids", "test"])
+    found = [
+        (m.figure, m.where, *changed.get(m.figure, ("design", NONE))) for m in MUTANTS.values()
+    ]
+    table = pd.DataFrame(found, columns=["figure", "where", "claim_ids", "test"])
     return table.assign(mutant=[*MUTANTS])
 
 
@@ -129,4 +121,17 @@ def test_some_things_are_claimed_of_all_mutants_only() -> None:
     assert not index.passed
     claimed = len(THEOREMS) - len(UNCLAIMED) - len(UNREFUTED)
     assert f"0 of {claimed} statements" in index.measured
-    assert claims_of_all(table.iloc[1:]) == []
+    assert claims_of_all(table.iloc[1:]) == goals(table.iloc[1:]) == []
+
+
+def test_the_goal_counts_mistakes_in_the_library() -> None:
+    (before,) = goals(results())
+    (after,) = goals(results(conjunctions=("BR-CONJ", "test")))
+    # Both edits of a script and of the library belong to that figure.
+    assert {m.where.partition(".")[0] for m in MUTANTS.values() if m.figure == "conjunctions"} == {
+        "experiments",
+        "geomdp",
+    }
+    assert after.measured == before.measured - 1
+    assert "conjunctions" in after.reason
+    assert after.goal == len({m.figure for m in MUTANTS.values()})
