@@ -23,7 +23,7 @@ in a file of `experiments/mutants`. python -m experiments.mutants WORD runs thos
 figure has the word in it, and keeps the results for the next run of all.
 
 The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
-on one core: quick 20 s, full an hour.
+on one core: quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
