@@ -20,7 +20,7 @@ class Mutant:
     where: str
     old: str  # Occurs once in the text of the function
     new: str  # Takes its place
-    tests: tuple[str, ...]  # Test files, or single tests as ``file::test``
+    tests: tuple[str, ...]  # Whole test files, relative to the repository
 
     @property
     def script(self) -> str:

@@ -1,12 +1,50 @@
-"""Which statements of the index would be noticed if their code were wrong?"""
+"""What noticed a mutant, and which statements of the index would be noticed if they were wrong."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection, Iterable
 
+import numpy as np
 import pandas as pd
 
 from experiments.theorems.theorem import Theorem, cited
+
+#: What stands in the table where nothing turned red.
+NONE = "none"
+#: What stands in place of the ids of claims where the figure ended with an error. No claim was
+#: checked then, so this does not count as a claim that turned red.
+CRASH = "crash"
+
+
+class Noticed(enum.StrEnum):
+    """What noticed a mutant, in the order of the legend."""
+
+    ALONE = "a claim alone"
+    BOTH = "claim and test"
+    TEST = "a test alone"
+    CRASH = "a crash of the figure"
+    NOTHING = "nothing"
+
+
+def outcomes(mutants: pd.DataFrame) -> pd.Series:
+    """What noticed each mutant.
+
+    Parameters
+    ----------
+    mutants : DataFrame
+        Columns `claim_ids`, with the ids of red claims, `CRASH` or `NONE`; and `test`, with the
+        first failing test or `NONE`.
+    """
+    crashed, by_test = mutants.claim_ids == CRASH, mutants.test != NONE
+    by_claim = (mutants.claim_ids != NONE) & ~crashed
+    found = {
+        Noticed.CRASH: crashed,
+        Noticed.ALONE: by_claim & ~by_test,
+        Noticed.BOTH: by_claim & by_test,
+        Noticed.TEST: ~by_claim & by_test,
+    }
+    return pd.Series(np.select([*found.values()], [*found], Noticed.NOTHING), mutants.index)
 
 
 def red_claims_of(mutants: pd.DataFrame) -> set[str]:

@@ -9,20 +9,28 @@ One runs a figure at its quick preset, without any stored result, and lists the 
 the other runs the tests of the part up to the first that fails. That no claim fails without a
 mutant is seen by the quick run of all figures.
 
-Claims: no mutant survives both, every figure turns red for one, and so does a claim of every
-statement in the index `experiments.theorems`, except those that it lists with the reason. A new
-mutant is one row in a file of `experiments/mutants`. python -m experiments.mutants WORD runs those
-whose name or figure has the word in it, and keeps the results for the next run of all.
+The tests of the part are whole test files: those of the function that is edited or, where a script
+is edited, those of the library functions that it shows. "Alone" means that all of them pass. These
+tests import no script, so an edit of a script, which stands for a mistake in what is compared
+(another bound, other units, other data on the two sides), is for a claim to notice. A figure may
+also end with an error before a claim is checked. Such a crash is no claim that turned red.
+
+Claims: no mutant survives both, every figure has a claim that turns red for one, every figure has
+one that only a claim of its own notices, and a claim of every statement in the index
+`experiments.theorems` turns red, except those that it lists with the reason. Goal: in every figure
+a claim notices alone a mistake in the library, and not in the script only. A new mutant is one row
+in a file of `experiments/mutants`. python -m experiments.mutants WORD runs those whose name or
+figure has the word in it, and keeps the results for the next run of all.
 
 The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
-on one core: quick 20 s, full an hour.
+on one core: quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +40,10 @@ from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
+from experiments.engine.goals import Aim, Goal
 from experiments.engine.script import Needs
 from experiments.mutants.catalogue import MUTANTS, Mutant
-from experiments.mutants.coverage import red_claims_of, unrefuted
+from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
 from experiments.planting.edits import Edit
 from experiments.planting.runs import failing_test, red_claims
 from geomdp import (
@@ -69,8 +78,6 @@ PLANTED_IN = (
     workloads,
 )
 ROOT = Path(__file__).parents[2]
-#: What stands in the table where nothing turned red.
-NONE = "none"
 #: Joins the claims of one mutant.
 AND = "; "
 
@@ -87,7 +94,7 @@ class Config:
     where: str
     old: str
     new: str
-    tests: str  # Tests of the part, separated by spaces
+    tests: str  # Test files of the part, separated by spaces
     code: str  # Hash of the figure and of the tests
 
 
@@ -107,9 +114,8 @@ def config(mutant: Mutant) -> Config:
 
 def code_of(mutant: Mutant) -> str:
     """Hash of the text of a script, of what its folder holds beside scripts, and of tests."""
-    files = {ROOT / test.partition("::")[0] for test in mutant.tests}
     digest = hashlib.sha256()
-    for path in (*files_of(mutant), *sorted(files)):
+    for path in (*files_of(mutant), *(ROOT / test for test in sorted(mutant.tests))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -133,7 +139,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         {
             "file": config.where.partition(":")[0].replace(".", "/") + ".py",
             "edit": f"{config.old} -> {config.new}",
-            "claim_ids": AND.join(claim.id or "figure" for claim in claims) or NONE,
+            "claim_ids": AND.join(claim.id or CRASH for claim in claims) or NONE,
             "claim": AND.join(claim.name for claim in claims) or NONE,
             "test": test or NONE,
         }
@@ -143,80 +149,115 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 def claims(mutants: pd.DataFrame) -> list[Claim]:
     """None survives, every figure notices one, and so does every statement of the index."""
     noticed = outcomes(mutants)
-    alone, both, test = (noticed == name for name in list(OUTCOMES)[:3])
-    survivors = list(mutants.mutant[noticed == "nothing"])
-    unseen = sorted({*mutants.figure} - {*mutants.figure[alone | both]})
+    counts = ", ".join(f"{(noticed == each).sum()} by {each}" for each in list(Noticed)[:-1])
+    survivors = list(mutants.mutant[noticed == Noticed.NOTHING])
+    unseen = without(mutants, noticed.isin([Noticed.ALONE, Noticed.BOTH]))
+    figures = mutants.figure.nunique()
     return [
         Claim(
             "no mutant survives",
             not survivors,
-            f"{len(mutants)} mutants: {alone.sum()} turn a claim red, {test.sum()} a test, "
-            f"{both.sum()} both" + (f"; not {', '.join(survivors)}" if survivors else ""),
+            f"{len(mutants)} mutants: {counts}" + listed(survivors),
             "all are noticed",
             "GEN-1",
         ),
         Claim(
-            "every figure turns red for a mutant",
+            "every figure has a claim that turns red for a mutant",
             not unseen,
-            f"{mutants.figure.nunique() - len(unseen)} of {mutants.figure.nunique()} figures, "
-            f"{mutants.figure[alone].nunique()} of them where no test does"
-            + (f"; not {', '.join(unseen)}" if unseen else ""),
+            f"{figures - len(unseen)} of {figures} figures" + listed(unseen),
             "all",
             "GEN-1",
         ),
-        *index_claims(mutants),
+        *claims_of_all(mutants),
     ]
 
 
-def index_claims(mutants: pd.DataFrame) -> list[Claim]:
-    """For every statement of the index, some mutant turns one of its claims red.
+def listed(names: Sequence[str]) -> str:
+    """The exceptions behind a count."""
+    return f"; not {', '.join(names)}" if names else ""
 
-    A sample of the mutants says nothing about this, so nothing is claimed of one.
-    """
+
+def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
+    """The figures none of whose mutants is chosen."""
+    return sorted({*mutants.figure} - {*mutants.figure[chosen]})
+
+
+def claims_of_all(mutants: pd.DataFrame) -> list[Claim]:
+    """What only all mutants together can show; nothing is claimed of a sample."""
     if set(MUTANTS) - set(mutants.mutant):
         return []
+    return [only_a_claim(mutants), of_the_index(mutants)]
+
+
+def only_a_claim(mutants: pd.DataFrame) -> Claim:
+    """Every figure has a claim of its own that shows what no test of the part does."""
+    left, figures = without(mutants, outcomes(mutants) == Noticed.ALONE), mutants.figure.nunique()
+    return Claim(
+        "every figure has a mutant that only a claim of its own notices",
+        not left,
+        f"{figures - len(left)} of {figures} figures" + listed(left),
+        "all",
+        "GEN-1",
+    )
+
+
+def goals(mutants: pd.DataFrame) -> list[Goal]:
+    """In how many figures a claim notices alone a mistake in the library; none for a sample."""
+    if set(MUTANTS) - set(mutants.mutant):
+        return []
+    of_library = mutants["where"].str.startswith("geomdp.")
+    left = without(mutants, of_library & (outcomes(mutants) == Noticed.ALONE))
+    return [
+        Goal(
+            "figures with a mutant of the library that only a claim notices",
+            mutants.figure.nunique() - len(left),
+            mutants.figure.nunique(),
+            Aim.AT_LEAST,
+            "tests of the part notice every mistake in the library that was tried for "
+            + ", ".join(left),
+        )
+    ]
+
+
+def of_the_index(mutants: pd.DataFrame) -> Claim:
+    """For every statement of the index, some mutant turns one of its claims red."""
     # By name, because an import statement would make all results stale when an entry is edited.
     index = importlib.import_module("experiments.theorems")
     left_out = index.UNCLAIMED | index.UNREFUTED
     claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
     left = unrefuted(claimed, red_claims_of(mutants))
-    return [
-        Claim(
-            "every statement of the index has a claim that a mutant turns red",
-            not left,
-            f"{len(claimed) - len(left)} of {len(claimed)} statements"
-            + (f"; not {', '.join(left)}" if left else "")
-            + f"; left out: {', '.join(left_out)}",
-            "all",
-            "GEN-1",
-        )
-    ]
-
-
-#: What noticed a mutant, with its colour.
-OUTCOMES = {"a claim alone": "C0", "claim and test": "C2", "a test alone": "C1", "nothing": "C3"}
-
-
-def outcomes(mutants: pd.DataFrame) -> pd.Series:
-    """What noticed each mutant."""
-    by_claim, by_test = mutants.claim != NONE, mutants.test != NONE
-    names = np.select(
-        [by_claim & ~by_test, by_claim & by_test, by_test], list(OUTCOMES)[:3], "nothing"
+    return Claim(
+        "every statement of the index has a claim that a mutant turns red",
+        not left,
+        f"{len(claimed) - len(left)} of {len(claimed)} statements"
+        + listed(left)
+        + f"; left out: {', '.join(left_out)}",
+        "all",
+        "GEN-1",
     )
-    return pd.Series(names, mutants.index)
+
+
+#: Colours of the bars.
+COLOURS = {
+    Noticed.ALONE: "C0",
+    Noticed.BOTH: "C2",
+    Noticed.TEST: "C1",
+    Noticed.CRASH: "C4",
+    Noticed.NOTHING: "C3",
+}
 
 
 def plot(table: pd.DataFrame) -> Figure:
     """One bar for each figure: its mutants, by what noticed them."""
     counts = pd.crosstab(table.figure, outcomes(table)).reindex(
         index=table.figure.unique(),
-        columns=list(OUTCOMES),
+        columns=list(Noticed),
         fill_value=0,
     )
     figure = Figure(figsize=(7.2, 1.4 + 0.2 * len(counts)))
     axes = figure.subplots()
     left = np.zeros(len(counts))
-    for outcome, colour in OUTCOMES.items():
+    for outcome, colour in COLOURS.items():
         axes.barh(counts.index, counts[outcome], left=left, color=colour, label=outcome)
         left += counts[outcome].to_numpy()
     axes.invert_yaxis()
@@ -224,8 +265,10 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("mutants")
-    axes.set_title(f"{(counts['nothing'] == 0).sum()} of {len(counts)} figures: none survives")
-    figure.legend(title="noticed by", loc="outside lower center", ncols=len(OUTCOMES))
+    axes.set_title(
+        f"{(counts[Noticed.NOTHING] == 0).sum()} of {len(counts)} figures: none survives"
+    )
+    figure.legend(title="noticed by", loc="outside lower center", ncols=3)
     return figure
 
 

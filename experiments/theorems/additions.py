@@ -13,7 +13,7 @@ ADDITIONS = (
         r" directions:"
         r" its K-norm noise is as private, and needs a support function only.",
         ("geomdp.bodies.SlabBody", "geomdp.geometry.refine_slabs"),
-        claims=("accuracy::X-OUT",),
+        claims=("accuracy::X-OUT", "hit_and_run::JL-L14"),
         tests=("tests/geometry/test_slabs.py::test_slabs_hold_every_difference_of_neighbours",),
     ),
     Theorem(

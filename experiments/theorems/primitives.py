@@ -14,7 +14,7 @@ PRIMITIVES = (
         r" $\frac{b-a}{n}$. Add/remove: counts move by one unit; $\varepsilon$-DP there is"
         r" $2\varepsilon$-DP for replace-one.",
         ("geomdp.Adjacency", "geomdp.privacy.convert_adjacency"),
-        claims=("planted_faults::GEN-1",),
+        claims=("planted_faults::GEN-1", "many_columns::X-RES"),
         tests=(
             "tests/privacy/test_conversions.py::test_add_remove_to_replace_one_doubles_epsilon",
         ),

@@ -9,8 +9,8 @@ import pytest
 
 from experiments.catalogue import SCRIPTS
 from experiments.mutants.catalogue import MUTANTS
-from experiments.mutants.coverage import red_claims_of, unrefuted
-from experiments.mutants.mutants import FULL, NONE, QUICK, config, files_of, index_claims
+from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
+from experiments.mutants.mutants import FULL, QUICK, claims, claims_of_all, config, files_of, goals
 from experiments.theorems import THEOREMS, UNCLAIMED, UNREFUTED, Paper, Theorem
 from tests.experiments.planted_edits import are_tests, changes_one_function_and_is_undone
 
@@ -38,8 +38,9 @@ def test_every_mutant_changes_one_function_and_is_undone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_tests_of_a_mutant_exist(name: str) -> None:
+def test_the_tests_of_a_mutant_are_whole_files(name: str) -> None:
     are_tests(MUTANTS[name].tests)
+    assert all(test.startswith("tests/") and test.endswith(".py") for test in MUTANTS[name].tests)
 
 
 def test_a_result_belongs_to_the_text_of_script_and_tests() -> None:
@@ -57,7 +58,7 @@ def test_red_claims_are_named_as_in_the_index() -> None:
         {
             "figure": ["widths", "widths", "noise", "noise"],
             # Of two claims, one of them with two ids; of a figure that failed; of a mutant unseen.
-            "claim_ids": ["JL-14", "JL-T9, JL-L12; JL-L13b", "figure", NONE],
+            "claim_ids": ["JL-14", "JL-T9, JL-L12; JL-L13b", CRASH, NONE],
         }
     )
     red = red_claims_of(table)
@@ -75,11 +76,62 @@ def test_a_statement_is_refuted_by_a_red_claim_of_its_own() -> None:
     assert unrefuted([*seen, *unseen], red) == [theorem.id for theorem in unseen]
 
 
-def test_the_index_is_claimed_of_all_mutants_only() -> None:
-    blank = {"mutant": list(MUTANTS), "figure": "widths", "claim_ids": NONE}
-    table = pd.DataFrame(blank)
-    (claim,) = index_claims(table)
-    assert not claim.passed
+def results(**changed: tuple[str, str]) -> pd.DataFrame:
+    """Results of all mutants: a claim without id turns red, no test does; but for those changed.
+
+    The keys are figures, the values the ids of red claims and the failing test of all its mutants.
+    """
+    found = [
+        (m.figure, m.where, *changed.get(m.figure, ("design", NONE))) for m in MUTANTS.values()
+    ]
+    table = pd.DataFrame(found, columns=["figure", "where", "claim_ids", "test"])
+    return table.assign(mutant=[*MUTANTS])
+
+
+def test_what_noticed_a_mutant() -> None:
+    table = pd.DataFrame(
+        [
+            ("JL-14", NONE, Noticed.ALONE),
+            ("JL-14", "test", Noticed.BOTH),
+            (NONE, "test", Noticed.TEST),
+            (CRASH, NONE, Noticed.CRASH),
+            (CRASH, "test", Noticed.CRASH),
+            (NONE, NONE, Noticed.NOTHING),
+        ],
+        columns=["claim_ids", "test", "expected"],
+    )
+    assert list(outcomes(table)) == list(table.expected)
+
+
+def test_every_figure_needs_a_claim_that_turns_red_and_one_where_no_test_does() -> None:
+    def passed(table: pd.DataFrame) -> list[bool]:
+        return [claim.passed for claim in claims(table)[:3]]
+
+    assert passed(results()) == [True, True, True]
+    # Where the figure crashes, no claim turned red.
+    assert passed(results(conjunctions=(CRASH, NONE))) == [True, False, False]
+    assert passed(results(conjunctions=("BR-CONJ", "test"))) == [True, True, False]
+    assert passed(results(conjunctions=(NONE, "test"))) == [True, False, False]
+    assert passed(results(conjunctions=(NONE, NONE))) == [False, False, False]
+
+
+def test_some_things_are_claimed_of_all_mutants_only() -> None:
+    table = results()
+    *_, index = claims_of_all(table)
+    assert not index.passed
     claimed = len(THEOREMS) - len(UNCLAIMED) - len(UNREFUTED)
-    assert f"0 of {claimed} statements" in claim.measured
-    assert index_claims(table.iloc[1:]) == []
+    assert f"0 of {claimed} statements" in index.measured
+    assert claims_of_all(table.iloc[1:]) == goals(table.iloc[1:]) == []
+
+
+def test_the_goal_counts_mistakes_in_the_library() -> None:
+    (before,) = goals(results())
+    (after,) = goals(results(conjunctions=("BR-CONJ", "test")))
+    # Both edits of a script and of the library belong to that figure.
+    assert {m.where.partition(".")[0] for m in MUTANTS.values() if m.figure == "conjunctions"} == {
+        "experiments",
+        "geomdp",
+    }
+    assert after.measured == before.measured - 1
+    assert "conjunctions" in after.reason
+    assert after.goal == len({m.figure for m in MUTANTS.values()})
