@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
@@ -39,17 +40,24 @@ VERTICES = {
 }
 
 
-def linear_program(kind: str, vertices: FloatArray) -> tuple[ConicProgram, int]:
-    """min cost of a point as a combination of vertices, and rows to append to its coordinates."""
+def columns_and_costs(kind: str, vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns and costs: the gauge of x is the least cost of a sum of columns that is x.
+
+    For a difference, the columns have one more coordinate, which is 0 in x.
+    """
     if kind == "hull":
-        return ConicProgram(vertices.T.copy(), np.ones(len(vertices))), 0
+        return vertices.T.copy(), np.ones(len(vertices))
     if kind == "symmetric_hull":
-        return ConicProgram(
-            np.vstack([vertices, -vertices]).T.copy(), np.ones(2 * len(vertices))
-        ), 0
+        return np.vstack([vertices, -vertices]).T.copy(), np.ones(2 * len(vertices))
     lifted = np.column_stack([vertices, np.full(len(vertices), np.abs(vertices).max())])
     costs = np.repeat([1.0, 0.0], len(vertices))
-    return ConicProgram(np.vstack([lifted, -lifted]).T.copy(), costs), 1
+    return np.vstack([lifted, -lifted]).T.copy(), costs
+
+
+def linear_program(kind: str, vertices: FloatArray) -> tuple[ConicProgram, int]:
+    """min cost of a point as a combination of vertices, and rows to append to its coordinates."""
+    columns, costs = columns_and_costs(kind, vertices)
+    return ConicProgram(columns, costs), len(columns) - vertices.shape[1]
 
 
 def support(kind: str, vertices: FloatArray, directions: FloatArray) -> FloatArray:
@@ -188,6 +196,26 @@ def test_categorical_tables_on_and_off_their_edges(kind):
     program, padding = linear_program(kind, vertices)
     expected, _ = program.solve(np.pad(directions, ((0, 0), (0, padding))))
     np.testing.assert_allclose(1 / found.times, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-8, 1e-7])
+def test_gauges_where_vertices_nearly_tie(kind, size):
+    """Vertices of a cube, moved by about the amount by which the bounds of pivots are lowered.
+
+    Without the exchanges at the true bounds, gauges are too small by up to 1e-7.
+    """
+    rng = np.random.default_rng(12)
+    corners = 2.0 * np.array(list(np.ndindex(2, 2, 2, 2, 2, 2, 2))) - 1
+    vertices = corners + size * rng.standard_normal(corners.shape)
+    directions = rng.standard_normal((12, 7))
+    found = build(kind, vertices).exits(np.zeros_like(directions), directions)
+    assert found.converged.all()
+    columns, costs = columns_and_costs(kind, vertices)
+    targets = np.pad(directions, ((0, 0), (0, len(columns) - 7)))
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for time, target in zip(found.times, targets, strict=True):
+        solved = linprog(costs, A_eq=columns, b_eq=target, method="highs-ds", options=tight)
+        assert 1 / time == pytest.approx(solved.fun, rel=2.5e-9)
 
 
 def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):

@@ -34,6 +34,10 @@ POOL = 512
 #: Largest number of pivots per dimension in one try of a ray. A ray that starts at the first facet
 #: needs about 6 pivots per dimension.
 PIVOTS_PER_DIMENSION = 200
+#: A facet is exact if no vertex is further outside its hyperplane than by this share.
+BEYOND = 1e-9
+#: Largest number of vertices per dimension that are exchanged after the bounds were lowered.
+CORRECTIONS_PER_DIMENSION = 20
 #: On the second try of a ray, slopes below this share of the largest slope are not used as pivots.
 #: A slope is the change of the product of z with a vertex, per unit of length of a step.
 CAREFUL_PIVOT = 1e-5
@@ -176,23 +180,49 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 
 
 @numba.njit(cache=True)
-def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
-    """The normal of the hyperplane through the vertices of `facet`.
-
-    The normal is computed for the true bounds 1, not for the perturbed bounds of the pivots. Then
-    it is scaled so that its largest product with any vertex is 1.
-    """
+def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
+    """The normal of the hyperplane through the vertices of `facet`, for the true bounds 1."""
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
     for k in range(len(rest)):
         rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
     # One step of refinement, because the inverse was updated many times and is not exact.
-    normal += rest @ facet.inverse
-    values = columns @ normal
-    height = values.max()
-    if two_sided:
-        height = max(height, -values.min())
-    return normal / height
+    return normal + rest @ facet.inverse
+
+
+@numba.njit(cache=True)
+def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
+    """Move `facet` from the facet that the ray meets with lowered bounds to that with bounds 1.
+
+    With bounds 1, another vertex can lie beyond the hyperplane of `facet`, if its product with the
+    normal nearly ties. Then the furthest vertex enters. The vertex whose coordinate reaches 0 first
+    leaves, so that the ray still meets the hyperplane between the vertices (dual simplex method).
+
+    Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
+    was more than `BEYOND` outside before scaling. If the ray starts at 0, its exit time is then
+    known to a relative error of `BEYOND` and rounding.
+    """
+    for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
+        facet.normal[:] = _true_normal(facet, columns)
+        values = columns @ facet.normal
+        entering, sign = np.argmax(values), 1.0
+        if two_sided and -values.min() > values[entering]:
+            entering, sign = np.argmin(values), -1.0
+        height = sign * values[entering]
+        if height <= 1.0 + BEYOND:
+            return facet.normal / height, True
+        column = facet.inverse @ (sign * columns[entering])
+        coordinates = _coordinates(facet, ray)
+        least, leaving = np.inf, -1
+        for k in range(len(column)):
+            if column[k] > PIVOT and max(coordinates[k], 0.0) / column[k] < least:
+                least, leaving = max(coordinates[k], 0.0) / column[k], k
+        if leaving < 0:
+            break
+        facet.basis[leaving], facet.signs[leaving] = entering, sign
+        if not _factor(facet, columns, np.ones(len(columns)), ray):
+            break
+    return np.zeros(columns.shape[1]), False
 
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
@@ -250,7 +280,8 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
             )
             pivots[k] += used
             if converged[k]:
-                normals[k] = _true_normal(facet, columns, two_sided)
+                normals[k], converged[k] = _exit_with_true_bounds(facet, columns, two_sided, ray)
+            if converged[k]:
                 break
         if not converged[k]:
             bases[k + 1], orientations[k + 1] = basis, signs

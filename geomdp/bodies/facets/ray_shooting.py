@@ -21,9 +21,9 @@ of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O
   inverse. So the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
-  z is recomputed with the true bounds, and scaled so that its halfspace contains every vertex. So
-  this halfspace always contains the body. It is bounded by an exact facet if all vertices that tie
-  lie exactly on one facet.
+  z is recomputed with the true bounds. If a vertex then lies outside the halfspace of z by more
+  than a relative 1e-9, vertices are exchanged by the dual simplex method until none does. Then z is
+  scaled so that its halfspace contains every vertex. So this halfspace always contains the body.
 * The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
   within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
   perturbation. The inverse is recomputed every `REFACTOR` pivots.
@@ -52,8 +52,7 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 
-#: Largest amount by which a bound 1 is lowered to break ties. For rays from 0, the relative error
-#: of an exit time is of this order.
+#: Largest amount by which a bound 1 is lowered to break ties.
 PERTURBATION = 1e-8
 
 
@@ -66,7 +65,7 @@ class Exits:
     """
 
     #: (b,): the largest t with p + t u in the body. It is below the true value by rounding errors
-    #: alone. For rays from 0, it exceeds the true value by a share of order `PERTURBATION`.
+    #: alone. For rays from 0, it exceeds the true value by a share of at most 1e-9 and rounding.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used

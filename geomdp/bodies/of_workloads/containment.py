@@ -19,7 +19,8 @@ from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest relative error of a gauge in this library, from ray shooting in V-polytopes.
+#: Largest relative error of a gauge in this library. That of ray shooting in V-polytopes, 1e-9 and
+#: rounding errors, is the largest.
 GAUGE_ERROR = 1e-8
 #: At most this many differences of answers, or answers, are checked one by one.
 MAX_PAIRS = 1 << 20
