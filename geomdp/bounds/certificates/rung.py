@@ -225,8 +225,9 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
         raise SideConditionError(
-            "a packing of M data sets needs ln(M - 1) + log odds above 0 (M >= 3 at the default "
-            f"separation factor), got {family.log_others + problem.metric.log_odds:.6g}"
+            "a packing of M data sets needs ln(M - 1) + log odds above 0 (at least 3 data sets "
+            "at the default separation factor), "
+            f"got {family.log_others + problem.metric.log_odds:.6g}"
         )
     separation, size, distance = family.separation(problem.metric), family.size, family.distance
     required = problem.required_separation
