@@ -1,4 +1,4 @@
-"""Upper and lower bounds on the number of records private mechanisms need."""
+"""Upper and lower bounds on the number of records that private mechanisms need."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Compare two bounds on the sample complexity: upper by chaining, and lower by packings.
+"""An upper bound on the sample complexity by chaining, compared with a lower by packings.
 
 A net is a set of answers at least alpha apart. Theorem 4 of Nikolov (2022) bounds the Gaussian
 width of the net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this
@@ -30,8 +30,8 @@ SERIES = 1 / (math.sqrt(2) - 1)
 class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
-    D is the l2 diameter of the answers to k queries divided by sqrt(k), and t_j = 2^-j D. The net
-    is a set of answers at least alpha apart. Its Gaussian width is w.
+    There are k queries. D is the l2 diameter of the answers, divided by sqrt(k), and t_j = 2^-j D.
+    The net is a set of answers at least alpha apart. Its Gaussian width is w.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Scale:
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
         Certified lower bound: the sample complexity sc at error alpha / 4 is above `records`. The
-        bound uses data sets of one element at this scale.
+        data sets of the proof are single elements: the subset of this scale.
     """
 
     level: int
@@ -67,7 +67,7 @@ class InstanceOptimality:
     scales : tuple of Scale
         The scales, coarsest first.
     diameter : float
-        D, the largest distance of two answers divided by sqrt(k), or an upper bound on D.
+        D: the largest l2 distance of two answers, or an upper bound on it, divided by sqrt(k).
     epsilon, alpha : float
         Privacy, and separation of the net per query. The packings exclude an error of alpha / 4.
 

@@ -78,10 +78,10 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Norms (b,) of answer differences (b, k), normalised so that errors are per query."""
+        """Norms of answer differences (b, k), scaled so that errors are per query: (b,)."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths; None for other norms."""
+        """The norm on R^k as a function of squared Euclidean lengths; None if there is none."""
         del k
         return None
 

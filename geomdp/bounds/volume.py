@@ -197,8 +197,8 @@ def volume_bound(
     A mechanism here answers k queries on histograms of every size, under add/remove, and divides
     the sums of answers by a public n. For an error of at most alpha, the error in counts is at most
     n alpha sqrt(k). With `count_error` it follows that
-    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). This is no theorem about data sets of
-    records, because counts of records are whole numbers: see `count_error`.
+    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). The bound says nothing about data sets of
+    records, because counts of records are whole numbers (see `count_error`).
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def volume_bound(
 
 
 def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Points of the body (N, m): its vertices, or extreme points in many directions."""
+    """Points (N, m) of the body: its vertices, or extreme points in many directions."""
     if body.implements(Body.vertex_list):
         return body.vertex_list()
     rank = basis.shape[1]

@@ -36,7 +36,7 @@ class CacheFiles:
     """Arrays stored on disk by name. Several processes can use the folder at the same time.
 
     A file is written under a temporary name and then renamed, so no reader sees half of a file. A
-    file that cannot be read counts as absent. If the folder cannot be written to, nothing is
+    file that cannot be read is treated as absent. If the folder cannot be written to, nothing is
     stored. In both cases, a warning is logged and no error is raised.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar, cast
 
 import typer
 
-#: Exit code for bad input, as is usual for wrong usage of a command.
+#: Exit code for bad input: the usual code for wrong usage of a command.
 BAD_INPUT = 2
 #: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
 INTERRUPTED = 130

@@ -24,8 +24,8 @@ from geomdp.bodies.spectral.eigenvalues import (
 from geomdp.bodies.spectral.pfaffians import SpectralMoments, difference_moments
 from geomdp.bodies.spectral.symmetric import NuclearBall, SymmetricSpectral
 
-#: Largest number of entries of the Gaussian matrices (d, d + 1) that are drawn at a time: 2^20
-#: float64 numbers take 8 MB.
+#: Gaussian matrices are drawn in blocks. A block has at most this many entries, but at least one
+#: matrix: 2^20 float64 numbers take 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -39,7 +39,7 @@ class Spectraplex(MatrixBody):
     Parameters
     ----------
     d : int
-        Order of the matrices, at least 1.
+        Number of rows of the matrices, at least 1.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Spectraplex(MatrixBody):
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """svec(v v^T) for a top eigenvector v; 0 if all eigenvalues are at most 0."""
+        """svec(v v^T), v a unit eigenvector of the largest eigenvalue; 0 if that is at most 0."""
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
@@ -69,7 +69,7 @@ class Spectraplex(MatrixBody):
         return np.asarray((values[:, 0] >= -tolerance) & (values.sum(axis=1) <= 1 + tolerance))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Eigenvalues projected on {x >= 0, sum x <= 1} (JL-COV)."""
+        """The same eigenvectors, with eigenvalues projected on {x >= 0, sum x <= 1} (JL-COV)."""
         values, vectors = eigen(points)
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
@@ -78,9 +78,9 @@ class Spectraplex(MatrixBody):
         return 1.0
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """U^(1/D) W / tr W for W = G G^T and a standard normal G (d, d + 1); exact (X-SPX).
+        """U^(1/D) W / tr W for W = G G^T; exact (X-SPX).
 
-        U is uniform on [0, 1].
+        U is uniform on [0, 1], and G is a standard normal d x (d + 1) matrix.
         """
         points = np.empty((n, self.dimension))
         rows = max(1, BLOCK_ENTRIES // (self.d * (self.d + 1)))
@@ -158,7 +158,7 @@ class SpectraplexDifference(SymmetricSpectral):
     Parameters
     ----------
     d : int
-        Order of the matrices, at least 1.
+        Number of rows of the matrices, at least 1.
 
     Examples
     --------
@@ -175,10 +175,10 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """v v^T - w w^T for a top eigenvector v and a bottom eigenvector w.
+        """v v^T - w w^T for unit eigenvectors v and w of the largest and the smallest eigenvalue.
 
-        If the top eigenvalue is at most 0, the first term is left out. If the bottom eigenvalue is
-        at least 0, the second term is left out.
+        If the largest eigenvalue is at most 0, the first term is left out. If the smallest
+        eigenvalue is at least 0, the second term is left out.
         """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
@@ -212,7 +212,7 @@ class SpectraplexDifference(SymmetricSpectral):
         return difference_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T and, for d > 1, of e_1 e_1^T - e_2 e_2^T."""
+        """Eigenvalues of e_1 e_1^T and of e_1 e_1^T - e_2 e_2^T; for d = 1, of e_1 e_1^T twice."""
         spectra = np.zeros((2, self.d))
         spectra[:, 0] = 1.0
         spectra[1, 1:2] = -1.0

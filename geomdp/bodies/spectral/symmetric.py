@@ -25,12 +25,13 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra lambda.
+    """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra.
 
-    The body is invariant under M -> V M V^T for orthogonal V. Methods need one eigenvalue
-    decomposition per point or direction: O(d^3). Uniform points have Haar-distributed eigenvectors.
-    Their eigenvalues are drawn by coupling from the past: O(d^3 log d) per draw (JL-COV). Moments
-    and volume are computed from Pfaffians of order d.
+    lambda(M) is the spectrum of M: the vector of its eigenvalues. The body is invariant under
+    M -> V M V^T for orthogonal V. Methods need one eigenvalue decomposition per point or direction:
+    O(d^3). The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are drawn by
+    coupling from the past: O(d^3 log d) per draw (JL-COV). Moments and volume are computed from
+    Pfaffians of d x d matrices (for odd d, with one more row and column).
     """
 
     symmetric = True
@@ -60,11 +61,11 @@ class SymmetricSpectral(MatrixBody):
 
     @abc.abstractmethod
     def _bounds(self, above: Any, below: Any) -> list[Any]:
-        """CVXPY constraints on the traces `above` of M_+ and `below` of M_-."""
+        """CVXPY constraints on the traces `above` and `below` of psd matrices with difference M."""
 
     @abc.abstractmethod
     def orbits(self) -> FloatArray:
-        """Eigenvalues (k, d) of extreme points, one for each orbit under M -> V M V^T."""
+        """Spectra (k, d), one for each orbit of extreme points under M -> V M V^T and M -> -M."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         """The support function, which depends on the eigenvalues alone."""
@@ -111,15 +112,16 @@ class SymmetricSpectral(MatrixBody):
 
 @dataclass(frozen=True)
 class NuclearBall(SymmetricSpectral):
-    """{M symmetric : ||M||_* <= 1}, in svec coordinates: the hull of K and -K, K the spectraplex.
+    """The ball {M symmetric : ||M||_* <= 1} of the nuclear norm, in svec coordinates.
 
-    M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the
-    eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each method.
+    The ball is the convex hull of K and -K for the spectraplex K. Its matrices M are d x d, and the
+    dimension is d (d + 1) / 2. ||M||_* is the sum of the absolute values of the eigenvalues
+    (JL-COV). See `SymmetricSpectral` for the cost of each method.
 
     Parameters
     ----------
     d : int
-        Order of the matrices, at least 1.
+        Number of rows of the matrices, at least 1.
 
     Examples
     --------
@@ -139,7 +141,7 @@ class NuclearBall(SymmetricSpectral):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|.
 
-        v is the eigenvector of lambda.
+        v is a unit eigenvector of lambda.
         """
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
@@ -166,7 +168,7 @@ class NuclearBall(SymmetricSpectral):
         return nuclear_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T; its orbit has all extreme points, up to sign."""
+        """Eigenvalues of e_1 e_1^T: up to sign, its orbit is the set of all extreme points."""
         return np.eye(1, self.d)
 
     def radius(self) -> float:

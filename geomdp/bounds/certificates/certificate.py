@@ -1,4 +1,4 @@
-"""Certificates: arguments that together exclude every number of records up to the lower bound.
+"""Certificates: proofs that together exclude every number of records up to the lower bound.
 
 The sample complexity sc is the least number of records at which some private mechanism reaches the
 error. The bound sc > v is proved only if *every* n <= v is excluded. A packing is a list of data
@@ -65,7 +65,7 @@ class Certificate:
         write_certificate(Path(path), self.document())
 
     def document(self) -> dict[str, Any]:
-        """The certificate as written to a file: every constant, and the packings in full."""
+        """The certificate as written to a file: every constant, and the data of every rung."""
         problem = self.problem
         return {
             "epsilon": problem.epsilon,
@@ -106,7 +106,7 @@ def covering_bound(
 ) -> Bound:
     """The lower bound that `ranges` prove together, for one workload and one `problem`.
 
-    The `reasons` say why other arguments exclude nothing. The error message contains the reasons.
+    The `reasons` say why other proofs exclude nothing. The error message contains the reasons.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def covering_bound(
     """
     chosen = cover(ranges)
     if not chosen:
-        starts = [f"the argument starts at {part.first} records, not at 1" for part in ranges]
+        starts = [f"the excluded range starts at {part.first} records, not at 1" for part in ranges]
         raise SideConditionError(
             "; ".join(dict.fromkeys([*reasons, *starts])) or "no packing given"
         )

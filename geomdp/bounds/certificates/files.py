@@ -49,7 +49,8 @@ from geomdp._numerics.written_files import write_together
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1
-#: Largest number of entries of an array written as JSON: a page or two of text.
+#: Largest number of entries of an array written as JSON. The JSON file has one line per entry, so
+#: it would be long with larger arrays.
 MAX_JSON_ENTRIES = 4096
 
 Arrays = dict[str, np.ndarray[Any, Any]]

@@ -10,12 +10,12 @@ from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 
-#: Number of changes, each to a neighbouring data set, that together replace one record.
+#: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
 
 class SideConditionError(ValueError):
-    """A lower-bound argument does not apply to a problem; the message names the condition.
+    """A proof of a lower bound does not apply to a problem; the message names the failed condition.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The numbers of records that one packing excludes: one step of a certificate, called a rung.
 
 A packing has data sets Y_1..Y_M of s records each. At most d replacements turn any Y_i into any
-Y_j, and their answers are at least gamma apart. For n >= t s records let X_i be t copies of Y_i and
-n - t s copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements
-turn X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n
-records if
+Y_j, and any two answers Q(Y_i) are at least gamma apart. For n >= t s records let X_i be t copies
+of Y_i and n - t s copies of one fixed element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d
+replacements turn X_i into X_j. By JL-L6 no epsilon-DP mechanism has error at most alpha on data
+sets of n records if
 
     t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
 
@@ -40,10 +40,10 @@ Argument = TypeVar("Argument")
 def without_dominated(
     found: Iterable[Argument], needs: Callable[[Argument], int], proves: Callable[[Argument], float]
 ) -> list[Argument]:
-    """The arguments in increasing order of `needs`, without dominated arguments.
+    """The proofs `found` in increasing order of `needs`, without dominated proofs.
 
-    An argument A is dominated by B if needs(B) <= needs(A) and proves(B) >= proves(A). Of equal
-    arguments the first one is kept. An argument that proves 0 or less is dropped, too.
+    A proof A is dominated by a proof B if needs(B) <= needs(A) and proves(B) >= proves(A). Of equal
+    proofs the first one is kept. A proof A with proves(A) <= 0 is dropped, too.
     """
     ordered = sorted(found, key=lambda one: (needs(one), -proves(one)))
     best = itertools.accumulate(map(proves, ordered), max, initial=0.0)
@@ -51,7 +51,7 @@ def without_dominated(
 
 
 class Conditional:
-    """An argument that holds under stated conditions; by default there are none."""
+    """A proof that holds under stated conditions; by default there are none."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class ExcludedRange(Conditional, abc.ABC):
 
     @abc.abstractmethod
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: all constants, and the argument in full."""
+        """The step as written to a certificate file: all constants, and the data of the proof."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Rung(ExcludedRange):
         return self.family.failure
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The step as written to a certificate file: all constants, and the packing in full."""
+        """The step as written to a certificate file: all constants, and the packing or its rule."""
         return {
             "log_others": self.log_others,
             "size": self.size,
@@ -225,8 +225,9 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
         raise SideConditionError(
-            "a packing needs ln(M - 1) + log odds above 0 (at least 3 data sets at the usual "
-            f"separation), got {family.log_others + problem.metric.log_odds:.6g}"
+            "a packing of M data sets needs ln(M - 1) + log odds above 0 (at least 3 data sets "
+            "at the default separation factor), "
+            f"got {family.log_others + problem.metric.log_odds:.6g}"
         )
     separation, size, distance = family.separation(problem.metric), family.size, family.distance
     required = problem.required_separation
@@ -241,9 +242,9 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     least = 1 if size == 1 else math.ceil((size - 1) / (size * (rho - 1)) * (1 + MARGIN))
     if copies < max(1, least):
         raise SideConditionError(
-            f"{max(1, least)} copies of data sets {distance} replacements apart are "
-            f"{max(1, least) * distance} replacements apart, which must be below (ln(M - 1) + log "
-            f"odds) / (epsilon times changes per replacement) = {reachable:.6g}"
+            f"data sets are {distance} replacements apart, so {max(1, least)} copies of each are "
+            f"{max(1, least) * distance} apart, which must be below (ln(M - 1) + log odds) / "
+            f"(epsilon times changes per replacement) = {reachable:.6g}"
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
     return Rung(first, last, family, family.log_others, separation, size, distance, copies)

@@ -52,7 +52,7 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
 
 
 def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
-    """`values` as a read-only array (a, b) of row numbers of a list of `count` elements.
+    """`values` as a read-only array of row numbers of a list of `count` elements: (a, b).
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Check a certificate file: recompute every constant and check every rung.
 
 A rung is one step of a certificate: it excludes a range of numbers of records. There are three
-kinds of arguments: one packing, one set of orthogonal lines, or the average error over separated
+kinds of rungs: they use a packing, a set of orthogonal lines, or the average error over separated
 elements.
 """
 
@@ -28,10 +28,10 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
-#: Relative rounding error allowed in the constants of a rung. A certificate's constants are rounded
-#: to the safe side by 1e-12, which is less.
+#: Relative rounding error allowed in the constants of a rung with a packing. A certificate rounds
+#: these constants to the safe side by 1e-12, which is less.
 ROUNDING = 1e-10
-#: Number of changes, each to a neighbouring data set, that together replace one record.
+#: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {"replace-one": 1, "add/remove": 2}
 
 
@@ -48,7 +48,7 @@ class Checked:
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What the proof assumes without checking it.
+        What the proof assumes and the check does not test.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def check_certificate(path: str | Path) -> Checked:
 
     Notes
     -----
-    A check of a listed packing of M data sets of s records takes O(M^2 (k + s)) for k queries.
+    Cost: O(M^2 (k + s)) for a listed packing of M data sets of s records and for k queries.
 
     Examples
     --------

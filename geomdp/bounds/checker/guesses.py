@@ -1,6 +1,6 @@
-"""Check of a certificate that argues by the average error over separated elements.
+"""Check of the rungs that use the average error over separated elements.
 
-`geomdp.bounds.packings.guessing` explains the argument and its notation. Here every distance is
+`geomdp.bounds.packings.guessing` explains the proof and its notation. Here every distance is
 computed again from the answers of the elements.
 """
 
@@ -24,7 +24,7 @@ MOST_LOG_RATIO = 600.0
 def verify_guesses(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """Check a rung, one step of a certificate, that argues by guesses.
+    """Check a rung (one step of a certificate) that uses the average error of a guess.
 
     Returns the result of the check, and the first and last number of records that the rung
     excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean

@@ -1,6 +1,6 @@
-"""Check of a certificate that argues by orthogonal lines: lengths and risks are computed again.
+"""Check of the rungs that use orthogonal lines: lengths and risks are computed again.
 
-`geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk` explain the argument and
+`geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk` explain the proof and
 its notation.
 """
 
@@ -19,11 +19,11 @@ Vector = npt.NDArray[np.float64]
 
 #: `_lengths` leaves out eigenvectors with eigenvalues below this share of the largest eigenvalue.
 LEAST_EIGENVALUE = 1e-9
-#: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
-#: T = 1000 steps are below a quarter of this number. The margin in honest files, 5e-12, is above.
+#: Relative rounding error allowed for a sum over the T steps of a line. For T = 1000,
+#: the rounding errors are below a quarter of this number. Honest files have a larger margin, 5e-12.
 ROUNDING = 1e-12
-#: The risk of a line is checked for a list of estimates y. This is the largest product of the
-#: number of estimates and the number of steps of the line.
+#: The risk of a line is checked for a list of estimates y and for each point t of the prior. This
+#: is the largest number of pairs (y, t): the check then takes about a second.
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
@@ -32,7 +32,7 @@ MOST_STEPS = 1001
 def verify_lines(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """Check a rung, one step of a certificate, that argues by lines.
+    """Check a rung (one step of a certificate) that uses orthogonal lines.
 
     Returns the result of the check, and the first and last number of records that the rung
     excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean
@@ -90,7 +90,10 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
-    require(len(weights) == len(pairs) and bool((weights > 0).all()), "weights are not above 0")
+    require(
+        len(weights) == len(pairs) and bool((weights > 0).all()),
+        "weights are not one number above 0 per pair",
+    )
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
     family.work.spend(len(pairs) ** 2 * (answers.shape[1] + 10 * len(pairs)))
     differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
@@ -152,7 +155,7 @@ def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
     test is a dynamic program from the last t down: `least` is the least value of the sum from t on,
     divided by f_t. The least value is attained at the largest or the smallest factor. `size` is the
     sum of the absolute values of the same terms. The rounding error of the sum is a small share of
-    `size`, and the sum must be above it.
+    `size`. So the sum must be at least this share, `ROUNDING` times `size`.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least, size = np.zeros(len(points)), np.zeros(len(points))

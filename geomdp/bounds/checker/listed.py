@@ -18,7 +18,7 @@ Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 #: Relative error allowed for each float64 operation: four times the rounding error 2^-53. The
-#: numbers in the certificate may come from sums in another order, so the factor is needed.
+#: factor is needed because the numbers in the certificate may come from sums in another order.
 UNIT = 2.0**-51
 #: Largest number of answers: 2^26 float64 numbers take 512 MB. Largest number of attributes of a
 #: workload that the certificate gives by name.
@@ -46,7 +46,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
         require(bool(np.isfinite(distances).all()), "a distance of two answers is not finite")
         closest = min(closest, float(distances.min()))
     # A mean adds `size` answers, and a norm squares and adds the differences of all queries. The
-    # last number is a margin.
+    # number 8 is a margin.
     operations = size + 2 * answers.shape[1] + 8
     slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
     return VerifiedPacking(
@@ -96,7 +96,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
 
 
 def _afford(workload: Part, elements: Codes, queries: int) -> None:
-    """Reject a workload with too many answers, and subtract their work from the work left."""
+    """Reject too many answers; subtract the work of computing them from the work left."""
     require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
     workload.work.spend(50 * len(elements) * queries + 1000 * queries)
 

@@ -26,8 +26,8 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 #: Decimal digits in the computation of the union bound. Numbers of queries have up to 78 digits, so
 #: products with them keep about 40 digits after the decimal point.
 DIGITS = 120
-#: A deviation may exceed the least possible deviation by this relative margin plus this absolute
-#: margin. A certificate rounds deviations up by a relative and an absolute 1e-12.
+#: A deviation may exceed the least possible deviation by this number. A certificate rounds
+#: deviations up by a relative and an absolute 1e-12, so by at most 2e-12.
 MARGIN = 4e-12
 #: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
@@ -68,7 +68,8 @@ def verify_signs(part: Part) -> VerifiedPacking:
         "elements"
     )
     # A packing has a whole number of sets, so round down. For more than e^36 sets, rounding would
-    # not change the float64 logarithm. The factor ensures that whole numbers are not rounded down.
+    # not change the float64 logarithm. Because of the factor, a rounding error does not lower a
+    # whole number by 1.
     log_count = float(sets.log_count)
     if log_count <= 36:
         log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))

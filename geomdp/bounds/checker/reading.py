@@ -50,7 +50,7 @@ def read(path: Path) -> Part:
     CertificateRejected
         If the file is not a certificate, has a wrong digest, or exceeds a limit.
     OSError
-        If there is no file at `path`.
+        If the file at `path` cannot be read.
     """
     with path.open("rb") as file:
         text = file.read(MAX_TEXT + 1)

@@ -135,7 +135,7 @@ class Part:
         require(values.size > 0, f"{key} is empty")
         # A comparison with NaN is false, so NaN is rejected, too.
         inside = bool((np.abs(values.astype(np.float64)) <= LARGEST).all())
-        require(inside, f"{key} holds NaN, or numbers above {LARGEST:g} in modulus")
+        require(inside, f"{key} holds NaN, or numbers above {LARGEST:g} in absolute value")
         return values.astype(np.float64)
 
     def whole_array(self, key: str, axes: int | None = None) -> npt.NDArray[np.int64]:
@@ -157,5 +157,5 @@ class Part:
         values = self.values.get(key)
         if not isinstance(values, list) or not values:
             raise CertificateRejected(f"{key} is not a list of objects")
-        require(all(isinstance(value, dict) for value in values), f"{key} holds non-objects")
+        require(all(isinstance(value, dict) for value in values), f"{key} is not a list of objects")
         return [Part(value, self.work) for value in values]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """The result of checking one argument, such as a packing or a set of orthogonal lines.
+    """The result of checking the proof of one rung: a packing, orthogonal lines or guesses.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Verified:
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What the argument assumes and the check does not test.
+        What the proof assumes and the check does not test.
     failure : float
         Probability over public draws that a condition does not hold.
     """

@@ -27,7 +27,7 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 
 #: Largest number of steps T for which the program is solved. For T = 40 it takes half a second, for
-#: T = 64 several seconds. For larger T the program improves the bound little.
+#: T = 64 several seconds. For larger T, the program raises the bound by little.
 LONGEST = 40
 #: For p = 2, the spacing of the points y in [0, T / 2] gives about `CELLS` pairs (y, t), and is at
 #: most `COARSEST`. A program then takes at most a second.
@@ -71,7 +71,7 @@ def best_prior(steps: int, epsilon: float, moment: int) -> tuple[FloatArray, Flo
 
 
 def _points(steps: int, moment: int) -> FloatArray:
-    """Points y from 0 to T / 2, or to the first point beyond it."""
+    """Points y from 0 to T / 2, or to the first point beyond T / 2."""
     if moment == 1:
         return np.arange(math.ceil(steps / 2) + 1, dtype=np.float64)
     spacing = min(COARSEST, steps / 2 * (steps + 1) / CELLS)
@@ -79,7 +79,7 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """Sparse matrix A: A x <= 0 are the inequalities for the V_t. `losses` are |y - t|^p."""
+    """Sparse matrix A: A x <= 0 are the inequalities for the unknowns x. `losses` are |y - t|^p."""
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1

@@ -4,8 +4,8 @@
 on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
 lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
 records. Each step therefore has a price. A plan is a frame with a number of steps for each line.
-For each frame and each price of a grid, the plan maximises, on each line, the squared error minus
-the price of the steps.
+There is one plan for each frame and each price of a grid: on each line, its number of steps
+maximises the squared error minus the price of all steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -52,7 +52,8 @@ STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 PRICES, PRICE_RATIO = 80, 0.9
 #: Approximate privacy losses of one step of a line. The number of copies of each record is chosen
 #: for these losses. Larger losses lower the bound by 2% to 50%. Smaller losses raise the bound by
-#: 3% if there are few records. But a small error would need more than 96 such steps.
+#: 3% if there are few records. But to exclude a small error, more than 96 such steps would be
+#: needed on a line.
 STEP_EPSILONS = (0.25, 0.5)
 
 
@@ -204,7 +205,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
     most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
-    # For the numbers of copies in `most`, try all numbers of steps. For fewer copies, try one step.
+    # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)

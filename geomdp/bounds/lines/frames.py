@@ -25,12 +25,12 @@ ASCENT_STEPS = 8
 #: Smaller eigenvalues are set to this share of the largest eigenvalue, because 0 has no inverse.
 SINGULAR = 1e-9
 #: The pivot of an element is its squared distance from the span of the elements before it. If the
-#: pivot is below this share of the largest pivot, the element counts as dependent.
+#: pivot is below this share of the largest pivot, the element is taken to be in the span.
 LEAST_PIVOT = 1e-8
 
 
 def coordinates(centred: FloatArray) -> FloatArray:
-    """Coordinates (E, r) of `centred` points (E, k) of rank r, on axes through chosen points."""
+    """Coordinates of `centred` points (E, k) on axes through chosen points: (E, r) for rank r."""
     gram = centred @ centred.T
     least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
@@ -40,10 +40,11 @@ def coordinates(centred: FloatArray) -> FloatArray:
 
 
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size` axes.
+    """The best pairs of rows of `points` (E, r), one for each of `size` axes, and their lengths.
 
-    The result comes from the better of two ascents. For random sign queries, the axes through
-    elements are the better start. For ranges, the random frame is better.
+    The pairs have shape (size, 2). The length of a pair is its distance along the axis. The result
+    comes from the better of two ascents. For random sign queries, the axes through elements are the
+    better start. For ranges, the random frame is better.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
@@ -54,7 +55,7 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
 
 
 def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Pairs and lengths at the end of the ascent from `frame` (r, size)."""
+    """Pairs and lengths at the end of an ascent that starts with `frame` (r, size)."""
     pairs, lengths = _widest(points, frame)
     for _ in range(ASCENT_STEPS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]

@@ -3,8 +3,8 @@
 Take i pairs of elements (x_j, x'_j). Let w_j = Q(x_j) - Q(x'_j) be the answer differences, and
 delta_j = <u_j, w_j> for orthonormal vectors u_1..u_i. Let T_1..T_i be numbers of steps, and b a
 number of copies. For 0 <= t_j <= T_j let X(t) be a data set of n >= b sum_j T_j records. For every
-j, it has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other records are copies of a
-fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
+j, X(t) has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other records of X(t) are
+copies of a fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
 Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
 does not depend on t_j. The result is an estimate of b t_j delta_j. The data sets of t_j and t_j + 1
@@ -15,8 +15,8 @@ lambda_j for all values of the other entries. The errors in orthogonal direction
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
-For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the a of norm 1 proportional to
-(lambda_j delta_j). The second inequality also bounds the largest error, because
+For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
+proportional to lambda_j delta_j. The second inequality also bounds the largest error, because
 ||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for
 p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No epsilon-DP mechanism has an error
 below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n
@@ -136,8 +136,8 @@ class OrthogonalLines:
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # Compute <u_j, w_j> from U = W D S^-1. It equals S_jj / D_jj, but this ratio would amplify
-        # rounding errors if D_jj is tiny.
+        # Compute <u_j, w_j> from U = W D S^-1. The ratio S_jj / D_jj is the same number, but the
+        # division would amplify rounding errors for a tiny D_jj.
         return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class LineRung(ExcludedRange):
 def line_plan(
     lines: OrthogonalLines, steps: IntArray, copies: int, epsilon: float, power: int
 ) -> LinePlan:
-    """The plan with T_j = `steps` (i,) and b = `copies` on each line.
+    """The plan with the numbers of steps T_j in `steps` (i,) and with b = `copies`.
 
     `epsilon` is the privacy loss of one replaced record, and `power` the moment p of the error.
     """

@@ -83,7 +83,10 @@ class LinearCode:
         return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
 
     def words(self, numbers: IntArray) -> IntArray:
-        """Words (b, length) of `numbers` (b,). The bits of a number choose the generators."""
+        """The words (b, length) with the given `numbers` (b,).
+
+        The bits of a number choose the generators that are added.
+        """
         bits = numbers[:, None] >> np.arange(len(self.generators)) & 1
         return bits @ self.generators % 2
 

@@ -13,10 +13,11 @@ MAX_VERTICES = 256
 def largest_clique(adjacency: BoolArray) -> IntArray:
     """Vertices of a clique of the largest size, in ascending order.
 
-    `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
-    is a branch and bound. It colours the vertices that can still join a clique greedily. If c
-    colours are needed, at most c of these vertices can join (Tomita and Seki 2003). The search can
-    take exponential time. A graph of more than 256 vertices raises ``ValueError``.
+    `adjacency` (n, n) is symmetric; entries on its diagonal are not edges. The result is exact. The
+    search is a branch and bound. The vertices that can still join a clique are coloured greedily,
+    so that adjacent vertices have different colours. With c colours, at most c of these vertices
+    can join (Tomita and Seki 2003). The search can take exponential time. A graph of more than 256
+    vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")

@@ -23,7 +23,8 @@ The first sum is at least M (G - lambda^p). The second sum is over the s element
 Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
 elements is at least the sum of d_i^2. The sum of d_i^2 is at least
 (s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
-it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda.
+it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at
+least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
 G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
 from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i by
@@ -60,14 +61,16 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of elements searched, of entries of their answers, and of elements chosen.
+#: Largest number of elements searched, largest number of entries of their answers, and largest
+#: number of elements chosen.
 MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
 #: Ratio of successive numbers M of elements that are tried, and of successive numbers t of copies.
 COUNT_RATIO, COPIES_RATIO = math.sqrt(2), 1.05
-#: Largest R / M. For larger R, t lambda decreases as t grows.
+#: Largest R / M that is tried for several copies. For larger R, t times the p-th root of
+#: G M / (M + R - 1) decreases as t grows.
 MOST_ODDS = 16.0
-#: Steps of Weiszfeld's iteration for the centre. Distances of answers from the centre are raised to
-#: the second number if they are smaller.
+#: Steps of Weiszfeld's iteration for the centre. A smaller distance of an answer from the centre is
+#: raised to the second number, so that no division by 0 occurs.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
@@ -142,7 +145,7 @@ class GuessRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The numbers of copies and elements, and the least error of a mechanism."""
+        """The numbers of copies and elements, and the error that every mechanism has at least."""
         error = rounded_down(self.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {self.first} copies of one of "
@@ -216,7 +219,7 @@ def guessing_bound(
 
 
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
-    """The rungs of all numbers of elements and copies, in order of the numbers of copies.
+    """The rungs for all numbers of elements and copies, in increasing order of copies.
 
     A rung is dropped if another rung has at most as many copies and at least the same `last`.
     """
@@ -237,7 +240,7 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
 
 
 def _numbers(most: int) -> list[int]:
-    """1, 2, 3, ... up to 20, then numbers that grow by `COPIES_RATIO`, and `most`."""
+    """1, 2, 3, ... up to 20, then numbers that grow by the factor `COPIES_RATIO`, and `most`."""
     steps = max(0, math.ceil(math.log(most / 20) / math.log(COPIES_RATIO))) if most > 20 else 0
     grown = [math.floor(20 * COPIES_RATIO**i) for i in range(1, steps)]
     return sorted({*range(1, min(most, 20) + 1), *grown, most})
@@ -245,9 +248,9 @@ def _numbers(most: int) -> list[int]:
 
 @lru_cache(maxsize=8)
 def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]:
-    """The first 2, 3, 4, 6, 8, ... elements of an order.
+    """Sets of the first 2, 3, 4, 6, 8, ... elements of a farthest-point order.
 
-    Each next element is the one with answers farthest from the answers of all elements before it.
+    In this order, each element has the answers farthest from the answers of all elements before it.
     """
     k = workload.n_queries
     elements = elements_or_sample(

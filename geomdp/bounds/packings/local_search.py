@@ -12,7 +12,7 @@ CANDIDATES = 32
 
 
 def means_of(answers: FloatArray, datasets: IntArray) -> FloatArray:
-    """Mean answers (b, k) of `datasets` (b, s), which has row numbers of `answers` (E, k)."""
+    """Mean answers (b, k) of `datasets` (b, s), given as row numbers of `answers` (E, k)."""
     means: FloatArray = np.zeros((len(datasets), answers.shape[1]))
     for column in datasets.T:
         means += answers[column]
@@ -43,7 +43,7 @@ def spread_out(
     metric : Metric
         The norm of answer differences.
     exchanges : int
-        Number of steps. A step that only updates a stored distance counts as well.
+        Number of steps, including steps that only update a stored distance.
     rng : Generator
         Draws the candidates.
 

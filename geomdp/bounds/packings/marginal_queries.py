@@ -116,7 +116,7 @@ def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
     Each size is a power of two, at least 2. At least two attributes are left for the last part. The
-    packing also needs d' >= min(d / (3 l), 2). This is true because d' >= 2.
+    packing also needs d' >= min(d / (3 l), 2), which holds because d' >= 2.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [part for part in powers if attributes - (width - 1) * part >= 2]

@@ -57,7 +57,8 @@ class RandomSignSets(PackingFamily):
     sets : SetFamily
         `Singletons` or `ReedSolomonSets`.
     failure : float
-        Probability over the signs that some pair is closer than `separation` says, in (0, 1).
+        Largest probability allowed, over the signs, that some pair is closer than `separation`
+        says; in (0, 1).
     seed : int
         Seed of the signs. ``numpy.random.default_rng([seed, e])`` draws the signs of the k queries
         at element e. Signs are drawn for sampled checks only.

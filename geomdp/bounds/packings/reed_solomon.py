@@ -14,7 +14,7 @@ from geomdp._validation import whole
 #: Largest size q of a field. The elements of a field must fit in int64. The element numbers i q + a
 #: of `ReedSolomonSets` must fit, too.
 MAX_PRIME = 1 << 60
-#: Largest size of a field for which a product of two elements plus a third element fits in int64.
+#: In a field of at most this size, a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31
 #: Largest number of words that are listed.
 MAX_WORDS = 1 << 20

@@ -8,8 +8,8 @@ The search takes three steps for each size s:
 * *Random*: draw a pool of random multisets of s records.
 * *Greedy*: order the multisets. The next multiset is the one with answers farthest from the answers
   of all multisets before it. Every prefix of this order is a packing. Keep the best prefix.
-* *Local search*: find the data set with the least distance to another data set. Exchange one of its
-  records, so that its answers move away from the answers of all other data sets.
+* *Local search*: find the data set with the least distance to another data set. Exchange one record
+  of this data set, so that its answers move away from the answers of all other data sets.
 
 For s = 1, the pool is the list of all elements. If there are few elements, another kind of packing
 is tried, too: the largest set of elements with answers that are pairwise far enough apart. This set

@@ -109,7 +109,8 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
         The answers of the first N data sets are pairwise at least `radii[N - 1]` apart. The entries
         do not increase.
     size : int
-        Number s of records of each data set. Any two data sets count as s replacements apart.
+        Number s of records of each data set. Any two data sets are taken to be s replacements
+        apart, which is the most possible.
     problem : Problem
         Privacy, error and metric.
 
@@ -119,8 +120,8 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
         The largest n excluded, and the number N of data sets that exclude it. Let c alpha be the
         distance that the problem requires between answers. If radii[N - 1] is at least c alpha, the
         largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the largest
-        number with T s < `reachable_distance`: the number of copies of each record in the proof. If
-        no prefix excludes any n, the result is (0, 0).
+        whole number with T s < `reachable_distance`: the number of copies of each record in the
+        proof. If no prefix excludes any n, the result is (0, 0).
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

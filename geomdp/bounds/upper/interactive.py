@@ -90,7 +90,7 @@ def iterative_accuracy(
 ) -> float:
     """The alpha of Theorems 7 and 8, corrected, for a class C of |C| = `queries` linear queries.
 
-    Let B be the bound at alpha/2. For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta). For
+    Let B = B(alpha/2), but at least 1. For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta). For
     approximate DP 2 sqrt(B ln(1/delta)) replaces the first factor B. The exponential mechanism
     chooses the query of each update. The printed theorems have 8 in place of 32 for pure DP, and 16
     in place of 32 * 2 for approximate DP. These smaller constants guarantee only an error of
@@ -100,7 +100,8 @@ def iterative_accuracy(
 
     References
     ----------
-    Dwork-Roth 2014, section 5.2; formula sheet IC-T4, IC-T5.
+    Roth's lecture on iterative construction, Theorems 7 and 8; Dwork-Roth 2014, section 5.2;
+    formula sheet IC-T4, IC-T5.
 
     Examples
     --------
@@ -131,5 +132,5 @@ def iterative_accuracy(
 def _solved(right_side: Callable[[float], float], n: int, queries: int) -> float:
     alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
     if alpha is None:
-        raise ValueError(f"n must be larger for {queries} queries, even at alpha = 1, got {n}")
+        raise ValueError(f"n must be larger for {queries} queries, even for alpha = 1, got {n}")
     return alpha

@@ -3,10 +3,11 @@
 The first word of each docstring says how much is known. An *explicit* formula holds for every data
 set. A *shape* states how the bound depends on all parameters. Its theorem does not give the
 absolute constant C; the caller gives C as `constant`. There are k queries, N elements in the
-universe and n records. If n is at least the sample size, a real number, the error is at most alpha.
-The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the root mean
-square per query instead, and say so. Neighbours replace one record. Privacy is eps-DP if nothing
-else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
+universe and n records. A sample size is a real number: if n is at least this number, the error is
+at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the
+root mean square per query instead, and say so. Neighbours replace one record. Privacy is eps-DP if
+nothing else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually
+smaller.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ def jl_mechanism_error(
     """Shape of Theorem 21: error of the JL mechanism with m = `rows` and recursive K-norm noise.
 
     (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), where w is the Gaussian `width`. The theorem
-    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n both terms have the same order.
+    leaves c1 = `distortion` and c2 = `noise` open. At m = eps n the terms are equal up to
+    constants.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
 
@@ -176,8 +178,8 @@ def jl_mechanism_rows(
 def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
-    The bound holds for ball noise on k = `queries` with values in [-1, 1]. The answers for two
-    records differ by at most 2 sqrt k in Euclidean norm.
+    The bound holds for ball noise on k = `queries` queries with values in [-1, 1]. The answers for
+    two records differ by at most 2 sqrt k in Euclidean norm.
 
     Source: Nikolov 2022, Lemma 15; JL-L15.
 
@@ -195,8 +197,8 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    `size` N. It needs no JL map. For some queries, the growth of this size with N is the best
-    possible, even under approximate DP.
+    `size` N. The mechanism needs no JL map. For some queries, the growth of this size with N is the
+    best possible, even under approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
@@ -285,8 +287,8 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws from the unit ball of R^d.
 
     S(X) estimates the covariance Sigma. The bound is the sum of three errors: the sampling error
-    3 / sqrt n, the error of the second moments at eps / 2, and twice the error of the mean at
-    eps / 2. The error of the mean is 2 d / (n eps / 2).
+    3 / sqrt n, the error of the second moments at privacy eps / 2, and twice the error of the mean
+    at privacy eps / 2. The error of the mean is 2 d / (n eps / 2).
 
     Source: Nikolov 2022, Theorem 3; JL-T3.
 
@@ -322,7 +324,7 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `two_way_marginals_error` <= alpha, in root mean square.
 
-    It is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes.
+    The size is `second_moments` at accuracy alpha sqrt((d - 1) / d), for d attributes.
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
 

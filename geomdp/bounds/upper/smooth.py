@@ -1,4 +1,4 @@
-"""The accuracy theorem of the summary for smooth queries, with its constant as an argument."""
+"""Accuracy of the summary that answers smooth queries; the caller gives the constant."""
 
 from __future__ import annotations
 

@@ -87,10 +87,10 @@ def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSiz
 
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
-    """The order r of independence that the signs need by Corollary 4.7 (BR-PROJ).
+    """The least r for which r-wise independent signs are enough by Corollary 4.7 (BR-PROJ).
 
     For k = `queries` and T = `rows`, r is the least even number that is at least
-    2 log2(k T / (2 beta)) and at least 4. The signs of the projection are r-wise independent.
+    2 log2(k T / (2 beta)) and at least 4.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
 
     T is a power of two near (eps n)^2, at least 2^6 and at most 2^16. The noise in an answer does
     not depend on T, and the distortion falls as 1 / sqrt(T). So more than (eps n)^2 rows improve
-    little. If more than 2^16 rows are needed, pass `rows` to the mechanism.
+    little. To use more than 2^16 rows, pass `rows` to the mechanism.
 
     Examples
     --------

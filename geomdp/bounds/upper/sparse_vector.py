@@ -109,8 +109,9 @@ def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta
     """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
 
     alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
-    queries the printed noise scales do not give this accuracy. Take c = k = 10, beta = 0.05 and
-    delta = 1e-6. The noise on the answers alone exceeds alpha with probability 0.347 (DISC-11).
+    queries the printed noise scales do not give this accuracy. For example, for c = k = 10,
+    beta = 0.05 and delta = 1e-6, the noise on the answers alone exceeds alpha with probability
+    0.347 (DISC-11).
 
     Examples
     --------

@@ -110,7 +110,8 @@ def exclusive(state: Path) -> Iterator[TextIO]:
     """Create the state file, with a lock for this process.
 
     If the file exists already, it belongs to another run and is refused, even if that run has
-    ended. If the ledger cannot pay, for instance, the run writes nothing. The file is then removed.
+    ended. If the run writes nothing, for instance because the ledger cannot pay, the file is
+    removed.
 
     Yields
     ------
