@@ -29,6 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
@@ -161,6 +162,7 @@ def threshold(table: pd.DataFrame) -> list[Claim]:
             "runs",
             f"probability at least {1 - BETA} at each",
             "BR-OIC",
+            used=margins.rarity(tails, LEVEL / 2),
         ),
         Claim(
             "an adversary leaves errors of nearly two thirds of 3 alpha0, at every n and m",
@@ -186,6 +188,7 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
         f"p-value {chance:.2g} (Gamma)",
         "1",
         "BR-OIC, SV-NUM",
+        used=margins.rarity(chance, LEVEL),
     )
 
 
@@ -215,6 +218,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
             f"probability at least {1 - BETA} at each",
             "BR-OIC",
+            used=margins.rarity(tails, LEVEL / len(points)),
         ),
         Claim(
             "3 alpha0 solves the equation of the formula sheet for n, m and the universe",
@@ -222,6 +226,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"{len(points)} points, relative differences at most {off:.1g}",
             f"at most {SOLVED:g}",
             "BR-OIC, BR-T3.8, BR-SMW, BR-MW",
+            used=margins.share(off, SOLVED),
         ),
         Claim(
             "no run makes more than floor(B) updates, some make updates",
@@ -229,6 +234,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"at most {table.updates.max():.0f}",
             f"at most {table.updates_allowed.min():.0f}",
             "BR-OIC",
+            used=margins.share(table.updates, table.updates_allowed),
         ),
         Claim(
             "3 alpha0 falls as n^(-1/2), up to logarithms",
@@ -236,6 +242,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{slope:.3f}" for slope in slopes.values()),
             "in [-0.55, -0.4]",
             "BR-T3.8",
+            used=margins.position([*slopes.values()], -0.55, -0.4),
         ),
         Claim(
             "sparse weights promise the same on every universe, dense ones less on larger ones",
@@ -243,6 +250,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"{sparse.iloc[0]:.3f}; {dense.iloc[0]:.3f} to {dense.iloc[-1]:.3f}",
             "constant; increasing",
             "BR-SMW, BR-MW",
+            used=margins.NoLimit.ORDER,
         ),
         Claim(
             "3 alpha0 grows slower than m^0.1 with the sparsity",
@@ -251,6 +259,9 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"{sparsity.sparsity.iloc[-1]}",
             "(ln m)^(1/4), up to constants",
             "BR-T3.8, DISC-8",
+            used=margins.share(
+                growth, (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1
+            ),
         ),
     ]
 

@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
@@ -133,6 +134,7 @@ def chain_holds(table: pd.DataFrame) -> Claim:
         f"width from {(table.width / table.chain).min():.3f} to {share:.3f} of the chain",
         "at most 1",
         "JL-L27",
+        used=margins.share(share, 1),
     )
 
 
@@ -147,6 +149,7 @@ def links_hold(table: pd.DataFrame) -> Claim:
         f"at most {share:.3f} of the bound at {len(table)} scales",
         "at most 1",
         "JL-L7, JL-T4",
+        used=margins.share(share, 1),
     )
 
 
@@ -169,6 +172,7 @@ def theorem_holds(table: pd.DataFrame) -> Claim:
         f"at most {share:.3f} of it over {len(nets(table))} nets",
         "at most 1",
         "JL-T4",
+        used=margins.share(share, 1),
     )
 
 
@@ -195,6 +199,7 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
         f"scales add up to {shares.min():.3f} to {shares.max():.3f} of its root",
         f"at most 1, {LEAST_SHARE:g} or more for the finest nets",
         "JL-T4",
+        used=margins.share([*shares, LEAST_SHARE / shares.max()], 1 + 1e-9),
     )
 
 
@@ -207,6 +212,7 @@ def stays_within(table: pd.DataFrame) -> Claim:
         f"multiples from {excess.min():.2f} to {excess.max():.2f}",
         f"from {LEAST:g} to {MOST:.1f}",
         "JL-T4",
+        used=margins.position(np.log(excess), math.log(LEAST), math.log(MOST)),
     )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import log_axes, shared_legend
@@ -102,6 +103,7 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
         f"{table.attributes.max()}, slope {found:+.3f} in n",
         f"slope within {SLOPE:g} of 0",
         "JL-T25, JL-MARG",
+        used=margins.share(abs(found), SLOPE),
     )
 
 
@@ -127,6 +129,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
         f"{table.set_size.max()} blocks",
         f"2, within {2 * SLOPE:g}",
         "JL-T25, third term",
+        used=margins.offset(found, 2, 2 * SLOPE),
     )
 
 
@@ -150,6 +153,7 @@ def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
         f"{len(table)} points, off by {off:.0e} at most",
         "equal",
         "JL-L15, JL-T23",
+        used=margins.share(off, 1e-9),
     )
 
 
@@ -163,6 +167,7 @@ def below_explicit_upper_bounds(table: pd.DataFrame) -> Claim:
         f"at most {ball:.4f} of ball noise, {wishart:.4f} of Theorem 23",
         "below 1",
         "JL-L15, JL-T23",
+        used=margins.share([ball, wishart], 1),
     )
 
 

@@ -27,6 +27,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import log_axes, shared_legend
@@ -124,6 +125,7 @@ def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
         f"{decades:.1f} decades",
         f"slope within {SLOPE:g} of 0",
         "JL-T24",
+        used=margins.share(abs(found), SLOPE),
     )
 
 
@@ -153,6 +155,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
         f"slope {found:.3f}, sizes {table.set_size.min()} to {table.set_size.max()}",
         f"{power:g}, within {0.15 * power:g}",
         "JL-T24",
+        used=margins.offset(found, power, 0.15 * power),
     )
 
 
@@ -173,6 +176,7 @@ def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
         f"{len(table)} points, off by {off:.0e} at most",
         "equal",
         "JL-T1",
+        used=margins.share(off, 1e-9),
     )
 
 

@@ -28,6 +28,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
@@ -119,6 +120,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(found)} points, {found.ratio.min():.1f} times the bound or more",
             "at least 1",
             "JL-VR",
+            used=margins.inverse_share(found.ratio_low, 1),
         ),
         Claim(
             "K-norm noise of a ball errs 8 e^2 times the bound",
@@ -126,6 +128,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{balls.ratio.min():.2f} to {balls.ratio.max():.2f}, within the intervals",
             f"{CONSTANT:.2f}",
             "JL-VR",
+            used=margins.share(
+                (balls.ratio - CONSTANT).abs(),
+                (balls.ratio_high - balls.ratio_low) / 2 + 1e-8 * CONSTANT,
+            ),
         ),
         Claim(
             "on round bodies the ratio stays below 1.6 times that in every dimension",
@@ -133,6 +139,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(near)} bodies, at most {near.ratio.max() / CONSTANT:.3f} times 8 e^2",
             "at most 1.6",
             "JL-VR",
+            used=margins.share(near.ratio_high, 1.6 * CONSTANT),
         ),
         long_boxes(found[found.family == Family.LONG]),
     ]
@@ -150,6 +157,7 @@ def long_boxes(table: pd.DataFrame) -> Claim:
         f"{split.ratio.iloc[0]:.0f} to {split.ratio.iloc[-1]:.0f}",
         "growing, and more than twice as large at the end",
         "JL-L18",
+        used=margins.inverse_share(gain, 2),
     )
 
 

@@ -30,6 +30,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
@@ -144,6 +145,7 @@ def never_further(table: pd.DataFrame) -> Claim:
         f"at most {ratio:.3f} of the distance of the noisy ones, on average {shown}",
         f"at most 1, on average at most {NEARER:g}",
         "projection on a convex set",
+        used=margins.share(means, NEARER),
     )
 
 
@@ -162,6 +164,7 @@ def worst_error_falls(table: pd.DataFrame) -> Claim:
         f"{ratios} of the error before",
         "below 1",
         "measured",
+        used=check.used,
     )
 
 

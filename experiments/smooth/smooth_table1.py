@@ -34,6 +34,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import slopes_by
 from experiments.engine.claims import Claim
@@ -160,6 +161,9 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
         beside(found, Measure.TRUNCATED),
         "not above",
         "SM-TAB",
+        used=margins.share(
+            [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
+        ),
     )
 
 
@@ -172,6 +176,7 @@ def not_above(slopes: dict[tuple[str, int], Slope], measure: Measure) -> Claim:
         beside(found, measure),
         f"not above by more than {CLOCK:g}",
         "SM-TAB",
+        used=margins.NoLimit.ORDER,
     )
 
 
@@ -197,6 +202,7 @@ def mean_only(table: pd.DataFrame) -> Claim:
         f"exponent {slope}",
         "0, as t <= r = ceil((K + 3) / 2)",
         "SM-JK",
+        used=margins.share(abs(slope.value), 0.1),
     )
 
 

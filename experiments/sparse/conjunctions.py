@@ -28,6 +28,7 @@ import scipy.stats
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
@@ -188,6 +189,7 @@ def holds(route: Route, table: pd.DataFrame) -> Claim:
         f"{points.within.sum()} of {points.runs.sum()} runs, {len(points)} points",
         f"probability at least {1 - BETA} at each",
         "BR-CONJ, BR-OIC" if route is Route.ONLINE else "BR-CONJ, BR-T4.9",
+        used=margins.rarity(tails, LEVEL / len(points)),
     )
 
 
@@ -218,6 +220,7 @@ def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -
         ", ".join(f"{slope:.3f}" for slope in slopes),
         f"in [{low}, {high}]",
         id,
+        used=margins.position(slopes, low, high),
     )
 
 

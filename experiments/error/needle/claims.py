@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from experiments.engine import margins
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import Slope, pooled_by
@@ -82,6 +83,10 @@ def optimum(table: pd.DataFrame) -> Claim:
         f"{max(means)}",
         f"{wanted:g} rows up to a factor 4; above {LEAST_RISE} times at both ends",
         "JL-T21, JL-L13",
+        used=max(
+            margins.position(math.log(best / wanted), -math.log(4), math.log(4)),
+            margins.inverse_share(ends, LEAST_RISE),
+        ),
     )
 
 
