@@ -71,4 +71,4 @@ def _largest(used: npt.NDArray[np.float64]) -> float:
         raise ValueError("used must be stated for one measurement or more, got none")
     if np.isnan(used).any():
         return BEYOND
-    return float(np.clip(used.max(), 0.0, BEYOND))
+    return max(0.0, min(float(used.max()), BEYOND))

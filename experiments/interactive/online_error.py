@@ -9,7 +9,9 @@ weights it depends on the sparsity m through ln m only and not on the universe, 
 grows with ln |X|. The queries here are chosen by an adversary that looks at the hypothesis.
 Queries at a set distance from the hypothesis show what the threshold 2 alpha0 does: none at 0.95
 alpha0 is updated, all at 3.05 alpha0 are, and those at 1.9 alpha0 are left with an error of nearly
-two thirds of what is promised. The values that are released have Laplace noise of the stated scale.
+two thirds of what is promised. The values that are released have Laplace noise of the stated scale,
+which is measured to fall as n^(-1/2), up to logarithms. How many updates are needed is the subject
+of `update_bounds`.
 alpha0, and with it these distances, is solved anew from the equation of the formula sheet.
 
 Run time on one core: quick 2 s, full 6 s.
@@ -31,10 +33,19 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import slopes_lie_within
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
-from experiments.interactive.online_gaps import BETA, PRIVACY, QUERIES, at_gap, solved_accuracy
+from experiments.engine.statistics import LEVEL, MeanSquare, log_log_slope, pooled_along
+from experiments.interactive.online_gaps import (
+    BETA,
+    PRIVACY,
+    QUERIES,
+    at_gap,
+    solved_accuracy,
+    sparse_updates,
+    value_scale,
+)
 from geomdp.workloads import DenseQuery, SparseQuery
 
 
@@ -138,7 +149,12 @@ NEAR, LEFT, FAR = 0.95, 1.9, 3.05
 def claims(table: pd.DataFrame) -> list[Claim]:
     """The guarantee by binomial tests; its dependence on n, m and the universe; the threshold."""
     gaps = table[table.panel == Panel.GAPS]
-    return [*promises(table[table.panel != Panel.GAPS]), *threshold(gaps), has_its_noise(gaps)]
+    return [
+        *promises(table[table.panel != Panel.GAPS]),
+        *threshold(gaps),
+        has_its_noise(gaps),
+        falls(gaps),
+    ]
 
 
 def threshold(table: pd.DataFrame) -> list[Claim]:
@@ -192,6 +208,31 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
     )
 
 
+#: Powers of n that the measured noise may have; -1/2 up to logarithms, neither -1/3 nor -1.
+POWERS = (-0.6, -0.4)
+
+
+def falls(table: pd.DataFrame) -> Claim:
+    """Two-sided: how the mean modulus of released noise falls with n, at one sparsity."""
+    m = int(table.sparsity.min())
+    one = table[(table.gap == FAR) & (table.sparsity == m)]
+    sums = one.groupby("n")[["noise", "values"]].sum()
+    scales = [value_scale(n, sparse_updates(m, solved_accuracy(n, sparsity=m))) for n in sums.index]
+    means = sums.noise / sums["values"] * scales
+    # Moduli are exponential, so a mean of v of them has the relative standard error v^(-1/2).
+    squares = [
+        MeanSquare(mean**2, 2 * mean**2 / math.sqrt(count), int(count))
+        for mean, count in zip(means, sums["values"], strict=True)
+    ]
+    slope = log_log_slope([*sums.index], squares, LEVEL)
+    return slopes_lie_within(
+        "the noise of released values falls as n^(-1/2), up to logarithms",
+        "BR-T3.8",
+        {(f"m = {m}",): slope},
+        *POWERS,
+    )
+
+
 def promises(table: pd.DataFrame) -> list[Claim]:
     """What is promised, by binomial tests and as it is solved."""
     points = table.groupby(POINT, as_index=False).agg(
@@ -202,11 +243,6 @@ def promises(table: pd.DataFrame) -> list[Claim]:
     )
     off = float((points.guaranteed / points.stated - 1).abs().max())
     tails = scipy.stats.binom.cdf(points.within, points.releases, 1 - BETA)
-    records = points[points.panel == Panel.RECORDS]
-    slopes = {
-        rule: float(np.polyfit(np.log(rows.n), np.log(rows.guaranteed), 1)[0])
-        for rule, rows in records.groupby("rule")
-    }
     universe = points[points.panel == Panel.UNIVERSE].set_index(["rule", "universe"]).guaranteed
     sparse, dense = universe[Rule.SPARSE], universe[Rule.DENSE].sort_index()
     sparsity = points[points.panel == Panel.SPARSITY].sort_values("sparsity")
@@ -215,7 +251,9 @@ def promises(table: pd.DataFrame) -> list[Claim]:
         Claim(
             f"all {QUERIES} answers are within 3 alpha0",
             bool((tails > LEVEL / len(points)).all()),
-            f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
+            f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points; "
+            f"at most {table.updates.max():.0f} updates, {table.updates_allowed.min():.0f} or more "
+            "allowed",
             f"probability at least {1 - BETA} at each",
             "BR-OIC",
             used=margins.rarity(tails, LEVEL / len(points)),
@@ -227,22 +265,6 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"at most {SOLVED:g}",
             "BR-OIC, BR-T3.8, BR-SMW, BR-MW",
             used=margins.share(off, SOLVED),
-        ),
-        Claim(
-            "no run makes more than floor(B) updates, some make updates",
-            bool((table.updates <= table.updates_allowed).all() and (table.updates > 0).any()),
-            f"at most {table.updates.max():.0f}",
-            f"at most {table.updates_allowed.min():.0f}",
-            "BR-OIC",
-            used=margins.share(table.updates, table.updates_allowed),
-        ),
-        Claim(
-            "3 alpha0 falls as n^(-1/2), up to logarithms",
-            all(-0.55 <= slope <= -0.4 for slope in slopes.values()),
-            ", ".join(f"{slope:.3f}" for slope in slopes.values()),
-            "in [-0.55, -0.4]",
-            "BR-T3.8",
-            used=margins.position([*slopes.values()], -0.55, -0.4),
         ),
         Claim(
             "sparse weights promise the same on every universe, dense ones less on larger ones",
