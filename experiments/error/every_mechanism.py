@@ -127,7 +127,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14, JL-L15, JL-L16, X-CONE",
-            used=float(off.abs().max() / reach),
+            used=margins.share(off.abs(), reach),
         ),
         Claim(
             "and below it where it is a bound",

@@ -130,7 +130,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
             "at least 0.7 with the most draws",
             "Clopper-Pearson 1934",
-            used=float(0.7 / most.min()),
+            used=margins.inverse_share(most, 0.7),
         ),
     ]
 

@@ -181,7 +181,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(once)} kinds of noise, off by at most {off:.1f} standard errors",
             f"within {tail:.1f} standard errors",
             "JL-KN",
-            used=float(off / tail),
+            used=margins.share(off, tail),
         ),
         Claim(
             "delta of one Laplace query and of Gaussian noise agree with their closed forms",
@@ -189,7 +189,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(known)} points, off by at most {closed.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",
             "GEN-3, Balle and Wang 2018",
-            used=float(closed.max() / reach),
+            used=margins.share(closed, reach),
         ),
     ]
 
