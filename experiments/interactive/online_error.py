@@ -151,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         *promises(table[table.panel != Panel.GAPS]),
         *threshold(gaps),
         has_its_noise(gaps),
-        falls(gaps),
+        falls(gaps[gaps.gap == FAR]),
     ]
 
 
