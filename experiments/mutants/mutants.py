@@ -201,6 +201,7 @@ def only_a_claim(mutants: pd.DataFrame) -> Claim:
         f"{figures - len(left)} of {figures} figures" + listed(left),
         "all",
         "GEN-1",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 
