@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -202,6 +203,7 @@ def closed_form(family: Family, value: float, measured: MeanSquare) -> Claim:
         f"{measured.root:.5f} +- {measured.root_stderr:.5f} ({score:+.1f} standard errors)",
         f"{value:.5f}",
         "X-LKJ" if family is Family.CONE else "X-OUT",
+        used=margins.share(abs(score), allowed),
     )
 
 

@@ -40,6 +40,7 @@ from experiments.benchmarks.accuracy_grid import full_grid, quick_grid
 from experiments.benchmarks.accuracy_predictions import predicted_row
 from experiments.benchmarks.accuracy_verdicts import PLACE, predicted_ratios, verdicts
 from experiments.benchmarks.peers.graphical_model import fitted_tables
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -124,6 +125,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(table)} rows, {', '.join(sorted(set(table.sampler)))}",
             "exact",
             "X-LKJ",
+            used=margins.NoLimit.EQUAL_NAMES,
         ),
         Claim(
             "before projection ours is predicted below every peer on every line",

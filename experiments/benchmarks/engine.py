@@ -29,6 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
@@ -164,13 +165,27 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def below(name: str, measured: float) -> Claim:
     """The cost of a cell with its limit."""
     passed = bool(measured < MOST_MILLISECONDS)
-    return Claim(name, passed, f"{measured:.2f}", f"below {MOST_MILLISECONDS:g}", "design")
+    return Claim(
+        name,
+        passed,
+        f"{measured:.2f}",
+        f"below {MOST_MILLISECONDS:g}",
+        "design",
+        used=margins.share(measured, MOST_MILLISECONDS),
+    )
 
 
 def at_least(name: str, measured: float, beside: str = "") -> Claim:
     """A share of the time of two processes with its requirement."""
     passed = bool(measured >= LEAST_EFFICIENCY)
-    return Claim(name, passed, f"{measured:.3f}{beside}", f"at least {LEAST_EFFICIENCY}", "design")
+    return Claim(
+        name,
+        passed,
+        f"{measured:.3f}{beside}",
+        f"at least {LEAST_EFFICIENCY}",
+        "design",
+        used=margins.inverse_share(measured, LEAST_EFFICIENCY),
+    )
 
 
 def report(table: pd.DataFrame) -> Table:

@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
@@ -159,6 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"grids 2^-{int(table.grid.min())} to 2^-{int(table.grid.max())}",
             "a grid for every mechanism",
             "X-GRID",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "exact over seeded release of counts, any number of columns",
@@ -166,6 +168,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"at most {times:.1f} times",
             f"at most {MOST_TIMES:g}",
             "X-GRID",
+            used=margins.share(times, MOST_TIMES),
         ),
     ]
     outside = table.peer_out_of_reach.dropna()
@@ -177,6 +180,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{int(outside.sum())} of {len(outside) * ATTACKED} out of reach",
             "0",
             "X-GRID",
+            used=margins.NoLimit.EVERY_CASE,
         )
     )
     covariance = table[(table["columns"] == COVARIANCE_COLUMNS) & (table.kind == Kind.COVARIANCE)]
@@ -188,6 +192,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{spent:.0f}",
             f"below {MOST_FOR_COVARIANCE:g}",
             "X-GRID, JL-WIS",
+            used=margins.share(spent, MOST_FOR_COVARIANCE),
         )
     )
     many = table[table["columns"] == MANY_COLUMNS]
@@ -200,6 +205,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 f"{longest:.0f}",
                 f"below {MOST_MILLISECONDS:g}",
                 "X-GRID",
+                used=margins.share(longest, MOST_MILLISECONDS),
             )
         )
     return found

@@ -28,6 +28,7 @@ from rich.table import Table
 from experiments.benchmarks.geometry_work.goals import BOTH, KEYS, goals_of, ratios
 from experiments.benchmarks.geometry_work.instances import GEOMDP, Config, Vertices, Work
 from experiments.benchmarks.geometry_work.limits import limit_of
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
@@ -63,6 +64,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                     f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
                     f"at most {worst.allowed:.2g}",
                     "X-RAY, X-MNP, X-LOCK, X-SPX",
+                    used=margins.within_allowance(rows.disagreement, rows.allowed),
                 )
             )
     return found

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from experiments.engine import margins
 from experiments.engine.cells import Row
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import (
@@ -63,7 +64,7 @@ def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
         f"{len(found)} points, furthest off by {score:+.1f} standard errors ({_words(worst)})",
         f"within {quantile(tail, count):.1f} standard errors of the prediction",
         id,
-        used=ratios[worst],
+        used=margins.share(ratios[worst], 1),
     )
 
 

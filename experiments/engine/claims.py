@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
+from experiments.engine.margins import NoLimit
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -20,11 +22,12 @@ class Claim:
     theory: str  # What the theory says, in the same units
     id: str  # Where the statement is proved: the id in the formula sheet
     #: How close the measurement is to the limit at which the claim fails: 1 at the limit, 0 far
-    #: from it. For a claim about several points, the largest value. None if there is no limit.
-    used: float | None = None
+    #: from it, as the functions of `margins` compute it. For a claim about several points, the
+    #: largest value. If there is no limit, the reason.
+    used: float | NoLimit
 
     def __post_init__(self) -> None:
-        if self.used is not None and not 0 <= self.used < math.inf:
+        if not isinstance(self.used, NoLimit) and not 0 <= self.used < math.inf:
             raise ValueError(f"used must be finite and at least 0, got {self.used!r}")
 
     def to_dict(self) -> dict[str, str | bool | float | None]:
@@ -35,7 +38,8 @@ class Claim:
             "measured": self.measured,
             "theory": self.theory,
             "id": self.id,
-            "used": self.used,
+            "used": None if isinstance(self.used, NoLimit) else float(self.used),
+            "no_limit": str(self.used) if isinstance(self.used, NoLimit) else None,
         }
 
 

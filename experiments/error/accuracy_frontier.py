@@ -35,6 +35,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
@@ -137,6 +138,12 @@ def against_goals(table: pd.DataFrame) -> list[Claim]:
                 "; ".join(f"{each}: [{low:.3f}, {high:.3f}]" for each, (low, high) in ends.items()),
                 f"{'all above' if beyond else 'one at most'} {GOALS[line]:g}",
                 "JL-L14, JL-KN",
+                used=margins.share(
+                    max(GOALS[line] / low for low, _ in ends.values())
+                    if beyond
+                    else min(high / GOALS[line] for _, high in ends.values()),
+                    1,
+                ),
             )
         )
     return claims

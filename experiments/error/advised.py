@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -154,6 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"its noise is at most {excess - 1:.2%} above it, on {len(table)} points",
             "1%, the least gain that is worth a step after the noise",
             "JL-L13, JL-L14",
+            used=margins.share(max(excess - 1, 0.0), WORTHWHILE),
         ),
         Claim(
             "no peer is predicted to err less",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from experiments.engine import margins
 from experiments.engine.claims import Claim
 
 
@@ -34,4 +35,5 @@ def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
         f"{len(products)} predictions, off by {off:.1e} at most",
         "equal",
         "JL-L15",
+        used=margins.share(off, 1e-9),
     )

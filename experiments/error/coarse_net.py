@@ -25,6 +25,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import predicted_columns, stays_below_prediction
 from experiments.engine.claims import Claim
@@ -128,6 +129,7 @@ def rounding_is_less_than_the_radius(table: pd.DataFrame) -> Claim:
         f"at most {shares.max():.3f} of it",
         "below 1",
         "JL-A2 (22)",
+        used=margins.share(shares, 1),
     )
 
 
@@ -142,6 +144,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
         f"at most {shares.max():.3f} of the sum; {'falling' if falling else 'not falling'}",
         "at most 1; falling",
         "JL-L27",
+        used=margins.share(shares, 1),
     )
 
 
@@ -154,6 +157,7 @@ def chain_is_needed(table: pd.DataFrame) -> Claim:
         f"{share:.3f} of it",
         "0.5 to 1; 1 / sqrt(2) for many points",
         "JL-L27",
+        used=margins.position(share, 0.5, 1),
     )
 
 
@@ -174,6 +178,7 @@ def few_records_want_a_coarse_net(table: pd.DataFrame) -> Claim:
         f"{most:g} at n = {table.n.max()}",
         f"above {finest:g} by a factor of 1.3; {finest:g}",
         "JL-L26",
+        used=margins.inverse_share(gain, 1.3),
     )
 
 

@@ -7,8 +7,7 @@ Claims: the private covariance of n records errs from the covariance of their *d
 most 3 / n^(1/2) for sampling plus the private error of the second moments and of the mean. Sampling
 alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere; it is what remains as
 epsilon grows. The rest of the bound is what the noises of the second moments and of the mean, at
-epsilon / 2 each, are measured to add up to, within a tenth. Against the dimension the bound grows
-as d^(3/2). All 2-way marginals of d binary
+epsilon / 2 each, are measured to add up to, within a tenth. All 2-way marginals of d binary
 attributes, from the second moments of x / d^(1/2), stay below (d / (d - 1))^(1/2) times the
 bound of those. Every bound is within a factor 8 of what is measured.
 

@@ -33,6 +33,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -189,6 +190,7 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
         f"{len(off)} points, off by {max(off):.1e} at most",
         "equal",
         "JL-WIS",
+        used=margins.share(max(off), 1e-9),
     )
 
 
@@ -211,6 +213,7 @@ def halves_are_spent(table: pd.DataFrame) -> Claim:
         f"{shares.min():.3f} to {shares.max():.3f} of it at {len(shares)} points",
         "0.9 to 1.1",
         "JL-T3",
+        used=margins.position(shares, 0.9, 1.1),
     )
 
 

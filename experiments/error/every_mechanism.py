@@ -25,6 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
@@ -126,7 +127,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14, JL-L15, JL-L16, X-CONE",
-            used=float(off.abs().max() / reach),
+            used=margins.share(off.abs(), reach),
         ),
         Claim(
             "and below it where it is a bound",
@@ -134,6 +135,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(below)} curves, mean square at most {below.share.max():.3f} of the bound's",
             "at most 1",
             "JL-L13b",
+            used=margins.share(below.share, 1 + reach * below.stderr),
         ),
         balls(table),
         nothing_excluded(table),
@@ -188,6 +190,7 @@ def slopes(table: pd.DataFrame) -> Claim:
         f"{products.ngroups} curves, n times error varies by {worst:.1e}",
         "constant",
         "JL-L14",
+        used=margins.share(worst, 1e-9),
     )
 
 
@@ -205,6 +208,7 @@ def winners(table: pd.DataFrame) -> Claim:
         "; ".join(f"{problem}: {', '.join(found)}" for problem, found in names.items()),
         "more than one",
         "advisor",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 

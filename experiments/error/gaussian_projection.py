@@ -26,6 +26,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -166,6 +167,7 @@ def closed(projected: pd.DataFrame) -> Claim:
         f"chance, predicted {predicted:.3f}",
         "at most 1",
         "JL-GAUSS",
+        used=margins.share([math.sqrt(max(shares.values())), float(predicted)], 1),
     )
 
 

@@ -15,9 +15,10 @@ All noise here has an exact sampler, so every release is 1-DP (in real arithmeti
 (epsilon n)^(2/3) rows: the distortion falls as rows^(-1/2) and the noise of an exactly sampled
 body grows as rows^(1/4), and this balances their squares at n^(-2/3). Theorem 21 takes epsilon n
 rows, for K-norm noise that has no exact sampler known. If there would be as many rows as the
-answers have dimensions, or more, JL is left out.
+answers have dimensions, or more, JL is left out. With few rows its bound is the diameter of the
+polytope, which no error exceeds; it is judged where it is smaller, and its distortion at every n.
 
-Run time on one core: quick 10 s, full 3 minutes.
+Run time on one core: quick 10 s, full 7 minutes.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.error.ball_formula import ball_error, balls_in_closed_form
+from experiments.error.jl.distortion import (
+    distortion_columns,
+    maps_distort,
+    stays_below_where_it_says_more,
+)
 from experiments.error.jl.mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
 from experiments.error.jl.noise import MARGINALS, measurements_have_their_noise, noise_columns
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
@@ -95,6 +101,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             **MeanSquare.of(squares).columns(),
             **predicted_columns(M.predicted_rmse),
             **noise_columns(M, rng.spawn(1)[0]),
+            **distortion_columns(config.queries, M),
             "sampler": str(M.guarantee.sampler),
             "query_count": Q.n_queries,
             "universe_size": Q.universe.size,
@@ -103,8 +110,11 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 POINT = ("queries", "data", "family", "n")
-#: Range of n over which projected noise must fall as n^(-1/2) on the random signs.
+#: Range of n over which projected noise must fall as n^(-1/2) on the random signs, and the slopes
+#: allowed. These were set after a first look (-0.44): -1/2 is the slope of the bound, and errors
+#: far from the corners fall a little slower. They exclude -1/3.
 PROJECTED_RANGE = (100, 3000)
+PROJECTED_SLOPES = (-0.5, -0.4)
 #: Up to here K-norm noise is so large on all workloads that the projection must help.
 NOISY = 100
 
@@ -147,8 +157,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "projected noise errs as n^(-1/2) on uniform data: random signs, n = 100 to 3000",
             "JL-T1, third term",
             slopes_by(spread, ["queries"], "n"),
-            -0.6,
-            -0.3,
+            *PROJECTED_SLOPES,
         ),
         is_below(
             f"projection lowers the error of K-norm noise up to n = {NOISY}",
@@ -168,7 +177,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             bounded.drop(placed.index),
             POINT,
         ),
-        stays_below_prediction("JL stays below its bound", "JL-L13", random_map, POINT),
+        stays_below_where_it_says_more(random_map, POINT),
+        maps_distort(random_map),
         measurements_have_their_noise(random_map),
     ]
 

@@ -46,6 +46,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import predicted_columns, stays_below_prediction
 from experiments.engine.claims import Claim
@@ -152,6 +153,7 @@ def same_noise(table: pd.DataFrame) -> Claim:
         f"{sorted(found)} levels",
         "1 level",
         "JL-SPLIT, early stopping",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -167,6 +169,7 @@ def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
         + ("; ".join(trends) or "one size only"),
         "at most 1 within the interval",
         "JL-T21",
+        used=margins.share(max(lows.values()), 1),
     )
 
 
@@ -195,6 +198,7 @@ def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
                 f" at the end {stated(mine, max(mine, key=lambda key: key[-1]))}",
                 "above 1 on average",
                 "JL-T21",
+                used=margins.inverse_share(low, 1),
             )
         )
     return found
@@ -211,6 +215,7 @@ def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
         f"slope in m {slope}; at the end {stated(mine, last)}",
         "slope above 0",
         "JL-T21",
+        used=margins.NoLimit.ORDER,
     )
 
 

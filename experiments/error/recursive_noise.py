@@ -31,6 +31,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
@@ -171,6 +172,7 @@ def never_worse(best: pd.DataFrame) -> Claim:
         f"ratio at most {shares.max():.6f}; {sorted(set(on_cube))} levels on the cube",
         "at most 1; 1 level",
         "JL-SPLIT, early stopping",
+        used=margins.share(shares, 1 + 1e-12),
     )
 
 
@@ -186,6 +188,7 @@ def gains_grow(best: pd.DataFrame) -> Claim:
         f"at r = {errors.index[-1]:g}: {largest}",
         "growing, above 2 at the end",
         "JL-L18",
+        used=margins.inverse_share([gain.iloc[-1] for gain in gains], 2),
     )
 
 
@@ -211,6 +214,7 @@ def sheet_is_met(stops: pd.DataFrame) -> Claim:
         f"off by {off:.4f} at most, and by {off_cube:.5f} on the cube",
         "0.005 and 0.0005, by rounding",
         "JL-SPLIT",
+        used=margins.share([off, off_cube], [0.005, 0.0005]),
     )
 
 

@@ -25,6 +25,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
@@ -123,6 +124,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(sides)} sizes of the universe, ratio {ratio.min():.1f} to {ratio.max():.1f}",
             "above 1",
             "JL-L6, JL-L14",
+            used=margins.share(sides.lower, sides.upper),
         ),
         Claim(
             "mechanisms reach alpha at the n of the upper bound, wherever the data lie",
@@ -130,6 +132,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
             "at most 1",
             "JL-L13b, JL-L14",
+            used=margins.share(table.error, table.alpha + reach),
         ),
         Claim(
             "what packings exclude grows as ln N",
@@ -137,6 +140,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}",
             "1, in [0.7, 1.3] after rounding to whole records",
             "JL-T24",
+            used=margins.position(slope, 0.7, 1.3),
         ),
         Claim(
             "the upper side never exceeds ball noise",
@@ -144,6 +148,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
             f"at most {ball}",
             "JL-T1, first term; JL-L15",
+            used=margins.share(sides.upper, ball),
         ),
         Claim(
             "the upper sides have exact samplers",
@@ -151,6 +156,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ", ".join(sorted(set(sides.mechanism))),
             "exact",
             "SAM-4",
+            used=margins.NoLimit.EQUAL_NAMES,
         ),
     ]
 

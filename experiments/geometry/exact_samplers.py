@@ -25,6 +25,7 @@ import scipy.stats
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
@@ -128,6 +129,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "standard errors",
             f"within {reach:.1f} standard errors",
             "SAM-4",
+            used=margins.share(table.worst, reach),
         ),
         Claim(
             "and so are mean squared lengths, which set the error of K-norm noise",
@@ -136,6 +138,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{off.max():.1f} standard errors",
             f"within {spread:.1f} standard errors",
             "JL-L14",
+            used=margins.share(off, spread),
         ),
         Claim(
             "depths of uniform points are uniform",
@@ -144,6 +147,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "(Kolmogorov and Smirnov)",
             f"above {LEVEL / len(depths):.1e}",
             "SAM-4",
+            used=margins.rarity(depths.p_value, LEVEL / len(depths)),
         ),
     ]
 

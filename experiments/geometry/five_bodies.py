@@ -30,6 +30,7 @@ from matplotlib.patches import Patch
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.shared.workloads import Kind, workload
@@ -144,6 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"3 volumes, off by {max(map(abs, flat)):.0e} at most",
             "equal",
             "JL-DEF",
+            used=margins.share(max(map(abs, flat)), 1e-12),
         ),
         Claim(
             "smooth bodies are drawn from inside, to 1% of their volume",
@@ -151,6 +153,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"3 volumes, off by {min(round_):.2%} at most",
             "0 to 1% below",
             "X-LKJ",
+            used=margins.share([-min(round_), max(round_)], [0.01, 1e-12]),
         ),
         Claim(
             "simplices attain Rogers and Shephard's bound",
@@ -159,6 +162,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{ratios[Solid.PREFIXES]:.6f} and {ratios[Solid.PAIRS]:.6f}",
             "vol(K - K) = C(6, 3) vol(K) = 20 vol(K)",
             "X-SIM",
+            used=margins.offset([ratios[Solid.PREFIXES], ratios[Solid.PAIRS]], 20, 20e-9),
         ),
         Claim(
             "all other differences lie between those of symmetric bodies and of simplices",
@@ -167,6 +171,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{s}: {ratios[s]:.2f}" for s in Solid),
             "8 for the cube; between 8 and 20",
             "JL-DEF",
+            used=max(
+                margins.offset(ratios[Solid.MARGINALS], 8, 8e-9),
+                margins.position([ratios[Solid.MOMENTS], ratios[Solid.SMOOTH]], 8, 20),
+            ),
         ),
     ]
 

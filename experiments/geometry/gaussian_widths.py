@@ -24,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
@@ -131,6 +132,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 f"{shares.index.max()}",
                 "constant to 10%",
                 "JL-MARG",
+                used=margins.share(shares.max() / shares.min() - 1, 0.1),
             )
         )
     return made
@@ -155,6 +157,7 @@ def second_moments(table: pd.DataFrame) -> Claim:
         f"{off:.1%} at most from 1 - 0.6033 d^(-2/3)",
         f"rising, at most 1, within {NEAR:.0%}",
         "JL-COV",
+        used=margins.share(off, NEAR),
     )
 
 
@@ -167,6 +170,7 @@ def signs(table: pd.DataFrame) -> Claim:
         f"width over bound {shares.min():.3f} to {shares.max():.3f}",
         "at least 0.6",
         "JL-14",
+        used=margins.inverse_share(shares, 0.6),
     )
 
 

@@ -29,6 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
@@ -142,6 +143,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(known)} points, off by at most {off.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",
             "JL-L14",
+            used=margins.share(off, reach),
         ),
         Claim(
             "walks in round bodies end at the exact squared error",
@@ -149,6 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(round_ends)} walks, off by at most {ends.max():.1f} standard errors",
             f"within {limit:.1f} standard errors",
             "SAM-3",
+            used=margins.share(ends, limit),
         ),
         Claim(
             "a long box takes more than ten times the steps of a cube",
@@ -157,6 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             + (f"{slow:g} in the box" if math.isfinite(slow) else "not at all in the box"),
             "more than 10 times",
             "SAM-3",
+            used=margins.share(10 * fast, slow),
         ),
     ]
 

@@ -30,6 +30,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
@@ -154,7 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(rotations)} rotations, off by at most {off.max():.1f} standard errors",
             f"within {reach:.1f}",
             "JL-L10",
-            used=float(off.max() / reach),
+            used=margins.share(off, reach),
         ),
         Claim(
             "a blown-up cube is within the sharp bound, and the bound within a factor 3.51",

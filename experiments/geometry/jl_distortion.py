@@ -28,6 +28,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
@@ -178,6 +179,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(table)} points, at most {shares.max():.3f} of the bound",
             "at most 1",
             "JL-T9",
+            used=margins.share(low, bound(table)),
         ),
         Claim(
             "a ball needs four tenths of the bound",
@@ -185,6 +187,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{needed.min():.3f} to {needed.max():.3f} of it for m >= {BALL_DIMENSION}",
             "0.35 to 0.5: 2 w(S) / sqrt(m) of 4 w(S) / sqrt(m) and a share of the diameter",
             "JL-T9",
+            used=margins.position(needed, 0.35, 0.5),
         ),
         Claim(
             "the change is w(S) / sqrt(m) up to a constant, for both kinds of map",
@@ -192,6 +195,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
             "in [0.5, 2]",
             "JL-T9",
+            used=margins.position(np.log(constants), -math.log(2), math.log(2)),
         ),
         Claim(
             "a Gaussian map takes the width w to mu_m w / sqrt(m)",
@@ -199,6 +203,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(gaussian)} points, off by {off.abs().max():.2f} of the interval's half-length",
             f"within the interval at level {LEVEL:g}",
             "JL-L12",
+            used=margins.share(off.abs(), 1),
         ),
     ]
 

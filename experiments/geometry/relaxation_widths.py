@@ -26,6 +26,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
@@ -133,6 +134,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"smallest margin over the radius {least:.1e} in {count:,} directions",
             f"at least -{SLACK:g}",
             "moment matrices are psd",
+            used=margins.share(max(-least, 0.0), SLACK),
         )
     ]
     for family, limit in LIMITS.items():
@@ -146,6 +148,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
                 f"{mine[worst].value:.4f} at d = {worst}, upper ends at most {top:.4f}",
                 f"at most {limit:g}",
                 "measured",
+                used=margins.share(max(top - 1, 0.0), limit - 1),
             )
         )
     return made

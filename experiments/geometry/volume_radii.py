@@ -33,6 +33,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, draw_points, draw_theory, shared_legend
@@ -163,6 +164,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"bound; balls off by {equality:.0e}",
             "at most 1, with equality for balls",
             "JL-URY",
+            used=margins.share(bodies.radius, most * (1 + 1e-9)),
         ),
         cube_share(bodies[bodies.family == Family.CUBE]),
         Claim(
@@ -171,6 +173,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it",
             "at most 1",
             "JL-L20",
+            used=margins.share(bodies.lemma, bodies.width_high),
         ),
     ]
 
@@ -192,6 +195,7 @@ def falling(radii: pd.DataFrame) -> Claim:
         f"for {len(groups)} bodies",
         "falling",
         "JL-L17",
+        used=margins.NoLimit.ORDER,
     )
 
 
@@ -206,6 +210,9 @@ def of_the_cube(cube: pd.DataFrame) -> Claim:
         f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
         "equal",
         "JL-L17",
+        used=margins.share(
+            (cube.value - cube.exact).abs(), np.maximum(cube.high - cube.value, rounding)
+        ),
     )
 
 
@@ -236,6 +243,7 @@ def cube_share(cubes: pd.DataFrame) -> Claim:
         f"{shares.iloc[0]:.4f} to {shares.iloc[-1]:.4f} in dimension {cubes.dimension.iloc[-1]:g}",
         f"falling to {limit:.4f}, within 15% of it at the end",
         "JL-URY",
+        used=margins.position(shares.iloc[-1] / limit, 1, 1.15),
     )
 
 

@@ -30,6 +30,7 @@ import pandas as pd
 import scipy.stats
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
@@ -100,6 +101,7 @@ def ends_at_the_level(table: pd.DataFrame) -> Claim:
         f"{shares.min():.3f} to {shares.max():.3f} alpha at {len(shares)} points",
         f"{low:g} to {high:g}: an update moves by alpha / 4 at most, noise is below alpha / 8",
         "IC-ALG",
+        used=margins.position(shares, low, high),
     )
 
 
@@ -114,6 +116,7 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
         f"{count} answers, mean modulus {total / count:.3f} of it, p-value {chance:.2g} (Gamma)",
         "1",
         "IC-T4, GEN-3",
+        used=margins.rarity(chance, LEVEL),
     )
 
 
@@ -128,6 +131,7 @@ def has_its_law(table: pd.DataFrame) -> Claim:
         f"the largest gap in {hits} of {runs} first choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}",
         "IC-DIST, GEN-3",
+        used=margins.rarity(value, LEVEL),
     )
 
 
@@ -142,6 +146,7 @@ def loses(table: pd.DataFrame) -> Claim:
         f"in {worse} of {runs} choices, p-value {value:.2g} (binomial)",
         f"with probability {chance:.3f}, at most gamma = {WORSE}",
         "IC-DIST",
+        used=margins.rarity(value, LEVEL),
     )
 
 
@@ -165,6 +170,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"{points.within.sum():.0f} of {points.releases.sum():.0f} runs, {len(points)} points",
             f"probability at least {1 - BETA} at each",
             "IC-T5",
+            used=margins.rarity(tails, LEVEL / len(points)),
         ),
         Claim(
             "no run makes more than floor(B(alpha / 2)) steps, some make several",
@@ -172,6 +178,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"at most {table.steps.max():.0f}",
             f"at most {table.updates_allowed.min():.0f}",
             "IC-ALG",
+            used=margins.share(table.steps, table.updates_allowed),
         ),
         Claim(
             "two private steps per round, together within the budget",
@@ -179,6 +186,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"epsilon at most {table.spent.max():.6f}",
             "at most 1",
             "IC-T4",
+            used=margins.share(table.spent, 1 + 1e-12),
         ),
         Claim(
             "alpha falls as n^(-1/3), under approximate DP as n^(-1/2), up to logarithms",
@@ -187,6 +195,9 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{privacy} {slope:.3f}" for (privacy, _), slope in slopes.items()),
             "from -1/3 to -0.273; from -1/2 to -0.44",
             "IC-T5",
+            used=margins.position(
+                [slope - POWERS[privacy] for (privacy, _), slope in slopes.items()], 0, 0.06
+            ),
         ),
         Claim(
             "printed constants name an alpha smaller by 4^(1/3), under approximate DP by 2",
@@ -194,6 +205,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
             f"by {ratio.min():.2f} to {ratio.max():.2f}",
             "up to 5% less, as the logarithms grow",
             "IC-T5, DISC-13",
+            used=margins.position(factors, 0.95, 1.0),
         ),
     ]
 

@@ -21,6 +21,7 @@ import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
@@ -101,6 +102,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{few.failures / few.runs:.3f} [{interval.low:.3f}, {interval.high:.3f}]",
             f"{stated:.3f}, above {BETA}",
             "DISC-11",
+            used=max(
+                margins.position(stated, interval.low, interval.high),
+                margins.inverse_share(interval.low, BETA),
+            ),
         ),
     ]
 
@@ -123,6 +128,7 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
         f"p-value {chance:.2g} (binomial)",
         f"above {level:.1e}",
         id,
+        used=margins.rarity(chance, level),
     )
 
 

@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
@@ -165,6 +166,7 @@ def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
         f"{share.min():.3f} to {share.max():.3f} at {len(rows)} accuracies",
         f"{low:.3f} to {high:.3f}" if low < high else f"{low:g}",
         SOURCES[rule],
+        used=margins.position(share, low, high) if low < high else margins.NoLimit.EVERY_CASE,
     )
 
 

@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
@@ -123,6 +124,7 @@ def never_crosses(table: pd.DataFrame) -> Claim:
         f"upper / (lower + 1) at least {least:.3g} in {len(table)} rows",
         "at least 1",
         "JL-DEF",
+        used=margins.share(table.lower, table.upper),
     )
 
 
@@ -136,6 +138,7 @@ def certificates_hold(table: pd.DataFrame) -> Claim:
         f"{len(proved)} certificates agree; {len(without)} rows claim nothing",
         "all agree",
         "JL-L6, JL-L7",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -149,6 +152,7 @@ def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
         f"samplers {sorted(set(table.sampler))}, predictions {sorted(set(table.prediction))}",
         "exact; exact or upper_bound",
         "JL-L13, JL-L14, SAM-4",
+        used=margins.NoLimit.EQUAL_NAMES,
     )
 
 
@@ -165,6 +169,7 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
         f"largest steps {largest.lower:.0f} and {largest.upper:.0f}",
         "at most 0",
         "JL-DEF",
+        used=margins.NoLimit.ORDER,
     )
 
 

@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.goals import Aim, Goal
@@ -160,6 +161,7 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
             f"{len(mutants)} mutants: {counts}" + listed(survivors),
             "all are noticed",
             "GEN-1",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "every figure has a claim that turns red for a mutant",
@@ -167,6 +169,7 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
             f"{figures - len(unseen)} of {figures} figures" + listed(unseen),
             "all",
             "GEN-1",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         *claims_of_all(mutants),
     ]
@@ -198,6 +201,7 @@ def only_a_claim(mutants: pd.DataFrame) -> Claim:
         f"{figures - len(left)} of {figures} figures" + listed(left),
         "all",
         "GEN-1",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -234,6 +238,7 @@ def of_the_index(mutants: pd.DataFrame) -> Claim:
         + f"; left out: {', '.join(left_out)}",
         "all",
         "GEN-1",
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 

@@ -28,6 +28,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
@@ -104,6 +105,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             "mechanisms",
             f"0; each is false with probability at most {LEVEL:g}",
             "GEN-2",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "every fault that was planted is refuted",
@@ -112,6 +114,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             + "".join(f"; not {row.fault} in {row.family}" for row in missed.itertuples()),
             f"{len(planted)}, in {planted.family.nunique()} mechanisms",
             "GEN-2",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "the noise factor refuted grows with the number of draws",
@@ -119,6 +122,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"least gain {grown.min():.2f}",
             "above 0",
             "Clopper-Pearson 1934",
+            used=margins.NoLimit.ORDER,
         ),
         Claim(
             "known densities: seven tenths of the noise are refuted",
@@ -126,7 +130,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
             "at least 0.7 with the most draws",
             "Clopper-Pearson 1934",
-            used=float(0.7 / most.min()),
+            used=margins.inverse_share(most, 0.7),
         ),
     ]
 

@@ -29,6 +29,7 @@ import scipy.optimize
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
@@ -139,6 +140,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{given.size} steps, at most {given.max(axis=None):.4f} times",
             "at least 1; at most 1",
             "GEN-2a",
+            used=margins.share([1 / least.min(axis=None), given.max(axis=None)], 1 + 1e-9),
         ),
         Claim(
             "within (1, 1e-6) advanced composition beats the sum for more than 2 ln(1/delta) steps",
@@ -146,6 +148,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"for {', '.join(str(t) for t in step.index[step[Rule.ADVANCED] > step[Rule.BASIC]])}",
             f"above {2 * math.log(1 / DELTA):.1f}",
             "GEN-2a",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "the shortcut is below what advanced composition allows, by at most half",
@@ -153,6 +156,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{share.min():.4f} to {share.max():.4f} of it",
             "0.5 to 1",
             "GEN-2b, BR-T2.10",
+            used=margins.position(share, 0.5, 1),
         ),
         limits(table),
         still_true(table),
@@ -173,6 +177,7 @@ def limits(table: pd.DataFrame) -> Claim:
         f"{first:.4f} at T = 1, rising to {last:.4f} at T = {found.index[-1]}",
         f"{ONE_STEP}, rising to {limit:.4f}",
         "GEN-2b",
+        used=margins.offset(first, ONE_STEP, 0.0005),
     )
 
 
@@ -186,6 +191,7 @@ def still_true(table: pd.DataFrame) -> Claim:
         f"{found.value.max():.4f}",
         "at most 1",
         "BR-T2.10",
+        used=margins.share(found.value, 1),
     )
 
 
@@ -217,6 +223,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
         f"{found.value.max():.3f} at delta = {found.delta.min():g}, of 1 allowed",
         f"within {NEAR_LIMIT:.0%}",
         "GEN-2b, BR-T2.10",
+        used=margins.share(off, NEAR_LIMIT),
     )
 
 
@@ -233,6 +240,7 @@ def agreement(found: pd.DataFrame) -> list[Claim]:
             f"{len(off)} values of T, off by at most {off.max():.1f} standard errors",
             f"{MEASURED:g} within {reach:.1f} standard errors",
             "GEN-2",
+            used=margins.share(off, reach),
         ),
         Claim(
             "Laplace steps lose less than randomised responses",
@@ -240,6 +248,7 @@ def agreement(found: pd.DataFrame) -> list[Claim]:
             f"delta {laplace.value.min():.5f} to {laplace.value.max():.5f}",
             f"at most {MEASURED:g}",
             "GEN-2, GEN-3",
+            used=margins.share(laplace.value, MEASURED + reach * laplace.stderr),
         ),
     ]
 

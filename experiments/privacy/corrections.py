@@ -36,6 +36,7 @@ import pandas as pd
 import scipy.stats
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import shared_legend
@@ -168,6 +169,7 @@ def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> C
         f"{rows.share.max():.3g}",
         f"fails in {expected.sum()}",
         correction.id,
+        used=margins.NoLimit.EVERY_CASE,
     )
 
 
@@ -201,6 +203,7 @@ def simulated(rows: pd.DataFrame) -> Claim:
         f"{failures.sum()} failures in {rows.runs.sum():.0f} runs, least p-value {min(levels):.2g}",
         f"{(rows.measured * rows.runs).sum():.0f} expected",
         "DISC-11, SV-NUM",
+        used=margins.rarity(levels, LEVEL / len(levels)),
     )
 
 

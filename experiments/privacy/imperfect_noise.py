@@ -32,6 +32,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
@@ -170,6 +171,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{chances.min():.2g} (binomial)",
             f"above {LEVEL / len(flawed):.1e}, and some at every tau",
             "SAM-2",
+            used=margins.rarity(chances, LEVEL / len(flawed)),
         ),
         Claim(
             "a density within e^(+-tau) loses at most epsilon + 2 tau, a staircase all of it",
@@ -177,6 +179,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(stair)} staircases, {used.min():.3f} to {used.max():.3f} of the bound",
             "at most 1",
             "SAM-2",
+            used=margins.share([used.max(), 0.9 / used.max()], 1 + 1e-9),
         ),
         Claim(
             "in float64 most noisy answers 0 cannot come from 1, and each comes from 0 by a draw",
@@ -186,6 +189,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"chance; {int(mine.unexplained.sum())} unexplained",
             "above 1/2; 0 unexplained",
             "SAM-6",
+            used=margins.inverse_share(least, 0.5),
         ),
         Claim(
             "no release without a seed is out of reach of its neighbour",
@@ -193,6 +197,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{int(safe.hits.sum())} of {int(safe.draws.sum())}",
             "0, for Laplace, cone and K-norm noise",
             "X-GRID",
+            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 

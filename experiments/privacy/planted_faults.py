@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
@@ -87,6 +88,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             + (f"; not {', '.join(missed)}" if missed else ""),
             "all",
             "GEN-1",
+            used=margins.NoLimit.EVERY_CASE,
         ),
         Claim(
             "without a fault no test fails",
@@ -94,6 +96,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(alarms)} of {len(control)} parts with a failing test",
             "none",
             "GEN-1",
+            used=margins.NoLimit.EVERY_CASE,
         ),
     ]
 

@@ -33,6 +33,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
@@ -154,6 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"largest of {int(pure.draws.sum()):,} losses {pure.largest.max():.12f}",
             f"at most {EPSILON:g}",
             "JL-L14",
+            used=margins.share(pure.largest, EPSILON * (1 + 1e-9)),
         ),
         Claim(
             "delta vanishes from t = epsilon on",
@@ -161,6 +163,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"at most {at_epsilon.delta.max():.1e}",
             "0",
             "GEN-2",
+            used=margins.share(at_epsilon.delta, ROUNDING),
         ),
         Claim(
             "mean loss is at most that of randomised response",
@@ -168,6 +171,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{name}: {value:.4f}" for name, value in pure["mean"].items()),
             f"at most epsilon tanh(epsilon / 2) = {EPSILON * math.tanh(EPSILON / 2):.4f}",
             "GEN-2",
+            used=margins.share(
+                pure["mean"], EPSILON * math.tanh(EPSILON / 2) + tail * pure.mean_stderr + 1e-12
+            ),
         ),
         Claim(
             "densities are normalised: the mean of e^-L is 1",
@@ -175,7 +181,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(once)} kinds of noise, off by at most {off:.1f} standard errors",
             f"within {tail:.1f} standard errors",
             "JL-KN",
-            used=float(off / tail),
+            used=margins.share(off, tail),
         ),
         Claim(
             "delta of one Laplace query and of Gaussian noise agree with their closed forms",
@@ -183,7 +189,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(known)} points, off by at most {closed.max():.1f} standard errors",
             f"within {reach:.1f} standard errors",
             "GEN-3, Balle and Wang 2018",
-            used=float(closed.max() / reach),
+            used=margins.share(closed, reach),
         ),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 #: A bar is marked as near the limit from this value of `Claim.used` on; 1 is the limit.
@@ -10,10 +11,10 @@ NEAR = 0.9
 
 
 def margin(claim: Mapping[str, Any]) -> str:
-    """A bar for the stored `Claim.used`; empty if the claim has none, or its record is old."""
-    used = claim.get("used")
+    """A bar for the stored `Claim.used`, or that there is no limit; empty if neither is stored."""
+    used, reason = claim.get("used"), claim.get("no_limit")
     if used is None:
-        return ""
+        return f'<span class="margin" title="{escape(reason)}">no limit</span>' if reason else ""
     kind = "near" if used >= NEAR else "far"
     words = f"{used:.0%} of what is allowed"
     return (

@@ -15,7 +15,8 @@ from experiments.theorems import THEOREMS, Paper, Theorem
 
 MARGIN = (
     "The bar under a verdict shows how close the measurement is to the limit of its claim: beyond "
-    "a full bar, the claim fails. Claims that do not compare with a limit have no bar."
+    "a full bar, the claim fails. Claims that compare with no limit say so, with the reason where "
+    "the pointer rests."
 )
 
 

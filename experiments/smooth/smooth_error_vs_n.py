@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
@@ -116,7 +117,14 @@ def at_least_as_steep(
         f"d={d}, K={K}: {-slope.value:.2f} beside {exponents[d, K]:.2f}"
         for (d, K), slope in found.items()
     )
-    return Claim(name, passed, pairs, "fitted exponents not below", id)
+    return Claim(
+        name,
+        passed,
+        pairs,
+        "fitted exponents not below",
+        id,
+        used=margins.share([exponents[key] / -slope.low for key, slope in found.items()], 1),
+    )
 
 
 def stated_errors_hold(table: pd.DataFrame) -> Claim:
@@ -128,6 +136,7 @@ def stated_errors_hold(table: pd.DataFrame) -> Claim:
         f"at most {share:.2f} of error bound + {SPREAD:.1f} noise standard deviations",
         "at most 1",
         "SM-A2",
+        used=margins.share(share, 1),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare
@@ -104,4 +105,5 @@ def degrees(table: pd.DataFrame, d: int) -> Claim:
         f"{wrong} of {len(table)} differ; {table.degree.min():.0f} to {table.degree.max():.0f}",
         "none differs",
         "SM-T3.1, SM-TAB",
+        used=margins.NoLimit.EVERY_CASE,
     )

@@ -10,13 +10,13 @@ it, and of one answer with its coefficients.
 
 Claims: with truncated series and K <= 2d the error falls at least as fast as in the table; at K = 8
 t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
-summary takes time of the table's exponent at most, the library's less than that, as it does not
-depend on t per record; an answer takes time of at most the table's exponent, since one cosine
-transform replaces quadrature. The Jackson operator of the paper is also shown. Where
+summary takes time of the table's exponent. Times of the library's summary, whose cost per record
+does not depend on t, and of an answer, where one cosine transform replaces quadrature, are only
+shown: they grow slower than the table's. The Jackson operator of the paper is also shown. Where
 t <= (K + 3) / 2 it answers with the mean of the query over the cube, so that its error does not
 fall at K = 8.
 
-Run time on one core: quick 4 s, full 30 s.
+Run time on one core: quick 8 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import slopes_by
 from experiments.engine.claims import Claim
@@ -71,9 +72,9 @@ TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
 #: Its cells run one by one.
 TIMED = "summaries and answers"
-#: How much a busy machine can raise a fitted exponent of time: by a factor of 2 in time over one
+#: How much a busy machine can change a fitted exponent of time: by a factor of 1.6 in time over one
 #: decade of n.
-CLOCK = 0.3
+CLOCK = 0.2
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ def error_point(config: Config) -> releases.Config:
 
 
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Processor seconds of each repetition; the first, which compiles, is left out."""
+    """Processor seconds of the faster half of all repetitions; other work only makes them slower.
+
+    The first, which compiles, is left out.
+    """
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
     records = records_at(random_places(D, 1, rng)[0], config.n)
@@ -115,7 +119,8 @@ def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float
         Measure.ANSWER: lambda: approximate(query, M.degree, D, Truncation()),
     }
     timer = timeit.Timer(tasks[config.measure], timer=time.process_time)
-    return np.array(timer.repeat(config.repetitions + 1, number=1)[1:])
+    seconds = timer.repeat(2 * config.repetitions + 1, number=1)[1:]
+    return np.sort(seconds)[: config.repetitions]
 
 
 #: Exponents of n for D variables by K; minus them for errors.
@@ -146,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [
         releases.degrees(table[table.measure.isin(METHODS)], D),
         at_least_as_steep(slopes),
-        *(not_above(slopes, measure) for measure in TIMES),
+        grows_as_in_the_table(slopes),
         mean_only(table),
     ]
 
@@ -160,18 +165,23 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
         beside(found, Measure.TRUNCATED),
         "not above",
         "SM-TAB",
+        used=margins.share(
+            [theory(Measure.TRUNCATED, K) / slope.low for K, slope in found.items()], 1
+        ),
     )
 
 
-def not_above(slopes: dict[tuple[str, int], Slope], measure: Measure) -> Claim:
-    """No fitted exponent of a time is above the table's by more than a busy machine explains."""
-    found = of_measure(slopes, measure)
+def grows_as_in_the_table(slopes: dict[tuple[str, int], Slope]) -> Claim:
+    """Two-sided: the time of direct sums, which is what the table counts, up to `CLOCK`."""
+    found = of_measure(slopes, Measure.DIRECT)
+    off = [abs(slope.value - theory(Measure.DIRECT, K)) for K, slope in found.items()]
     return Claim(
-        f"{measure}: time grows at most as in Table 1",
-        all(slope.value <= theory(measure, K) + CLOCK for K, slope in found.items()),
-        beside(found, measure),
-        f"not above by more than {CLOCK:g}",
+        f"{Measure.DIRECT}: time grows as in Table 1",
+        max(off) <= CLOCK,
+        beside(found, Measure.DIRECT),
+        f"equal, up to {CLOCK:g} for a busy machine",
         "SM-TAB",
+        used=margins.share(off, CLOCK),
     )
 
 
@@ -197,6 +207,7 @@ def mean_only(table: pd.DataFrame) -> Claim:
         f"exponent {slope}",
         "0, as t <= r = ceil((K + 3) / 2)",
         "SM-JK",
+        used=margins.share(abs(slope.value), 0.1),
     )
 
 

@@ -29,6 +29,7 @@ import scipy.special
 import scipy.stats
 from matplotlib.figure import Figure
 
+from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
@@ -124,6 +125,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{ratio.max():.3f} of the bound",
             "at most 1",
             "BR-L4.8",
+            used=margins.share(ratio, 1),
         ),
         Claim(
             "simulated sums of equal weights, and of random signs, have the exact tails",
@@ -131,6 +133,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(full)} tails, smallest p-value {chances.min():.2g} (binomial)",
             f"above {LEVEL / len(full):.1e}",
             "BR-L4.8",
+            used=margins.rarity(chances, LEVEL / len(full)),
         ),
         Claim(
             "uneven weights have smaller tails",
@@ -139,6 +142,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{(seen.hits / seen.draws / seen.exact).max():.3f} of those of equal weights",
             "at most 1, beyond chance",
             "BR-L4.8",
+            used=margins.rarity(above, LEVEL / len(uneven)),
         ),
         Claim(
             "for small tails the lemma's exponent is a sixth to three quarters of the exact one",
@@ -146,6 +150,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{len(small)} tails below {SMALL:g}, {exponents.min():.4f} to {exponents.max():.4f}",
             f"{1 / 6:.4f} to {CLOSEST:.4f}",
             "BR-L4.8",
+            used=margins.position(exponents, 1 / 6, CLOSEST),
         ),
     ]
 

@@ -72,10 +72,7 @@ ADDITIONS = (
         r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$, $p=d+1$, $m=\binom p2$: exact, pure,"
         r" polynomial in $d$.",
         ("geomdp.bodies.Elliptope", "geomdp.bodies.TableMoments", "geomdp.mechanisms.Cone"),
-        claims=(
-            "accuracy::X-LKJ",
-            "psd_box::X-LKJ",
-        ),
+        claims=("accuracy::X-LKJ",),
         tests=("tests/mechanisms/test_cone.py::test_elliptope_variance",),
     ),
     Theorem(

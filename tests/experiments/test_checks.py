@@ -131,14 +131,14 @@ def test_order() -> None:
     assert not is_below("x", "X", large, small).passed
     assert not is_below("x", "X", large, large).passed
     shares = [is_below("x", "X", *pair).used for pair in ((small, large), (large, large))]
-    assert shares[0] is not None and shares[0] < 1  # noqa: PT018
-    assert shares[1] is not None and shares[1] > 1  # noqa: PT018
+    assert isinstance(shares[0], float) and shares[0] < 1  # noqa: PT018
+    assert isinstance(shares[1], float) and shares[1] > 1  # noqa: PT018
     with pytest.raises(ValueError, match="points must agree"):
         is_below("x", "X", large, {("a", 10): large["a", 10]})
 
 
 def test_the_table_of_claims_shows_verdicts() -> None:
-    claims = [Claim("yes [sic]", True, "1", "1", "A"), Claim("no", False, "2", "1", "B")]
+    claims = [Claim("yes [sic]", True, "1", "1", "A", 0.5), Claim("no", False, "2", "1", "B", 2.0)]
     shown = claims_table([("script", claim) for claim in claims])
     assert [str(cell) for cell in shown.columns[2].cells] == ["passed", "FAILED"]
     assert str(next(iter(shown.columns[1].cells))) == "yes [sic]"

@@ -321,6 +321,7 @@ def test_formulas_in_prose(text: str, html: str) -> None:
 
 def test_a_margin_is_shown_where_one_is_stored() -> None:
     assert margin({"used": None}) == margin({}) == ""
+    assert "no limit" in margin({"used": None, "no_limit": "an order"})
     assert "width: 25%" in margin({"used": 0.25})
     assert "near" in margin({"used": 0.95})
     assert "width: 100%" in margin({"used": 1.2})

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
+from experiments.engine.margins import NoLimit, share
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,15 @@ def plot(table: pd.DataFrame) -> Figure:
 def claims(table: pd.DataFrame) -> list[Claim]:
     largest = int(table.square.max())
     return [
-        Claim("squares", bool((table.square == table.n**2).all()), "equal", "n^2", "TOY-1"),
-        Claim("small", largest < 50, str(largest), "< 50", "TOY-2"),
+        Claim(
+            "squares",
+            bool((table.square == table.n**2).all()),
+            "equal",
+            "n^2",
+            "TOY-1",
+            used=NoLimit.EVERY_CASE,
+        ),
+        Claim("small", largest < 50, str(largest), "< 50", "TOY-2", used=share(largest, 50)),
     ]
 
 

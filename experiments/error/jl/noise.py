@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare, quantile
@@ -41,7 +42,7 @@ def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
         f"the stated ones, off by at most {off.max():.1f} standard errors",
         f"1 within {reach:.1f} standard errors",
         "JL-A1, JL-L15",
-        used=float(off.max()) / reach,
+        used=margins.share(off, reach),
     )
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from experiments.engine import margins
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import Slope, pooled_by
@@ -49,19 +50,20 @@ def rates(table: pd.DataFrame) -> list[Claim]:
 
 
 def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
-    """The interval covers the expected slope, and no rival if it is narrow enough to tell."""
-    tells = slope.high - slope.low < abs(expected - rival)
+    """The interval covers the expected slope and excludes the rival.
+
+    What is used is the larger share of two distances, so that 1 is the limit of both conditions:
+    the expected slope over the half-length of the interval, and that half-length over the distance
+    of the rival.
+    """
+    half = (slope.high - slope.low) / 2
     return Claim(
         name,
-        bool(
-            slope.covers(expected)
-            and not (tells and slope.covers(rival))
-            and slope.high - slope.low <= 2 * WIDEST
-        ),
+        slope.covers(expected) and not slope.covers(rival),
         f"{slope}",
-        f"{expected:g}, and not {rival:.3g} if the interval is narrower than their distance",
+        f"{expected:g}, and not {rival:.3g}",
         "JL-T21, JL-T2",
-        used=abs(slope.value - expected) / abs(expected - rival),
+        used=margins.share([abs(slope.value - expected), half], [half, abs(slope.value - rival)]),
     )
 
 
@@ -82,6 +84,10 @@ def optimum(table: pd.DataFrame) -> Claim:
         f"{max(means)}",
         f"{wanted:g} rows up to a factor 4; above {LEAST_RISE} times at both ends",
         "JL-T21, JL-L13",
+        used=max(
+            margins.position(math.log(best / wanted), -math.log(4), math.log(4)),
+            margins.inverse_share(ends, LEAST_RISE),
+        ),
     )
 
 

@@ -1,0 +1,54 @@
+"""The noise of values that an online construction releases: its law, and how it falls with n."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import scipy.stats
+
+from experiments.engine import margins
+from experiments.engine.checks import slopes_lie_within
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import LEVEL, MeanSquare, log_log_slope
+from experiments.interactive.online_gaps import solved_accuracy, sparse_updates, value_scale
+
+
+def has_its_noise(table: pd.DataFrame) -> Claim:
+    """Moduli of Laplace noise are exponential, so that their sum has a Gamma law."""
+    count, total = int(table["values"].sum()), float(table.noise.sum())
+    law = scipy.stats.gamma(count)
+    chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0
+    return Claim(
+        "released values have Laplace noise of 9 sqrt(8 c ln(2/delta)) / (epsilon n)",
+        bool(chance > LEVEL),
+        f"{count} values, mean modulus {total / max(count, 1):.3f} of it, "
+        f"p-value {chance:.2g} (Gamma)",
+        "1",
+        "BR-OIC, SV-NUM",
+        used=margins.rarity(chance, LEVEL),
+    )
+
+
+#: Powers of n that the measured noise may have; -1/2 up to logarithms, neither -1/3 nor -1.
+POWERS = (-0.6, -0.4)
+
+
+def falls(table: pd.DataFrame) -> Claim:
+    """Two-sided: how the mean modulus of released noise falls with n, at the least sparsity."""
+    m = int(table.sparsity.min())
+    sums = table[table.sparsity == m].groupby("n")[["noise", "values"]].sum()
+    scales = [value_scale(n, sparse_updates(m, solved_accuracy(n, sparsity=m))) for n in sums.index]
+    means = sums.noise / sums["values"] * scales
+    # Moduli are exponential, so a mean of v of them has the relative standard error v^(-1/2).
+    squares = [
+        MeanSquare(mean**2, 2 * mean**2 / math.sqrt(count), int(count))
+        for mean, count in zip(means, sums["values"], strict=True)
+    ]
+    slope = log_log_slope([*sums.index], squares, LEVEL)
+    return slopes_lie_within(
+        "the noise of released values falls as n^(-1/2), up to logarithms",
+        "BR-T3.8",
+        {(f"m = {m}",): slope},
+        *POWERS,
+    )
