@@ -12,7 +12,7 @@ CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table of results that prints all rows and columns, whole numbers in full and four digits of others.
+    """A table of results that prints all rows and columns, and all digits of whole numbers.
 
     If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
     the tables of this package, the columns in the middle hold the errors. Long texts are cut in
@@ -25,9 +25,7 @@ class PrintedTable(pd.DataFrame):
 
     def __repr__(self) -> str:
         """All rows and columns."""
-        return self.to_string(
-            max_colwidth=CELL, float_format=_number, na_rep=""
-        )
+        return self.to_string(max_colwidth=CELL, float_format=_number, na_rep="")
 
 
 def _number(value: float) -> str:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from geomdp._validation import real_number, require_type
+from geomdp._validation import listed, real_number, require_type
 from geomdp.bounds.rounding import whole_down, whole_up
 
 
@@ -97,7 +97,7 @@ class Bound:
                 f"got {self.value!r}"
             )
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        object.__setattr__(self, "assumptions", listed(self.assumptions, "assumptions"))
 
     @property
     def records(self) -> float:

@@ -80,8 +80,8 @@ class SmoothSummary:
     Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, for all neighbouring
     X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. With `UniformGaussian`, M has
     the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
-    `workloads.smooth.moment_diameters` and in the docstrings of the noises. Their samplers are exact.
-    The guarantee states the sampler of any other `MomentNoise`.
+    `workloads.smooth.moment_diameters` and in the docstrings of the noises, whose samplers are
+    exact. The guarantee states the sampler of any other `MomentNoise`.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
     most `transform.errors`. Let r = `transform.rounding(n)`. The rounding errors of the sums are at
