@@ -27,8 +27,8 @@ SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
 BLOCK = 1 << 14
-#: Largest exponent of a unit. Every scale of float64 has a grid within it.
-MOST_BITS = 4096
+#: Largest exponent of a unit. It is above every precision that draws are computed to.
+MOST_BITS = 1 << 16
 
 
 class RoundedVector:
@@ -140,7 +140,6 @@ class RoundedNoise(RoundedVector):
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
-        checked_noise(noise)
         super().__init__(noise_vector(noise), grid, _near(noise))
 
 

@@ -68,8 +68,8 @@ NOISES: dict[str, Constructor] = {
     "RoundedGaussians": of(
         exact.RoundedGaussians, "dimension:whole scale:positive", dimension=2, scale=1.0, grid=10
     ),
-    "RoundedNoise": of(exact.RoundedNoise, "noise:object", noise=LAPLACE, grid=10),
-    "RoundedParts": of(exact.RoundedParts, "noises:object", noises=[LAPLACE], grid=10),
+    "RoundedNoise": of(exact.RoundedNoise, noise=LAPLACE, grid=10),
+    "RoundedParts": of(exact.RoundedParts, noises=[LAPLACE], grid=10),
     "RoundedResiduals": of(
         exact.RoundedResiduals,
         "noise:object",
