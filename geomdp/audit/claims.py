@@ -24,7 +24,7 @@ from geomdp.privacy.definitions import check_privacy
 #: decade. With one delta in each decade, audits missed noise that is only a little too small.
 #: These pairs take the place of a privacy loss distribution, the curve of all deltas. At rho = 1/2
 #: the epsilons of neighbouring deltas differ by at most 0.33, a fifth of the smaller one. The curve
-#: would gain less than this, in the verdict alone: the scores that find events do not use the pairs.
+#: would gain less than this, in the verdict alone. The scores of events do not use the pairs.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 

@@ -113,8 +113,9 @@ class Part:
 
     def __post_init__(self) -> None:
         checked_noise(self.noise)
-        if not isinstance(self.matrix, np.ndarray | sp.csr_array | ImplicitMap):
-            kind = type(self.matrix).__name__
+        given: object = self.matrix
+        if not isinstance(given, np.ndarray | sp.csr_array | ImplicitMap):
+            kind = type(given).__name__
             raise ValueError(f"matrix must be an array or an ImplicitMap, got {kind}")
         if len(self.matrix.shape) != 2:
             raise ValueError(f"matrix must have 2 axes, got shape {self.matrix.shape}")
