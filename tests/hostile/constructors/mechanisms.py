@@ -145,7 +145,7 @@ MECHANISMS: dict[str, Constructor] = {
         "queries:object",
         queries=[workloads.DenseQuery(np.array([0.0, 1.0]))],
     ),
-    "Median": of(mechanisms.Median, "candidates:matrix", candidates=np.eye(3)),
+    "Median": of(mechanisms.Median, "candidates:matrix", candidates=np.eye(3), fineness=1.0),
     "Perceptron": of(mechanisms.Perceptron, "size:whole", size=4),
     "SparseMultiplicativeWeights": of(
         mechanisms.SparseMultiplicativeWeights, "sparsity:whole", sparsity=2
