@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Real
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 
 #: Largest whole number that `whole` accepts by default. The product of three such numbers is within
 #: the range of float64. So is the product of one such number with a sum of answers.
 LARGEST_WHOLE = 1 << 256
+#: Largest whole number in an array. float64 holds every whole number up to it.
+LARGEST_INDEX = 2.0**53
+#: Kinds of dtype that are real numbers: booleans, whole numbers, floats, and Python objects, which
+#: are converted one by one. Casting complex numbers, dates or texts would drop what they mean.
+NUMERIC = "biufO"
+
+Item = TypeVar("Item")
 
 
 def positive(value: float, name: str) -> float:
@@ -85,17 +94,40 @@ def require_type(value: object, kind: type, name: str) -> None:
 def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Return `values` as a C-contiguous float64 array of `ndim` axes without NaN or infinity."""
     try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in NUMERIC:
+            raise ValueError(f"{name} must be numeric, got dtype {given.dtype}")
+        array = np.ascontiguousarray(given, dtype=np.float64)
     except OverflowError as error:
         raise ValueError(f"{name} must be finite, got a number beyond float64") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numeric, got {type(values).__name__}") from error
-    if np.ndim(values) != ndim:
-        raise ValueError(f"{name} must have {ndim} axes, got shape {np.shape(values)}")
+    if given.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, got shape {given.shape}")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, got {array[where]} at index {where}")
     return array
+
+
+def whole_array(values: npt.ArrayLike, name: str, ndim: int) -> IntArray:
+    """Return `values` as an int64 array of `ndim` axes; ``ValueError`` if one is not whole."""
+    array = finite_array(values, name, ndim)
+    outside = (array != np.rint(array)) | (np.abs(array) > LARGEST_INDEX)
+    if outside.any():
+        where = tuple(int(i) for i in np.argwhere(outside)[0])
+        raise ValueError(
+            f"{name} must hold whole numbers up to 2^53, got {array[where]} at index {where}"
+        )
+    return array.astype(np.int64)
+
+
+def listed(values: Iterable[Item], name: str) -> tuple[Item, ...]:
+    """Return `values` as a tuple; ``ValueError`` if it is not iterable."""
+    try:
+        return tuple(values)
+    except TypeError as error:
+        raise ValueError(f"{name} must be a sequence, got {type(values).__name__}") from error
 
 
 def batch(values: npt.ArrayLike, dimension: int, name: str) -> FloatArray:

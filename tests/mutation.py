@@ -66,6 +66,12 @@ TESTS = {
         *_of_mechanisms("online_iterative sparse_privacy sparse_vector transcripts"),
         *_of_mechanisms("updates exact_truths unseeded_streams"),
     ),
+    "mechanisms": (  # the modules of the package itself, without its rooms
+        "tests/laws/test_mechanisms.py",
+        "tests/hostile/test_extreme_scales.py",
+        *_of_mechanisms("arguments contracts ledger_use release_order reprs texts"),
+        *_of_mechanisms("exact_paths noisy_answers oracles priors unseeded_streams"),
+    ),
     "mechanisms/post_processed": (
         "tests/laws/test_mechanisms.py",
         *_of_mechanisms("oracles coarse fitted priors projected shrunk"),
@@ -101,6 +107,14 @@ REQUIREMENTS = {
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
 
+def mutated(package: str) -> list[str]:
+    """Patterns of the modules to mutate; those of rooms with a row of their own are left out."""
+    if not any(name.startswith(f"{package}/") for name in TESTS):
+        return [f"geomdp/{package}/*"]
+    modules = sorted((ROOT / "geomdp" / package).glob("*.py"))
+    return [module.relative_to(ROOT).as_posix() for module in modules]
+
+
 def prepare(package: str, folder: Path) -> None:
     """Copy the tracked files, with a configuration that mutates `package` only."""
     listed = subprocess.run(
@@ -112,7 +126,7 @@ def prepare(package: str, folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
     selection = {
         "source_paths": ["geomdp"],
-        "only_mutate": [f"geomdp/{package}/*"],
+        "only_mutate": mutated(package),
         "also_copy": ["experiments", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"],
         "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider", "-k", LEFT_OUT],
         "pytest_add_cli_args_test_selection": list(TESTS[package]),

@@ -43,6 +43,21 @@ def test_the_certificate_passes_the_check(run: Run) -> None:
     assert run("check-bound", "lower.json").code == 0
 
 
+def test_conjunctions_of_two_of_three_bits(run: Run) -> None:
+    """So few columns leave some constructions of packings without a code to build on."""
+    names = ("smoker", "retired", "veteran")
+    columns = [{"name": name, "kind": "boolean"} for name in names]
+    document = {"format": "geomdp schema", "version": 1, "columns": columns}
+    Path("three.json").write_text(json.dumps(document))
+    asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--alpha", "0.05"]
+    result = run("bracket", "--schema", "three.json", *asked)
+    assert result.code == 0, result.err
+    found = re.search(r"records\s+more than (\d+), at most (\d+)", result.out)
+    assert found is not None
+    lower, upper = map(int, found.groups())
+    assert 0 < lower < upper
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -112,3 +112,13 @@ def test_numbers_of_records_are_four_a_decade() -> None:
     assert parse_range("100:1000000")[::4] == [100, 1000, 10_000, 100_000, 1_000_000]
     assert parse_range("5:6") == [5, 6]
     assert len(parse_range("1:10")) == 5
+
+
+def test_conjunctions_of_two_of_three_bits(call) -> None:
+    """So few columns leave some constructions of packings without a code to build on."""
+    asked = ["--workload", "conjunctions:2", "--epsilon", "1", "--n", "10:1000"]
+    result = call("--schema", "schema.json", *asked, "--out", "pairs.png")
+    assert result.code == 0, result.err
+    table = pd.read_csv("pairs.csv")
+    assert set(table.quantity) == {"predicted", "excluded"}
+    assert (table.n.min(), table.n.max()) == (10, 1000)

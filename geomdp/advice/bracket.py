@@ -93,14 +93,13 @@ class Bracket:
     def _repr_html_(self) -> str:
         """HTML for a notebook: both bounds, and a table of all bounds that were proved."""
         proved = self.table[self.table["side"] != "none"]
-        shown = proved[["side", "records", "statement"]]
-        return f"<p>{html.escape(str(self))}</p>" + shown.to_html(
-            index=False, float_format="{:.10g}".format
-        )
+        records = [b.records_text for b in (*self.lower_candidates, *self.upper_candidates)]
+        shown = proved[["side", "records", "statement"]].assign(records=records)
+        return f"<p>{html.escape(str(self))}</p>" + shown.to_html(index=False)
 
     def __str__(self) -> str:
-        low, high = self.lower.records, self.upper.records
-        return f"{low:.10g} < sc <= {high:.10g}, {self.question} (ratio {self.gap:.3g})"
+        low, high = self.lower.records_text, self.upper.records_text
+        return f"{low} < sc <= {high}, {self.question} (ratio {self.gap:.3g})"
 
 
 def sample_complexity_bracket(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
+from geomdp.bounds.rounding import ALL_DIGITS
+
 #: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
 #: are printed in full. Reasons are longer and are cut.
 CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table of results that prints all rows, all columns and four digits of every number.
+    """A table of results that prints all rows and columns, and all digits of whole numbers.
 
     If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
     the tables of this package, the columns in the middle hold the errors. Long texts are cut in
@@ -23,6 +25,10 @@ class PrintedTable(pd.DataFrame):
 
     def __repr__(self) -> str:
         """All rows and columns."""
-        return self.to_string(
-            max_colwidth=CELL, float_format=lambda value: f"{value:.4g}", na_rep=""
-        )
+        return self.to_string(max_colwidth=CELL, float_format=_number, na_rep="")
+
+
+def _number(value: float) -> str:
+    """Whole numbers, such as numbers of records, with all their digits, others with four."""
+    whole = value.is_integer() and abs(value) < ALL_DIGITS
+    return f"{value:.0f}" if whole else f"{value:.4g}"

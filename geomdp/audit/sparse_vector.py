@@ -111,6 +111,7 @@ class SparseVectorLaw:
         object.__setattr__(self, "truths", finite_array(self.truths, "truths", ndim=1))
         whole(len(self.truths), "number of queries", maximum=MOST_QUERIES)
         whole(self.cutoff, "cutoff")
+        require_type(self.scales, NoiseScales, "scales")
         positive(self.scales.threshold, "threshold scale")
         positive(self.scales.query, "query scale")
 

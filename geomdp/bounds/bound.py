@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from geomdp._validation import real_number, require_type
+from geomdp._validation import listed, real_number, require_type
+from geomdp.bounds.rounding import whole_down, whole_up
 
 
 class Side(enum.Enum):
@@ -96,7 +97,7 @@ class Bound:
                 f"got {self.value!r}"
             )
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        object.__setattr__(self, "assumptions", listed(self.assumptions, "assumptions"))
 
     @property
     def records(self) -> float:
@@ -105,10 +106,16 @@ class Bound:
             return self.value
         return float(math.floor(self.value) if self.side is Side.LOWER else math.ceil(self.value))
 
+    @property
+    def records_text(self) -> str:
+        """`records` as text: all digits below 10^15, and above rounded so that it stays true."""
+        round_whole = whole_down if self.side is Side.LOWER else whole_up
+        return round_whole(self.records)
+
     def __repr__(self) -> str:
         relation = ">" if self.side is Side.LOWER else "<="
-        return f"Bound(sc {relation} {self.records:.10g}, {len(self.assumptions)} assumptions)"
+        return f"Bound(sc {relation} {self.records_text}, {len(self.assumptions)} assumptions)"
 
     def __str__(self) -> str:
         relation = ">" if self.side is Side.LOWER else "<="
-        return f"sc {relation} {self.records:.10g}: {self.statement}"
+        return f"sc {relation} {self.records_text}: {self.statement}"

@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from geomdp._validation import listed
 from geomdp.data.columns import (
     BooleanColumn,
     CategoricalColumn,
@@ -88,7 +89,7 @@ class Schema:
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", listed(self.columns, "columns"))
         if not self.columns:
             raise ValueError("a schema must have at least 1 column, got 0")
         for column in self.columns:

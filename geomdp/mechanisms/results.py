@@ -32,7 +32,9 @@ class PredictionKind(enum.StrEnum):
     'upper_bound'
     """
 
-    #: The error on every data set. If the number is an estimate, `stderr` is above 0.
+    #: The error on every data set, against its true answers. Under add/remove these are the sums
+    #: over the records divided by the declared n, so means over another number of records can be
+    #: further away. If the number is an estimate, `stderr` is above 0.
     EXACT = "exact"
     #: An upper bound on the error that holds for every data set.
     UPPER_BOUND = "upper_bound"

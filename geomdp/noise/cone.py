@@ -13,7 +13,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.operand import checked_body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
-from geomdp.noise.image_moments import ImageMoments
+from geomdp.noise.image_moments import ImageMoments, check_map
 from geomdp.privacy import Exact
 
 
@@ -90,8 +90,8 @@ class ConeNoise:
     ) -> None:
         if not checked_body(body).implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
-        if matrix is not None and matrix.shape[1] != body.dimension:
-            raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
+        if matrix is not None:
+            check_map(matrix, body.dimension)
         self.body = body
         self.rate = positive(rate, "rate")
         self.centre = vector(centre, body.dimension, "centre")

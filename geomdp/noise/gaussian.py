@@ -63,8 +63,9 @@ class GaussianNoise:
         basis = finite_array(self.basis, "basis", ndim=2)
         if basis.shape[1] == 0:
             raise ValueError(f"basis must have at least 1 column, got shape {basis.shape}")
-        error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
-        if error > ORTHONORMALITY_TOLERANCE:
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
+        if not error <= ORTHONORMALITY_TOLERANCE:  # it is NaN if products overflow
             raise ValueError(f"basis must have orthonormal columns, got an error of {error:g}")
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "scale", positive(self.scale, "scale"))

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.table_moments import TableMoments
@@ -25,6 +26,15 @@ DRAWS = 1024
 
 def _uniform(body: Body) -> FloatArray:
     return body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
+
+
+def check_map(matrix: sp.csr_array, dimension: int) -> None:
+    """Raise ``ValueError`` unless `matrix` is finite, sparse, and maps from R^`dimension`."""
+    require_type(matrix, sp.csr_array, "matrix")
+    if matrix.ndim != 2 or matrix.shape[1] != dimension:
+        raise ValueError(f"matrix must have {dimension} columns, got {matrix.shape}")
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("matrix must be finite, got NaN or an infinity")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive
+from geomdp._validation import batch, positive, require_type
 from geomdp.bodies.base import Body
 from geomdp.bodies.operand import checked_body
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
@@ -90,6 +90,7 @@ class KNormNoise:
     ) -> None:
         if not checked_body(body).symmetric:
             raise ValueError(f"body must be symmetric, got {body!r}")
+        require_type(sampler, UniformSampler, "sampler")
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.uniform = sampler

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
+from geomdp._validation import listed
 from geomdp.geometry.results import Estimate
-from geomdp.noise.base import Noise
+from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
@@ -110,6 +111,15 @@ class Part:
     matrix: Map
     energy: float | None = None
 
+    def __post_init__(self) -> None:
+        checked_noise(self.noise)
+        given: object = self.matrix
+        if not isinstance(given, np.ndarray | sp.csr_array | ImplicitMap):
+            kind = type(given).__name__
+            raise ValueError(f"matrix must be an array or an ImplicitMap, got {kind}")
+        if len(self.matrix.shape) != 2:
+            raise ValueError(f"matrix must have 2 axes, got shape {self.matrix.shape}")
+
     def __repr__(self) -> str:
         return f"Part({self.noise!r}, matrix of shape {self.matrix.shape})"
 
@@ -148,7 +158,7 @@ class MappedNoise:
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = tuple(parts)
+        self.parts = listed(parts, "parts")
         if not self.parts:
             raise ValueError("parts must hold at least 1 part, got none")
         for part in self.parts:

@@ -11,7 +11,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.operand import checked_body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
-from geomdp.noise.image_moments import ImageMoments
+from geomdp.noise.image_moments import ImageMoments, check_map
 from geomdp.privacy import Exact
 
 
@@ -70,8 +70,7 @@ class PairedNoise:
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if body.effective_dimension < body.dimension:
             raise ValueError(f"body must be full-dimensional, got {body!r}")
-        if matrix.shape[1] != body.dimension:
-            raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
+        check_map(matrix, body.dimension)
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive
+from geomdp._validation import batch, listed, positive
 from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.noise.knorm import KNormNoise
@@ -72,6 +72,7 @@ class RecursiveNoise:
     """
 
     def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
+        levels = listed(levels, "levels")
         for level in levels:
             if not isinstance(level, Level):
                 raise ValueError(f"levels must be a sequence of Level, got {type(level).__name__}")
@@ -79,7 +80,7 @@ class RecursiveNoise:
             raise ValueError(
                 f"levels must be a list of at least 1 level, all in the same R^m, got {levels!r}"
             )
-        self.levels = tuple(levels)
+        self.levels = levels
         self.epsilon = positive(epsilon, "epsilon")
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, finite_array
+from geomdp._validation import batch, finite_array, require_type
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 from geomdp.workloads.structure.residuals import Residuals, differences
@@ -71,6 +71,7 @@ class ResidualNoise:
     sampler = Exact()
 
     def __post_init__(self) -> None:
+        require_type(self.residuals, Residuals, "residuals")
         scales = finite_array(self.scales, "scales", ndim=1)
         if len(scales) != self.residuals.count:
             raise ValueError(

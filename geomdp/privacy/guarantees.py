@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from geomdp._validation import probability
 from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
@@ -85,8 +86,7 @@ class Approximate:
     source: str
 
     def __post_init__(self) -> None:
-        if not 0 < self.tv < 1:
-            raise ValueError(f"tv must be above 0 and below 1, got {self.tv!r}")
+        object.__setattr__(self, "tv", probability(self.tv, "tv"))
 
     def __str__(self) -> str:
         return f"approximate (tv {self.tv:g}, {self.source})"

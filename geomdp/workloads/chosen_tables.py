@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import positive
+from geomdp._validation import listed, positive
 from geomdp.workloads.table_queries import TableQueries
 from geomdp.workloads.universe.universes import CategoricalProduct
 
@@ -61,7 +61,9 @@ class ChosenTables(TableQueries):
     ) -> None:
         self._universe = CategoricalProduct(columns)
         self.levels = self._universe.levels
-        self._tables = tuple(_table_numbers(self._universe.names, table) for table in tables)
+        self._tables = tuple(
+            _table_numbers(self._universe.names, table) for table in listed(tables, "tables")
+        )
         if not self._tables:
             raise ValueError("tables must hold at least 1 table, got 0")
         for table in self._tables:
@@ -96,7 +98,7 @@ class ChosenTables(TableQueries):
 
 def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...]:
     """The numbers of the columns of a table, increasing."""
-    if isinstance(table, str) or not table:
+    if isinstance(table, str) or not isinstance(table, Sequence) or not table:
         raise ValueError(f"a table must be a list of at least 1 column, got {table!r}")
     for name in table:
         if name not in names:
@@ -109,6 +111,7 @@ def _table_numbers(names: Sequence[str], table: Sequence[str]) -> tuple[int, ...
 def _checked_weights(weights: Sequence[float] | None, count: int) -> FloatArray:
     if weights is None:
         return np.ones(count)
+    weights = listed(weights, "weights")
     if len(weights) != count:
         raise ValueError(f"weights must have {count} entries, one per table, got {len(weights)}")
     return np.array([positive(weight, "weights") for weight in weights])

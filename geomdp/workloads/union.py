@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive
+from geomdp._validation import batch, listed, positive
 from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
 from geomdp.workloads.closed_forms.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit
@@ -57,7 +57,7 @@ class Union(Workload):
     def __init__(
         self, workloads: Sequence[Workload], weights: Sequence[float] | None = None
     ) -> None:
-        self.workloads = tuple(workloads)
+        self.workloads = listed(workloads, "workloads")
         if not self.workloads:
             raise ValueError("workloads must hold at least 1 workload, got 0")
         for workload in self.workloads:
@@ -68,7 +68,7 @@ class Union(Workload):
                     "workloads must be on one finite universe, got "
                     f"{self.universe!r} and {workload.universe!r}"
                 )
-        given = [1.0] * len(self.workloads) if weights is None else weights
+        given = listed([1.0] * len(self.workloads) if weights is None else weights, "weights")
         if len(given) != len(self.workloads):
             raise ValueError(
                 f"weights must have {len(self.workloads)} entries, one per workload, "

@@ -326,3 +326,14 @@ def test_bounds_say_which_side_they_are_on(monkeypatch):
     found = sample_complexity_bracket(Prefixes(6), 1.0, 0.1)
     assert all(isinstance(b, Bound) and b.side is Side.LOWER for b in found.lower_candidates)
     assert all(b.side is Side.UPPER for b in found.upper_candidates)
+
+
+def test_printed_numbers_of_records_are_the_proved_ones() -> None:
+    """A lower bound of 99,999,999,999 that is printed as 1e+11 would claim one record too many."""
+    lower = Bound(99_999_999_999.0, Side.LOWER, "one argument")
+    upper = Bound(123_456_789_012.0, Side.UPPER, "another argument")
+    found = Bracket(lower, upper, Problem(1.0, 0.05), (lower,), (upper,), {"none": "no reason"})
+    for text in (str(found), repr(found), found._repr_html_(), repr(found.table)):
+        assert "99999999999" in text
+        assert "123456789012" in text
+        assert "e+" not in text

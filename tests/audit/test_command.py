@@ -49,6 +49,8 @@ def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
     for row in CANDIDATES:
         audited = re.search(rf"^{row.flag} +not refuted", above, flags=re.MULTILINE)
         assert audited or re.search(rf"^{row.flag} +\S+", below, flags=re.MULTILINE), row.flag
+    for command in ("ask", "smooth"):
+        assert "gd.audit." in row_of(command, below)
     assert "1-DP, replace-one" in out
     assert "2 x 200" in row_of("laplace", out)
     assert "purely private" in row_of("gaussian", below)

@@ -200,3 +200,11 @@ def test_forged_elements_are_rejected(change: str, tmp_path: Path) -> None:
     FORGED[change](document["rungs"][-1])
     document["lower_bound"] = document["rungs"][-1]["last"]
     rejected(path, document)
+
+
+def test_the_checker_rounds_the_distance_of_elements_down(tmp_path: Path) -> None:
+    """Answers of the elements are 0.49999999 apart: "at least 0.5 apart" would be false."""
+    workload = Explicit(0.99999998 * np.eye(8))  # e_i - e_j has length sqrt(2), and 8 queries
+    bound = guessing_bound(workload, epsilon=0.1, alpha=0.02)
+    said = check_certificate(saved(bound, tmp_path)).verified[0]
+    assert said.startswith("8 elements with answers at least 0.499999 apart")

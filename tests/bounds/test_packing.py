@@ -66,6 +66,28 @@ def test_a_bound_says_how_it_rounds() -> None:
             Bound(value, side, "wrong")
 
 
+@pytest.mark.parametrize(
+    ("value", "side", "text"),
+    [
+        # A lower bound that is rounded to nearest, "sc > 1e+11", would claim too much.
+        (99_999_999_999.5, Side.LOWER, "> 99999999999"),
+        (12_345_678_901.0, Side.UPPER, "<= 12345678901"),
+        (999_999_999_999_999.0, Side.LOWER, "> 999999999999999"),
+        # From 10^15 on, six digits in the direction that keeps the statement true.
+        (1_234_567_800_000_001.0, Side.LOWER, "> 1.23456e+15"),
+        (1_234_567_800_000_001.0, Side.UPPER, "<= 1.23457e+15"),
+        (9.999999e300, Side.LOWER, "> 9.99999e+300"),
+        (9.999999e300, Side.UPPER, "<= 1e+301"),
+        (math.inf, Side.UPPER, "<= inf"),
+    ],
+)
+def test_a_printed_bound_is_true(value: float, side: Side, text: str) -> None:
+    bound = Bound(value, side, "why")
+    assert str(bound) == f"sc {text}: why"
+    assert repr(bound) == f"Bound(sc {text}, 0 assumptions)"
+    assert text.endswith(bound.records_text)
+
+
 def test_separation_factors_of_the_sheet_have_even_odds() -> None:
     assert [metric.separation for metric in METRICS] == [4, 2 * math.sqrt(2), 4]
     assert [metric.log_odds for metric in METRICS] == [0, 0, 0]

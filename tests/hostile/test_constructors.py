@@ -10,7 +10,13 @@ import pytest
 from tests.hostile.constructors import CONSTRUCTORS
 from tests.hostile.values import EXTREME, NO_NUMBERS, NOT_WHOLE, OUT_OF_RANGE
 
-ARGUMENTS = [(name, key) for name, row in CONSTRUCTORS.items() for key in row.kinds]
+#: The arguments that are numbers; `test_malformed_arguments` tries those of other kinds.
+ARGUMENTS = [
+    (name, key)
+    for name, row in CONSTRUCTORS.items()
+    for key, kind in row.kinds.items()
+    if kind in ("positive", "whole", "share")
+]
 #: Whole arguments that are no dimension: how much memory a dimension needs is no matter of input.
 COUNTS = ("n", "queries", "steps", "size", "cutoff", "sparsity")
 
@@ -24,7 +30,6 @@ def refused(name: str, key: str, value: Any) -> None:
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_good_arguments_are_taken(name: str) -> None:
     row = CONSTRUCTORS[name]
-    assert set(row.kinds) <= set(row.good)
     row.build(**row.good)
 
 

@@ -15,6 +15,7 @@ from geomdp.audit import audit
 from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
     LeastPredictedError,
+    MomentNoise,
     MomentProjection,
     PredictionKind,
     SmoothRelease,
@@ -22,9 +23,10 @@ from geomdp.mechanisms import (
     UniformLaplace,
     WeightedLaplace,
 )
+from geomdp.mechanisms.smooth.noise import ScaledLaplace
 from geomdp.mechanisms.smooth.smooth_summary import rounded_means
 from geomdp.noise.exact import RoundedVector
-from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
+from geomdp.privacy import Adjacency, BudgetExhausted, Exact, Heuristic, Ledger
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
 from geomdp.workloads.smooth.moment_sums import MomentTransform
@@ -396,3 +398,25 @@ class TestExactRelease:
 def rounded_by(mechanism, entropy):
     """Noise of a summary from given bytes, in units of its grid."""
     return RoundedVector(mechanism._exact.computable(), mechanism.grid).draw(entropy)
+
+
+def test_the_guarantee_states_the_sampler_of_the_noise_given():
+    """A noise of the caller with a heuristic sampler must not be released as exact."""
+
+    class Approached(ScaledLaplace):
+        @property
+        def sampler(self):
+            return Heuristic("a chain")
+
+    class Chain(MomentNoise):
+        def calibrate(self, workload, privacy, adjacency, slack=0.0):
+            exact = UniformLaplace().calibrate(workload, privacy, adjacency, slack)
+            return Approached(exact.scales)
+
+    options = {"n": 50, "smoothness": 2, "privacy": PURE, "degree": 3}
+    found = gd.SmoothSummary(1, noise=Chain(), **options)
+    assert found.guarantee.sampler == Heuristic("a chain")
+    assert found.guarantee.arithmetic == FLOAT64_CAVEAT
+    assert found.grid is None  # an unseeded release draws from the sampler that is stated
+    assert "heuristic" in str(found.release(np.zeros((50, 1))).guarantee)
+    assert gd.SmoothSummary(1, noise=UniformLaplace(), **options).guarantee.sampler == Exact()

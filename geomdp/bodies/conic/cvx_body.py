@@ -73,6 +73,8 @@ class CvxBody(Body):
         import cvxpy as cp
 
         object.__setattr__(self, "m", whole(dimension, "dimension"))
+        if not callable(build):
+            raise ValueError(f"build must be a function of a variable, got {build!r}")
         object.__setattr__(self, "build", build)
         object.__setattr__(self, "solver", cp.CLARABEL if solver is None else solver)
         if self.solver not in cp.installed_solvers():

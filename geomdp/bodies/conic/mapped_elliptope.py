@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import vector
+from geomdp._validation import finite_array, require_type, vector
 from geomdp.bodies.arguments import check_all_above_0
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
@@ -73,7 +73,8 @@ class MappedElliptope(Body):
     constant: FloatArray
 
     def __post_init__(self) -> None:
-        weights = vector(self.weights, len(self.weights), "weights")
+        require_type(self.matrix, sp.csr_array, "matrix")
+        weights = finite_array(self.weights, "weights", ndim=1)
         check_all_above_0(weights, "weights")
         object.__setattr__(self, "weights", weights)
         vector(self.constant, self.matrix.shape[0], "constant")

@@ -13,7 +13,7 @@ import scipy
 import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, real_number, whole
+from geomdp._validation import batch, listed, real_number, whole
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import MissingOracle
@@ -84,7 +84,7 @@ class TableMoments(Body):
     violation: float
 
     def __init__(self, levels: Sequence[int], violation: float = math.inf) -> None:
-        checked = tuple(whole(count, "levels", minimum=2) for count in levels)
+        checked = tuple(whole(count, "levels", minimum=2) for count in listed(levels, "levels"))
         if not checked:
             raise ValueError("levels must hold at least 1 column, got none")
         # Unlike `violation < 0`, this test also refuses NaN, which `real_number` returns for values

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import listed
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Halfspace
@@ -50,7 +51,7 @@ class Intersection(Body):
     bodies: Sequence[Body]
 
     def __post_init__(self) -> None:
-        bodies = tuple(self.bodies)
+        bodies = listed(self.bodies, "bodies")
         if not bodies or not all(isinstance(body, Body) for body in bodies):
             raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
         dimensions = {body.dimension for body in bodies}

@@ -13,6 +13,7 @@ import scipy
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import listed
 from geomdp.bodies.arguments import SupportFunction, Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.linear_image import LinearImage
@@ -51,7 +52,7 @@ class Product(Body):
     bodies: Sequence[Body]
 
     def __post_init__(self) -> None:
-        bodies = tuple(self.bodies)
+        bodies = listed(self.bodies, "bodies")
         if not bodies or not all(isinstance(body, Body) for body in bodies):
             raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
         object.__setattr__(self, "bodies", bodies)

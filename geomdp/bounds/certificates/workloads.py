@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import whole_array
 from geomdp.workloads import (
     Histogram,
     Marginals,
@@ -59,8 +60,8 @@ def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
     ValueError
         If `values` is empty, does not have two axes, or holds a number that is no row number.
     """
-    rows = np.array(values, dtype=np.int64, order="C")
-    if rows.ndim != 2 or 0 in rows.shape:
+    rows = whole_array(values, name, ndim=2)
+    if 0 in rows.shape:
         raise ValueError(f"{name} must have a shape (a, b), both at least 1, got {rows.shape}")
     if not (rows.min() >= 0 and rows.max() < count):
         raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import UNIT, answers_of
-from geomdp.bounds.checker.values import Part, require, require_close
+from geomdp.bounds.checker.values import Part, require, require_close, rounded_down
 from geomdp.bounds.checker.verified import Verified
 
 Vectors = npt.NDArray[np.float64]
@@ -63,8 +63,9 @@ def verify_guesses(
     require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
     require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
     verified = (
-        f"{count} elements with answers at least {closest:.4g} apart, and the average error of a "
-        f"guess between data sets of {copies} cop{'ies' if copies > 1 else 'y'} of one of them",
+        f"{count} elements with answers at least {rounded_down(separation)} apart, and the average "
+        f"error of a guess between data sets of {copies} cop{'ies' if copies > 1 else 'y'} of one "
+        "of them",
     )
     return (
         Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import answers_of
-from geomdp.bounds.checker.values import Part, require, require_close
+from geomdp.bounds.checker.values import Part, require, require_close, rounded_down, rounded_up
 from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
@@ -67,13 +67,14 @@ def verify_lines(
     require(math.isfinite(reach), "alpha is too small for float64")
     require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
     require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
     return (
         Verified(
             subject=subject,
             queries=queries,
             verified=(
-                f"{len(steps)} orthogonal lines with answers {lengths.min():.4g} to "
-                f"{lengths.max():.4g} apart, and the Bayes risk of the steps on one line",
+                f"{len(steps)} orthogonal lines with answers {shortest} to {longest} "
+                f"apart, and the Bayes risk of the steps on one line",
             ),
             conditions=conditions,
         ),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import IntArray
-from geomdp._validation import whole
+from geomdp._validation import whole, whole_array
 
 #: Largest dimension of a code. `LinearCode` forms all 2^20 words, 8 MB for words of 64 bits.
 MAX_DIMENSION = 20
@@ -54,8 +54,8 @@ class LinearCode:
     generators: IntArray
 
     def __post_init__(self) -> None:
-        rows = np.array(self.generators, dtype=np.int64)
-        if rows.ndim != 2 or 0 in rows.shape or not np.isin(rows, (0, 1)).all():
+        rows = whole_array(self.generators, "generators", ndim=2)
+        if 0 in rows.shape or not np.isin(rows, (0, 1)).all():
             raise ValueError(f"generators must be rows of 0 and 1, got shape {rows.shape}")
         whole(len(rows), "number of generators", maximum=MAX_DIMENSION)
         rows.setflags(write=False)

@@ -105,6 +105,21 @@ DrawsOption: TypeAlias = Annotated[
 ]
 
 
+#: What the command does not audit, and why. Neither has answers to a fixed workload.
+OTHER_RELEASES = (
+    (
+        "ask",
+        "the law of a transcript of sparse vector is computed, not drawn: "
+        "gd.audit.worst_stream searches for the streams that lose most",
+    ),
+    (
+        "smooth",
+        "it releases moments of real columns, not answers to this workload: "
+        "gd.audit.audit_pairs takes any pair of its releases",
+    ),
+)
+
+
 class Audited(NamedTuple):
     """A mechanism with the result of the audit, or with the reason why there was no audit."""
 
@@ -174,10 +189,12 @@ def audit(
     )
     print()
     _print_results([each for each in audited if each.result is not None])
-    left_out = [each for each in audited if each.result is None]
+    left_out = [(each.flag, each.why) for each in audited if each.result is None]
+    if mechanism is None:
+        left_out += OTHER_RELEASES
     if left_out:
         print()
-        display.print_table(["left out", "why"], [(each.flag, each.why) for each in left_out])
+        display.print_table(["left out", "why"], left_out)
     if any(each.result.refuted for each in audited if each.result is not None):
         raise typer.Exit(REFUTED)
 

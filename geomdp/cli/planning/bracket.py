@@ -125,11 +125,12 @@ def bracket(
         found = sample_complexity_bracket(
             task.workload, privacy.epsilon, alpha, metric.metric(), adjacency.relation()
         )
+    low, high = found.lower.records_text, found.upper.records_text
     display.print_rows(
         [
             task.row,
             ("target", str(found.question)),
-            ("records", f"more than {_records(found.lower)}, at most {_records(found.upper)}"),
+            ("records", f"more than {low}, at most {high}"),
             ("ratio", display.number(found.gap)),
         ]
     )
@@ -150,12 +151,8 @@ def _print_side(heading: str, bounds: tuple[Bound, ...]) -> None:
     rows = []
     for bound in bounds[:SHOWN]:
         assumed = [f"assumes {text}" for text in bound.assumptions]
-        rows.append((_records(bound), "; ".join([bound.statement, *assumed])))
+        rows.append((bound.records_text, "; ".join([bound.statement, *assumed])))
     display.print_table([heading, "why"], rows)
-
-
-def _records(bound: Bound) -> str:
-    return f"{bound.records:.10g}"
 
 
 def _write(found: Bracket, path: Path) -> None:

@@ -32,6 +32,8 @@ LOCKSTEP = 256
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
 #: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
+#: Longest burn-in that can be asked for. It is far beyond what is useful, and already takes days.
+MOST_RELAXATIONS = 1e6
 #: Number of autocorrelation times between two states of a chain that `sample_uniform` keeps. The
 #: correlation of two successive kept states is about e^-4.
 SPACING = 2.0
@@ -128,7 +130,7 @@ class ChainSampler:
     MissingOracle
         If the body has no chords.
     ValueError
-        If the body is unbounded or `relaxations` is not above 0.
+        If the body is unbounded or `relaxations` is not above 0 and at most 1e6.
 
     Examples
     --------
@@ -153,7 +155,10 @@ class ChainSampler:
     diagnostics: Diagnostics = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        positive(self.relaxations, "relaxations")
+        if positive(self.relaxations, "relaxations") > MOST_RELAXATIONS:
+            raise ValueError(
+                f"relaxations must be at most {MOST_RELAXATIONS:g}, got {self.relaxations!r}"
+            )
         rng = np.random.default_rng(self.rng)
         walk = prepared_walk(checked_body(self.body), rng)
         mixing = pilot(walk, rng)

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import positive, whole
+from geomdp._validation import listed, positive, whole
 from geomdp.mechanisms.interactive.exact_truths import ExactTruths
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
@@ -122,6 +122,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     """
 
     def __init__(self, queries: Sequence[AnyQuery]) -> None:
+        queries = listed(queries, "queries")
         if len(queries) == 0:
             raise ValueError("queries must hold at least 1 query, got 0")
         first = _kind(queries[0])
@@ -131,7 +132,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
                     "queries must all be sparse, or all be dense with the same number of values: "
                     f"number {position} differs from number 0"
                 )
-        self._queries = tuple(queries)
+        self._queries = queries
 
     def __repr__(self) -> str:
         return f"EnumeratedQueries({self.size} of type {type(self._queries[0]).__name__})"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, require_type, whole
+from geomdp._validation import positive, real_number, require_type, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.privacy_range import check_range
@@ -63,9 +63,10 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def __post_init__(
         self, records: object | None, rng: RandomState, ledger: Ledger | None
     ) -> None:
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be finite, got {self.threshold!r}")
-        self.threshold = float(self.threshold)
+        threshold = real_number(self.threshold)
+        if not math.isfinite(threshold):
+            raise ValueError(f"threshold must be a finite number, got {self.threshold!r}")
+        self.threshold = threshold
         self.cutoff = whole(self.cutoff, "cutoff")
         self.sensitivity = positive(self.sensitivity, "sensitivity")
         if not isinstance(self.privacy, PureDP | ApproxDP):

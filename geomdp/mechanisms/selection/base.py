@@ -13,6 +13,7 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import vector, whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sensitivity import checked_workload, pure_only
 from geomdp.noise.exact.argmax import Perturbation, noisy_argmax
@@ -79,7 +80,7 @@ class Selection(abc.ABC):
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP
-        The guarantee of one release.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12.
     adjacency : Adjacency
         Neighbour relation.
 
@@ -116,6 +117,7 @@ class Selection(abc.ABC):
     ) -> None:
         self.workload, self.n = checked_workload(workload), whole(n, "n")
         self.privacy = pure_only(privacy, type(self).__name__)
+        check_range(self.privacy)
         self.adjacency = checked_adjacency(adjacency)
         whole(workload.n_queries, "number of queries", 2, MAX_QUERIES)
         self.spread = spread(workload, adjacency)

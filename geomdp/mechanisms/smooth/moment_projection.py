@@ -13,6 +13,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.chebyshev_moments import cosine_moment_body, grid_moment_body
+from geomdp.bodies.operand import checked_body
 from geomdp.geometry.projection import Projector
 
 
@@ -55,6 +56,9 @@ class MomentProjection:
 
     deviations: FloatArray
     body: Body
+
+    def __post_init__(self) -> None:
+        checked_body(self.body)
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:

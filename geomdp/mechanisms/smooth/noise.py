@@ -18,17 +18,22 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.mechanisms.sensitivity import pure_only
 from geomdp.noise.exact import Computable, scaled_gaussians, scaled_laplaces
-from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy import Adjacency, Exact, Privacy, PureDP, SamplerStatus
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 
 class CalibratedNoise(abc.ABC):
-    """Independent noise on the sums of the m moments. The sampler is exact."""
+    """Independent noise on the sums of the m moments."""
 
     #: Standard deviations (m,), in units of sums.
     deviations: FloatArray
+
+    @property
+    @abc.abstractmethod
+    def sampler(self) -> SamplerStatus:
+        """How close the law of `sample` is to the law of the proof; a guarantee states it."""
 
     @abc.abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -49,6 +54,11 @@ class ScaledLaplace(CalibratedNoise):
     def __init__(self, scales: FloatArray) -> None:
         self.scales, self.deviations = scales, math.sqrt(2) * scales
 
+    @property
+    def sampler(self) -> Exact:
+        """Exact."""
+        return Exact()
+
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
@@ -67,6 +77,11 @@ class ScaledGaussian(CalibratedNoise):
 
     def __init__(self, deviations: FloatArray) -> None:
         self.deviations = deviations
+
+    @property
+    def sampler(self) -> Exact:
+        """Exact."""
+        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""

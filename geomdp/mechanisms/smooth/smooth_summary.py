@@ -80,7 +80,8 @@ class SmoothSummary:
     Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, for all neighbouring
     X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. With `UniformGaussian`, M has
     the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
-    `workloads.smooth.moment_diameters` and in the docstrings of the noises. The samplers are exact.
+    `workloads.smooth.moment_diameters` and in the docstrings of the noises, whose samplers are
+    exact. The guarantee states the sampler of any other `MomentNoise`.
 
     Numerical errors: the computed sums are sums of a public function Q', which differs from Q by at
     most `transform.errors`. Let r = `transform.rounding(n)`. The rounding errors of the sums are at
@@ -164,16 +165,17 @@ class SmoothSummary:
         #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if
         #: unseeded releases use float64. They do so under add/remove, because n does not bound the
         #: number of records. They also do so if the bounds on the numerical errors of the sums are
-        #: not proved.
+        #: not proved, or if the noise has no exact sampler.
         self.grid: int | None = None
-        arithmetic = FLOAT64_CAVEAT
-        if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
+        arithmetic, sampler = FLOAT64_CAVEAT, self.noise.sampler
+        proved = self.transform.proved and isinstance(sampler, Exact)
+        if adjacency is Adjacency.REPLACE_ONE and proved:
             self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
             arithmetic = rounded_arithmetic(self.grid, SLACK)
             rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
             self._exact = rounded.larger(SLACK)
             self._rounded = RoundedVector(self._exact.computable(), self.grid)
-        self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic)
+        self.guarantee = Guarantee(privacy, adjacency, sampler, arithmetic)
 
     def __repr__(self) -> str:
         return (

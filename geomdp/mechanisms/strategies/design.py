@@ -249,6 +249,7 @@ class Strategy(Protocol):
         ...
 
 
+@runtime_checkable
 class CellNoise(Protocol):
     """The noise on the counts of the cells of a partition of the universe."""
 

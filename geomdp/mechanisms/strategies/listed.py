@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
+from geomdp._validation import require_type
 from geomdp.data.counting.record_counts import Counts
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
@@ -78,6 +79,9 @@ class Tree:
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
+
+    def __post_init__(self) -> None:
+        require_type(self.cells, CellNoise, "cells")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best shares; ``ValueError`` for more than 2^12 elements."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
+from geomdp._validation import require_type, whole
 from geomdp.mechanisms.strategies.design import (
     ENTRY_UNIT,
     CellNoise,
@@ -70,6 +70,7 @@ class SoftBins:
     def __post_init__(self) -> None:
         if self.bins is not None:
             whole(self.bins, "bins", minimum=0)
+        require_type(self.cells, CellNoise, "cells")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best number of bins and the best shares.

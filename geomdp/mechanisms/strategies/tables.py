@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import require_type
 from geomdp.data.counting.tallies import MAX_WHOLE
 from geomdp.mechanisms.strategies.covering_designs import Blocks, covering_designs
 from geomdp.mechanisms.strategies.design import (
@@ -86,6 +87,9 @@ class WeightedMarginals:
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
+
+    def __post_init__(self) -> None:
+        require_type(self.cells, CellNoise, "cells")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best split of the budget over sets of columns.

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from geomdp._validation import listed, positive, require_type, whole
 from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
@@ -26,6 +27,8 @@ SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
 BLOCK = 1 << 14
+#: Largest exponent of a unit. It is above every precision that draws are computed to.
+MOST_BITS = 1 << 16
 
 
 class RoundedVector:
@@ -56,7 +59,9 @@ class RoundedVector:
     """
 
     def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
-        self._vector, self.grid, self._near = vector, grid, near
+        if not callable(vector):
+            raise ValueError(f"vector must be a function of uniform numbers, got {vector!r}")
+        self._vector, self.grid, self._near = vector, _checked(grid), near
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
         """One whole number j for each coordinate: the rounded noise is j 2^-grid.
@@ -83,6 +88,10 @@ class RoundedVector:
         return refined(
             lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy, filtered
         )
+
+
+def _checked(grid: int) -> int:
+    return whole(grid, "grid", minimum=-MOST_BITS, maximum=MOST_BITS)
 
 
 class RoundedNoise(RoundedVector):
@@ -174,6 +183,7 @@ class RoundedGaussians(RoundedVector):
     """
 
     def __init__(self, dimension: int, scale: float, grid: int) -> None:
+        dimension, scale = whole(dimension, "dimension"), positive(scale, "scale")
         vector, near = gaussian_vector(dimension, scale), near_gaussians(dimension, scale)
         super().__init__(vector, grid, near)
 
@@ -206,8 +216,10 @@ class RoundedParts:
     """
 
     def __init__(self, noises: Sequence[Noise], grid: int) -> None:
-        self.grid = grid
-        self._parts = [RoundedNoise(noise, grid) for noise in noises]
+        self.grid = _checked(grid)
+        self._parts = [RoundedNoise(noise, grid) for noise in listed(noises, "noises")]
+        if not self._parts:
+            raise ValueError("noises must hold at least 1 noise, got 0")
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
         """The draws of all parts, in the order of the parts, as one list."""
@@ -247,7 +259,8 @@ class RoundedResiduals:
     """
 
     def __init__(self, noise: ResidualNoise, grid: int) -> None:
-        self.grid = grid
+        require_type(noise, ResidualNoise, "noise")
+        self.grid = _checked(grid)
         self._parts: list[RoundedVector] = []
         for group in noise.residuals.groups:
             scales = noise.scales[group.numbers]

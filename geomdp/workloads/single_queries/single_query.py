@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, whole
+from geomdp._validation import finite_array, listed, whole
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
@@ -141,13 +141,15 @@ class SparseQuery:
     values: FloatArray
 
     def __post_init__(self) -> None:
-        support = tuple(self.support)
+        support = listed(self.support, "support")
         values = finite_array(self.values, "values", ndim=1).copy()
         if len(support) != len(values):
             raise ValueError(
                 f"support and values must have equal length, got {len(support)} and {len(values)}"
             )
         _require_unit_interval(values)
+        if not all(isinstance(element, Hashable) for element in support):
+            raise ValueError(f"support must list hashable elements, got {support!r}")
         if len(set(support)) < len(support):
             twice = next(x for x, times in Counter(support).items() if times > 1)
             raise ValueError(f"support must list each element once, got {twice!r} more than once")

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import listed
 from geomdp.workloads.base import Totals
 from geomdp.workloads.explicit import Explicit, ListedAnswers
 from geomdp.workloads.single_queries.single_query import SparseQuery
@@ -47,14 +48,14 @@ class SparseQueries(ListedAnswers):
     """
 
     def __init__(self, queries: Iterable[SparseQuery]) -> None:
-        listed: tuple[object, ...] = tuple(queries)
-        if not listed:
+        given: tuple[object, ...] = listed(queries, "queries")
+        if not given:
             raise ValueError("queries must hold at least 1 query, got 0")
-        for position, query in enumerate(listed):
+        for position, query in enumerate(given):
             if not isinstance(query, SparseQuery):  # a mapping, for example
                 kind = type(query).__name__
                 raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
-        self.queries = tuple(query for query in listed if isinstance(query, SparseQuery))
+        self.queries = tuple(query for query in given if isinstance(query, SparseQuery))
         elements = dict.fromkeys(x for query in self.queries for x in query.support)
         self._number_of = {element: number for number, element in enumerate(elements)}
 

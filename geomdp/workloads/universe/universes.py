@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import whole
+from geomdp._validation import listed, whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
@@ -128,10 +128,8 @@ class CategoricalProduct(Universe):
     levels: tuple[int, ...]
 
     def __init__(self, columns: Mapping[str, int] | Iterable[int]) -> None:
-        if not isinstance(columns, Iterable):
-            raise ValueError(f"columns must map names to numbers of levels, got {columns!r}")
         if not isinstance(columns, Mapping):
-            columns = {f"c{i}": levels for i, levels in enumerate(columns)}
+            columns = {f"c{i}": levels for i, levels in enumerate(listed(columns, "columns"))}
         if not columns:
             raise ValueError("columns must hold at least 1 column, got 0")
         levels = tuple(whole(n, f"number of levels of {name!r}") for name, n in columns.items())

@@ -136,7 +136,8 @@ class Median:
         candidates = finite_array(self.candidates, "candidates", ndim=2)
         if candidates.size == 0 or (candidates < 0).any():
             raise ValueError("candidates must be non-empty rows of numbers that are at least 0")
-        sums = candidates.sum(axis=1)
+        with np.errstate(over="ignore"):
+            sums = candidates.sum(axis=1)
         if (np.abs(sums - 1) > 1e-9).any():
             row = int(np.argmax(np.abs(sums - 1)))
             raise ValueError(f"candidates must sum to 1, row {row} sums to {sums[row]}")

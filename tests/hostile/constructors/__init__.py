@@ -1,0 +1,18 @@
+"""Every public constructor with good arguments; `not_built` names the classes without one."""
+
+from __future__ import annotations
+
+from tests.hostile.constructors.bodies import BODIES
+from tests.hostile.constructors.bounds import BOUNDS
+from tests.hostile.constructors.mechanisms import MECHANISMS
+from tests.hostile.constructors.noises import NOISES
+from tests.hostile.constructors.records import RECORDS
+from tests.hostile.constructors.row import Constructor
+from tests.hostile.constructors.workloads import WORKLOADS
+
+_TABLES = (RECORDS, NOISES, BODIES, WORKLOADS, MECHANISMS, BOUNDS)
+#: Rows by name: that of the class, with its package where two packages have the same.
+CONSTRUCTORS: dict[str, Constructor] = {
+    name: row for table in _TABLES for name, row in table.items()
+}
+assert len(CONSTRUCTORS) == sum(map(len, _TABLES)), "two rows have one name"

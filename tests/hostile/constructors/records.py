@@ -1,0 +1,72 @@
+"""Constructors of privacy definitions, records of them, and descriptions of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import gettempdir
+
+import geomdp as gd
+from geomdp import cache, data, privacy
+from geomdp.privacy import (
+    advanced_composition,
+    group_privacy,
+    largest_step_epsilon,
+    shortcut_step_epsilon,
+    zcdp_to_approx,
+)
+from geomdp.privacy.calibration import analytic_gaussian_scale, gaussian_delta, laplace_scale
+from tests.hostile.constructors.row import Constructor, of
+
+PURE, CONCENTRATED, APPROXIMATE = gd.PureDP(1.0), gd.ZCDP(0.5), gd.ApproxDP(1.0, 1e-6)
+BOOLEAN = data.BooleanColumn("a")
+
+RECORDS: dict[str, Constructor] = {
+    "PureDP": of(gd.PureDP, "epsilon:positive", epsilon=1.0),
+    "ApproxDP": of(gd.ApproxDP, "epsilon:positive delta:share", epsilon=1.0, delta=1e-6),
+    "ZCDP": of(gd.ZCDP, "rho:positive", rho=0.5),
+    "group_privacy": of(group_privacy, "size:whole", privacy=PURE, size=2),
+    "advanced_composition": of(
+        advanced_composition, "steps:whole slack_delta:share", step=PURE, steps=3, slack_delta=1e-6
+    ),
+    "largest_step_epsilon": of(largest_step_epsilon, "steps:whole", total=APPROXIMATE, steps=3),
+    "shortcut_step_epsilon": of(shortcut_step_epsilon, "steps:whole", total=APPROXIMATE, steps=3),
+    "zcdp_to_approx": of(zcdp_to_approx, "delta:share", privacy=CONCENTRATED, delta=1e-6),
+    "laplace_scale": of(laplace_scale, "sensitivity:positive", sensitivity=1.0, privacy=PURE),
+    "analytic_gaussian_scale": of(
+        analytic_gaussian_scale, "sensitivity:positive", sensitivity=1.0, privacy=APPROXIMATE
+    ),
+    "gaussian_delta": of(
+        gaussian_delta,
+        "sensitivity:positive scale:positive epsilon:positive",
+        sensitivity=1.0,
+        scale=3.0,
+        epsilon=1.0,
+    ),
+    "Approximate": of(privacy.Approximate, "tv:share", tv=0.5, source="a theorem"),
+    "Heuristic": of(privacy.Heuristic, reason="a chain"),
+    "Guarantee": of(
+        privacy.Guarantee,
+        "privacy:object adjacency:object sampler:object",
+        privacy=PURE,
+        adjacency=gd.Adjacency.REPLACE_ONE,
+        sampler=privacy.Exact(),
+        arithmetic="none",
+        seeded=False,
+    ),
+    "Ledger": of(
+        gd.Ledger,
+        "budget:object adjacency:object",
+        budget=PURE,
+        adjacency=gd.Adjacency.REPLACE_ONE,
+    ),  # test_files and the tests of the ledger have its path
+    "Spend": of(privacy.Spend, "privacy:object", label="a label", privacy=PURE, time=""),
+    "CacheFiles": of(cache.CacheFiles, folder=Path(gettempdir()), limit=1e6),
+    "BooleanColumn": of(data.BooleanColumn, name="a", missing=False),
+    "CategoricalColumn": of(
+        data.CategoricalColumn, name="a", categories=("x", "y"), other=False, missing=False
+    ),
+    "NumericColumn": of(data.NumericColumn, name="a", edges=(0.0, 1.0, 2.0), missing=False),
+    "RealColumn": of(data.RealColumn, name="a", bounds=(0.0, 1.0), clip=False),
+    "Schema": of(data.Schema, "columns:object", columns=(BOOLEAN,)),
+    "data.Query": of(data.Query, sql="select 1", database=None),
+}

@@ -1,0 +1,90 @@
+"""Every public constructor against generated arguments: a documented error, or a good object."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import inspect
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.hostile.constructors import CONSTRUCTORS
+from tests.hostile.constructors.not_built import NOT_BUILT
+from tests.hostile.malformed import ANYTHING, malformed
+from tests.public_names import public_objects
+
+#: Generated values for each constructor and test, in the default suite and in the slow one.
+FEW, MANY = 12, 400
+WITH_KINDS = [name for name, row in CONSTRUCTORS.items() if row.kinds]
+WITHOUT_KINDS = [name for name, row in CONSTRUCTORS.items() if set(row.good) > set(row.kinds)]
+
+
+def takes_arguments(kind: type) -> bool:
+    """Whether a caller can build the class, and has to say with what."""
+    abstract = inspect.isabstract(kind) or getattr(kind, "_is_protocol", False)
+    if abstract or issubclass(kind, enum.Enum | BaseException):
+        return False
+    return bool(inspect.signature(kind).parameters)
+
+
+def test_every_public_class_has_a_row_or_a_reason() -> None:
+    classes = {name: each for name, each in public_objects().items() if inspect.isclass(each)}
+    built = {row.build for row in CONSTRUCTORS.values()}
+    missing = [
+        name
+        for name, kind in classes.items()
+        if takes_arguments(kind) and kind not in built and name not in NOT_BUILT
+    ]
+    assert missing == []
+    assert set(NOT_BUILT) <= set(classes)
+    assert not [name for name in NOT_BUILT if classes[name] in built]
+
+
+def refuse(name: str, data: st.DataObject) -> None:
+    row = CONSTRUCTORS[name]
+    key = data.draw(st.sampled_from(sorted(row.kinds)))
+    value = data.draw(malformed(row.kinds[key], row.good[key]))
+    with pytest.raises(ValueError, match=r"."):
+        row.build(**(row.good | {key: value}))
+
+
+def take_or_refuse(name: str, data: st.DataObject) -> None:
+    """Without a kind, an argument may take a value that looks odd, such as a seed of -0.0."""
+    row = CONSTRUCTORS[name]
+    key = data.draw(st.sampled_from(sorted(set(row.good) - set(row.kinds))))
+    value: Any = data.draw(ANYTHING)
+    with contextlib.suppress(ValueError, TypeError):
+        row.build(**(row.good | {key: value}))
+
+
+@pytest.mark.parametrize("name", WITH_KINDS)
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_malformed_arguments_are_refused(name: str, data: st.DataObject) -> None:
+    refuse(name, data)
+
+
+@pytest.mark.parametrize("name", WITHOUT_KINDS)
+@settings(max_examples=FEW)
+@given(data=st.data())
+def test_other_arguments_are_taken_or_refused(name: str, data: st.DataObject) -> None:
+    take_or_refuse(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_KINDS)
+@settings(max_examples=MANY)
+@given(data=st.data())
+def test_many_malformed_arguments_are_refused(name: str, data: st.DataObject) -> None:
+    refuse(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITHOUT_KINDS)
+@settings(max_examples=MANY)
+@given(data=st.data())
+def test_many_other_arguments_are_taken_or_refused(name: str, data: st.DataObject) -> None:
+    take_or_refuse(name, data)
