@@ -36,13 +36,14 @@ def geometry_table(peer_seconds: float, own_seconds: float) -> pd.DataFrame:
     line = {"work": Work.MANY, "vertices": Vertices.MARGINALS, "dimension": 200, "count": 5000}
     limit = {"limit": "one product", "limit_seconds": 0.01}
     width = {"work": Work.WIDTH, "vertices": Vertices.NONE, "dimension": 24, "count": 0}
+    timed = {"operations": 512}
     return pd.DataFrame(
         [
             {**line, "method": GEOMDP, "seconds": own_seconds, **limit},
             {**line, "method": "gd.project, one by one", "seconds": peer_seconds, **limit},
             {**line, "method": "gd.project, slowly", "seconds": 9 * peer_seconds, **limit},
             {**line, "method": "another peer", "seconds": peer_seconds, **limit},
-            {**width, "method": GEOMDP, "seconds": own_seconds / 100, **limit},
+            {**width, "method": GEOMDP, "seconds": own_seconds / 100, **limit, **timed},
         ]
     )
 
@@ -56,6 +57,7 @@ def test_geometry_compares_the_fastest_of_a_peer_and_the_limit() -> None:
     assert many.beside == "100 times one product"
     assert only(geometry.goals(geometry_table(5.0, 1.0)), "targets").reached
     assert only(goals, "seconds of 4,096").measured == pytest.approx(40.96)
+    assert only(goals, "extrapolated from 512").name.endswith("from 512")
 
 
 @pytest.mark.parametrize("work", [*Work])

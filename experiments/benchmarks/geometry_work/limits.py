@@ -3,8 +3,7 @@
 Any method that looks at all N vertices once reads N m numbers from memory; any method that prices
 all vertices for a batch of points does one matrix product. The width of 2-way marginals is computed
 without a list of vertices: there any method that looks at all elements compares 2^d numbers. All
-are measured with NumPy in the run
-whose times they are put beside.
+are measured with NumPy in the run whose times they are put beside.
 """
 
 from __future__ import annotations
