@@ -107,8 +107,10 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     """The largest lower bound that is found on the Bayes risk for T = `steps`.
 
     Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
-    The bound is then the error of the best mechanism up to rounding. For more steps, several priors
-    are tried, and the best one is used: a few smooth priors, and the prior for 40 steps.
+    For absolute errors the bound is then the error of the best mechanism, up to rounding. For
+    squared errors it is a little smaller, because y is restricted to points. For more steps,
+    several priors are tried, and the best one is used: a few smooth priors, and the prior for 40
+    steps.
 
     Parameters
     ----------
