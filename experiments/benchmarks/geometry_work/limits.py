@@ -104,7 +104,7 @@ def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
     """
     elements = 2**config.dimension
     block = rng.standard_normal(min(elements, BLOCK))
-    times = max(1, OPERATIONS // len(block))
+    times = min(max(1, OPERATIONS // len(block)), MOST_PRODUCTS)
 
     def repeat() -> None:
         for _ in range(times):
