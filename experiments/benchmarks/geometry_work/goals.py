@@ -70,8 +70,8 @@ REASONS: dict[Work, str] = {
     "with a solve on the support",
     Work.MANY: "targets share the vertices but not their supports, each of which is solved for",
     Work.MEMBERSHIP: "a point inside is proved inside by a projection to the end",
-    Work.WIDTH: "every direction looks at all 2^d elements; to look at fewer, bounds on many answers "
-    "at once would be needed",
+    Work.WIDTH: "every direction looks at all 2^d elements; to look at fewer, bounds on many "
+    "answers at once would be needed",
 }
 
 
