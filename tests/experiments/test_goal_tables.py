@@ -231,9 +231,7 @@ def test_a_goal_names_the_mechanism_with_the_least_prediction() -> None:
 @pytest.mark.parametrize(
     ("levels", "k"), [([2] * 6, 3), ([2, 3, 4], 2), ([2, 3, 2, 4], 1)], ids=repr
 )
-def test_simple_strategies_lie_between_matrix_and_the_joint_table(
-    levels: list[int], k: int
-) -> None:
+def test_simple_strategies_are_between_matrix_and_joint_table(levels: list[int], k: int) -> None:
     Q = gd.workloads.MarginalTables(levels, k)
     simple = Simple.of(Q)
     whole = simple.precisions([tuple(range(len(levels)))])
