@@ -26,7 +26,7 @@ from experiments.benchmarks.sparse_measurements import UNIVERSES, Elements, Task
 from experiments.benchmarks.table_strategies import Simple
 from experiments.engine.goals import Goal
 from experiments.engine.statistics import pooled_by
-from experiments.error import accuracy_frontier
+from experiments.error import accuracy_frontier, many_columns
 from experiments.error.frontier_errors import Source
 from experiments.lower_bounds import bracket_table
 from experiments.lower_bounds.random_workloads import COUNT, random_question, random_workload
@@ -238,6 +238,33 @@ def test_simple_strategies_are_between_matrix_and_joint_table(levels: list[int],
     found = math.sqrt(float((simple.costs / whole).sum()) / Q.n_queries)
     assert found <= joint_table_error(Q)
     assert gd.mechanisms.Matrix(Q, n=1, privacy=gd.PureDP(1.0)).predicted_rmse.value <= found
+
+
+@pytest.mark.parametrize(
+    ("changed", "passed"),
+    [
+        ({}, True),
+        ({"setup_seconds": 30.5}, False),
+        ({"release_seconds": 61.0}, False),
+        ({"peak_gib": 8.1}, False),
+        ({"noise": "0.5-zCDP, replace-one; seeded: no privacy claim"}, False),
+    ],
+)
+def test_large_tables_fail_their_claim_beyond_a_limit(
+    changed: dict[str, float | str], passed: bool
+) -> None:
+    row = {
+        "columns": 100,
+        "levels": "2",
+        "width": 3,
+        "neighbours": "replace-one",
+        "answers": 1e6,
+        "setup_seconds": 4.0,
+        "release_seconds": 1.0,
+        "peak_gib": 0.3,
+        "noise": "0.5-zCDP; noise correctly rounded to multiples of 2^-4",
+    }
+    assert many_columns.is_practical(pd.Series(row | changed)).passed is passed
 
 
 @pytest.mark.slow
