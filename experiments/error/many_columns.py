@@ -237,11 +237,7 @@ def is_practical(row: pd.Series) -> Claim:
     )
 
 
-LOOKS = {
-    1: Look("C0", "o"),
-    2: Look("C2", "s"),
-    3: Look("C3", "^"),
-}
+LOOKS = {1: Look("C0", "o"), 2: Look("C2", "s"), 3: Look("C3", "^")}
 PREDICTED, EQUAL = "predicted before any data", "equal noise on all answers"
 
 
@@ -288,9 +284,7 @@ def grid(points: tuple[int, ...], cells: int) -> tuple[Config, ...]:
 
 def large(*levels: Levels) -> tuple[Config, ...]:
     """All 3-way tables of 100 columns, for the clock."""
-    return tuple(
-        Config(neighbours, 100, 3, 0, each) for neighbours in Neighbours for each in levels
-    )
+    return tuple(Config(relation, 100, 3, 0, each) for relation in Neighbours for each in levels)
 
 
 QUICK = Sweep((*grid((3, 6, 12, 24), 50_000), *large(Levels.BINARY)), trials=1, seed=0)
