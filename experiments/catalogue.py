@@ -50,6 +50,7 @@ SCRIPTS = (
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.accuracy_covariance",
+    "experiments.benchmarks.table_strategies",
     "experiments.benchmarks.sparse",
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",

@@ -1,44 +1,52 @@
-"""The accuracy table: our mechanisms and others on nine workloads, one line each, at epsilon = 1.
+"""The accuracy table: our mechanisms and others, one line for each workload, at epsilon = 1.
 
 Everyone answers the same workload for the same records, 1-DP under replace-one, with samplers that
-are exact. Others: Laplace noise on every query, noise of a ball, the matrix mechanism (optimised
-strategy, Laplace noise, least squares), Laplace noise projected on the sensitivity polytope, and
-for tables a graphical model fitted to the matrix mechanism's answers by mbi, where the model fits
-in memory: at 30 and 100 columns it does not, as all pairs form one clique. Ten binary columns are
-drawn from the RAND health insurance sample, other tables from a mixture of four product
-distributions, elements of listed universes uniformly.
+are exact. Others are what exists without this library: Laplace noise on every query or on the table
+of all columns, noise of a ball, the matrix mechanism (optimised strategy, Laplace noise, least
+squares, as in HDMM), Laplace noise and the matrix mechanism moved to attainable answers (projected
+or fitted), and for tables a graphical model fitted to the matrix mechanism's answers by mbi, where
+the model fits in memory: at 30 and 100 columns it does not, as all pairs form one clique. HDMM's
+own package is in no package index. Its strategies are those of `Matrix`, which a test compares with
+a minimum over HDMM's parametrisation. Ten binary columns are drawn from the RAND health insurance
+sample, other tables from a mixture of four product distributions, elements of listed universes
+uniformly.
 
-Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): additive errors are as predicted
-and post-processed ones below their bounds; on every line some mechanism of ours with an exact
-sampler is predicted, before projection, to err less than every data-independent peer; with few
-records, and on random signs, ours errs less than everything measured elsewhere, the projected and
-the graphical answers included. The error of projected K-norm noise on random signs falls like n
-to a power from -0.6 to -0.3. The report shows the ratio to the best peer beside the goal set for
-each line, and whether the goal is met: before projection this is decided by exact predictions,
-after projection by measurements. Beside it stands the error that certificates exclude for all
-mechanisms. No exact mechanism of the table is predicted below what `advise` offers by more than 2%.
+Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): additive errors are as predicted and
+post-processed ones below their bounds. Before projection, some mechanism of ours with an exact
+sampler is predicted on every line to err less than every data-independent peer; on 3-way tables,
+prefixes and ranges by less than 2%. With few records ours errs less than all others on 2-way
+tables. On 3-way tables with few records and on random signs ours and the fitted matrix mechanism
+err alike: it is a tie. The error of projected K-norm noise on random signs falls like n to a power
+from -0.6 to -0.3. By exact predictions no mechanism of the table errs less than what `advise`
+offers by more than 2%; measured errors can have another order, which is shown as a number. The
+report shows the ratio to the best peer beside the goal set for each line: before projection this is
+decided by exact predictions, after projection by measurements. Beside it stands the error that
+certificates exclude for all mechanisms.
 
 Goals, which may stay open: the ratios to the best peer; tables of 12 to 20 binary columns no worse
-than Laplace noise on the joint table; and lifted elliptopes, known in closed form, at 0.8
-of the best of everything else. Lines of 16 and 20 columns are predicted and not released.
+than Laplace noise on the joint table; lifted elliptopes, known in closed form, at 0.8 of the best
+of everything else; what `advise` offers within 2% of the least measured error, and for one counting
+query within 2% of geometric noise. Lines of 16 and 20 columns are predicted and not released.
 
-Run time on one core: quick 12 s, full 7 minutes.
+Run time on one core: quick 30 s, full 12 minutes.
 """
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.benchmarks.accuracy_goals import advice_is_best, goals_of
-from experiments.benchmarks.accuracy_grid import full_grid, quick_grid
-from experiments.benchmarks.accuracy_predictions import predicted_row
-from experiments.benchmarks.accuracy_verdicts import PLACE, predicted_ratios, verdicts
+from experiments.benchmarks.accuracy_work import advice
+from experiments.benchmarks.accuracy_work import goals as ratios
+from experiments.benchmarks.accuracy_work.drawing import draw
+from experiments.benchmarks.accuracy_work.grid import CLEAR_WITH_FEW, full_grid, quick_grid
+from experiments.benchmarks.accuracy_work.predictions import advised_name, predicted_row
+from experiments.benchmarks.accuracy_work.verdicts import PLACE, predicted_ratios, verdicts
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
@@ -51,12 +59,10 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.goals import Goal
 from experiments.engine.script import Needs
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.accuracy_lines import (
-    PEERS,
     PROJECTED,
     Config,
     Method,
@@ -69,6 +75,10 @@ from geomdp.workloads import MarginalTables
 
 #: The graphical model.
 NEEDS = Needs(("mbi", "jax"), extra="bench")
+
+
+#: Mean squares by place.
+Means = dict[tuple[object, ...], MeanSquare]
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -97,6 +107,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         {
             **MeanSquare.of(squares).columns(),
             **predicted,
+            "advised": advised_name(config),
             "excluded": excluded_error(config.line, config.n),
             "sampler": type(M.guarantee.sampler).__name__.lower(),
             "setup_seconds": setup,
@@ -141,18 +152,44 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             *compared(means, before[before.ratio <= CLEAR]),
         ),
         is_below(
-            "with few records, and on random signs, ours errs less than all others",
+            "with few records ours errs less than all others on 2-way tables",
             "JL-L13b, JL-T21",
-            *compared(means, after),
+            *compared(means, after[after.line.isin(CLEAR_WITH_FEW)]),
         ),
+        no_worse(*compared(means, after[~after.line.isin(CLEAR_WITH_FEW)])),
         *slope_claims(table),
-        *advice_is_best(table),
+        *advice.advice_is_best(table),
     ]
 
 
+#: Where ours and the best other err alike, ours errs at most this much more, beyond chance.
+TIE = 0.05
+
+
+def no_worse(ours: Means, others: Means) -> Claim:
+    """One-sided, at `LEVEL` over all places: the ratio to the best other is at most 1 + `TIE`."""
+    shares, least = {}, {}
+    for place, mean in ours.items():
+        other = others[place]
+        ratio = mean.root / other.root
+        stderr = ratio * math.hypot(mean.root_stderr / mean.root, other.root_stderr / other.root)
+        reach = quantile(LEVEL / len(ours), min(mean.count, other.count)) * stderr
+        shares[place] = f"{ratio:.3f} +- {stderr:.3f} ({', '.join(map(str, place))})"
+        least[place] = ratio - reach
+    worst = max(least.values())
+    return Claim(
+        "on 3-way tables with few records and on random signs, a tie: ours is no worse than others",
+        worst <= 1 + TIE,
+        "; ".join(shares.values()),
+        f"at most {1 + TIE:g}, beyond chance",
+        "JL-L13b, JL-T21",
+        used=max(0.0, worst / (1 + TIE)),
+    )
+
+
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Ratios to the best peer, to the joint table, and of lifted elliptopes to everything else."""
-    return goals_of(table)
+    """Ratios to the best peer and to the joint table, lifted elliptopes, and advice."""
+    return [*ratios.goals_of(table), *advice.goals_of(table)]
 
 
 def slope_claims(table: pd.DataFrame) -> list[Claim]:
@@ -174,9 +211,7 @@ SLOPES = (-0.6, -0.3)
 CLEAR = 0.8
 
 
-def compared(
-    means: dict[tuple[object, ...], MeanSquare], found: pd.DataFrame
-) -> tuple[dict[tuple[object, ...], MeanSquare], dict[tuple[object, ...], MeanSquare]]:
+def compared(means: Means, found: pd.DataFrame) -> tuple[Means, Means]:
     """Mean squares of our best and of the best peer on each line found."""
     rows = list(found.itertuples())
     ours = {(row.line, row.n): means[row.line, row.n, row.ours] for row in rows}
@@ -219,69 +254,9 @@ def report(table: pd.DataFrame) -> Table:
     return shown
 
 
-OUR_LOOK, PEER_LOOK = Look("C0", "o"), Look("C1", "s")
-OUR_PROJECTED, PEER_PROJECTED = Look("C0", "o", filled=False), Look("C1", "s", filled=False)
-LABELS = {
-    "ours": OUR_LOOK,
-    "ours, post-processed": OUR_PROJECTED,
-    "others": PEER_LOOK,
-    "others, post-processed": PEER_PROJECTED,
-}
-GOAL = "goal set before measuring"
-#: Errors beyond this multiple of the best peer's are drawn as arrows at the edge.
-EDGE = 12
-
-
-def label_of(method: str) -> str:
-    """Which of the four kinds a method is."""
-    if method in PEERS:
-        return "others, post-processed" if method in PROJECTED else "others"
-    return "ours, post-processed" if method in PROJECTED else "ours"
-
-
 def plot(table: pd.DataFrame) -> Figure:
     """Errors divided by that of the best peer, line by line, with the goals and our best named."""
-    table = table[table.releases > 0]
-    found = verdicts(table)
-    figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
-    axes = figure.subplots()
-    names = []
-    for height, row in enumerate(found.itertuples()):
-        draw_line(
-            axes, table[(table.line == row.line) & (table.n == row.n)], row.peer_error, height
-        )
-        axes.plot([row.goal] * 2, [height - 0.35, height + 0.35], color="black", lw=2, label=GOAL)
-        axes.text(EDGE * 1.12, height, f"{row.ratio:.2f}  {row.ours}", va="center", size=8)
-        names.append(f"{row.line}, $n={row.n}$".replace(", m = 200, N = 1000", ""))
-    axes.text(EDGE * 1.12, -0.75, "least of ours", va="center", size=8, weight="bold")
-    axes.axvline(1, color="0.6", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(names)), names, size=8)
-    axes.set_ylim(len(names) - 0.4, -1.1)
-    axes.set_xscale("log")
-    axes.set_xlim(0.13, EDGE)
-    ticks = [0.2, 0.5, 1, 2, 5, 10]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_xlabel("error over that of the best other mechanism (RMSE)")
-    axes.plot([], [], ls="none", marker=">", color=PEER_LOOK.colour, label=BEYOND)
-    columns = {"measured": [*LABELS], "beside them": [GOAL, BEYOND]}
-    shared_legend(figure, [axes], columns)
-    return figure
-
-
-BEYOND = f"more than {EDGE} times the best other"
-
-
-def draw_line(axes: Axes, table: pd.DataFrame, peer: float, height: int) -> None:
-    """All mechanisms of one line, post-processed ones a little lower."""
-    for (method,), mean in pooled_by(table, ["method"]).items():
-        label, relative = label_of(str(method)), mean.over(peer)
-        place = height - 0.12 + 0.24 * (method in PROJECTED)
-        if relative.root > EDGE:
-            axes.plot([EDGE * 0.95], [place], ls="none", marker=">", color=LABELS[label].colour)
-            continue
-        interval = relative.root_interval(BAND_LEVEL)
-        draw_intervals(axes, relative.root, interval, place, LABELS[label], label)
+    return draw(table)
 
 
 QUICK = Sweep(quick_grid(), trials=1, seed=0)

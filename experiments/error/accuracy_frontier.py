@@ -15,7 +15,7 @@ to err less than the peer; the least heuristic error is, up to chance, no larger
 exact mechanisms; and no error is below what orthogonal lines exclude, for all mechanisms or for
 noise that does not depend on the records. On 3-way tables even the heuristic noise errs more than
 the goal, so an exact sampler for these bodies would not reach it. On 2-way tables of binary columns
-K-norm noise of K - K would reach it. Goals, which may stay open: 0.5 of the peer's error with an
+K-norm noise of K - K would reach it. Goals, all open so far: 0.5 of the peer's error with an
 exact sampler on 2-way tables of binary columns, 0.7 on the other lines.
 
 Intervals of heuristic errors are Student's over the means of independent chains, so that steps of

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import geomdp as gd
 from experiments.shared.rand_sample import real_sample
 from experiments.shared.workloads import Line, line_workload
+from geomdp.advice import Advice
 from geomdp.bounds import RMS, orthogonal_lines_error
 
 PRIVACY = gd.PureDP(1.0)
@@ -29,34 +30,42 @@ class Method(enum.StrEnum):
     SPECTRAL = "spectral"
     HIERARCHICAL = "K-norm on levels"
     KNORM = "K-norm, exact"
+    RECURSIVE = "recursive"
     PROJECTED_CONE = "cone, projected"
     FITTED_CONE = "cone, fitted"
     SHRUNK_CONE = "cone, shrunk"
     PROJECTED_HIERARCHICAL = "K-norm on levels, projected"
     FITTED_HIERARCHICAL = "K-norm on levels, fitted"
-    PROJECTED_MATRIX = "matrix, projected"
     PROJECTED_KNORM = "K-norm, projected"
     JL = "JL around K-norm"
     LAPLACE = "Laplace"
     BALL = "ball"
     MATRIX = "matrix"
+    GEOMETRIC = "geometric, closed form"
     PROJECTED_LAPLACE = "Laplace, projected"
+    PROJECTED_MATRIX = "matrix, projected"
+    FITTED_MATRIX = "matrix, fitted"
     GRAPHICAL = "matrix + graphical model"
     JOINT = "Laplace, joint table"
     LIFTED = "cone, lifted"
     ADVISED = "advised"
 
 
-#: Predicted and not released: a closed form that no mechanism of the library has yet, and what
-#: `advise` offers, which is one of the other methods.
+#: Not counted as ours: a closed form that no mechanism of the library has, and what `advise`
+#: offers, which is one of the other methods.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
-#: What users have without this library: independent noise, optimised strategies, graphical models.
+#: What exists without this library: independent noise, optimised strategies with least squares
+#: (matrix mechanism, HDMM), their answers moved to attainable ones, and graphical models. The
+#: strategies are those of `Matrix`: whoever runs it gets the peer, so its errors are never ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
     Method.BALL,
     Method.MATRIX,
+    Method.GEOMETRIC,
     Method.PROJECTED_LAPLACE,
+    Method.PROJECTED_MATRIX,
+    Method.FITTED_MATRIX,
     Method.GRAPHICAL,
 )
 #: Post-processed: their error depends on the records.
@@ -66,10 +75,11 @@ PROJECTED = (
     Method.SHRUNK_CONE,
     Method.PROJECTED_HIERARCHICAL,
     Method.FITTED_HIERARCHICAL,
-    Method.PROJECTED_MATRIX,
     Method.PROJECTED_KNORM,
     Method.JL,
     Method.PROJECTED_LAPLACE,
+    Method.PROJECTED_MATRIX,
+    Method.FITTED_MATRIX,
     Method.GRAPHICAL,
 )
 
@@ -83,6 +93,7 @@ class Config:
     method: Method  # Mechanism
     goal: float  # Ratio of our best error to that of the best peer that is aimed at on this line
     releases_per_trial: int  # Independent releases in one cell; 0 for a prediction alone
+    epsilon: float = 1.0  # Privacy; releases are made at epsilon = 1 only
 
 
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -120,6 +131,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.SPECTRAL: lambda: M.Spectral(Q, n=1, privacy=PRIVACY),
         Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
+        Method.RECURSIVE: lambda: M.Recursive(Q, n=1, privacy=PRIVACY),
     }
     # With a hundred columns the cone is not cut.
     cone = Method.CONE if line is Line.HUNDRED else Method.TIGHT_CONE
@@ -131,6 +143,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.FITTED_HIERARCHICAL: (M.Fitted, Method.HIERARCHICAL),
         Method.PROJECTED_MATRIX: (M.Projected, Method.MATRIX),
         Method.PROJECTED_KNORM: (M.Projected, Method.KNORM),
+        Method.FITTED_MATRIX: (M.Fitted, Method.MATRIX),
         Method.PROJECTED_LAPLACE: (M.Projected, Method.LAPLACE),
     }
     if method in after:
@@ -143,8 +156,17 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
 JL_SEED = 0
 
 
+@cache
+def advice(line: Line, n: int, epsilon: float) -> Advice:
+    """What `advise` says among mechanisms with exact samplers."""
+    privacy = gd.PureDP(epsilon)
+    return gd.advise(line_workload(line), n=n, privacy=privacy, exact_only=True)
+
+
 def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
-    """The mechanism for n records. JL has n rows, but at most half the dimension."""
+    """The mechanism for n records at epsilon = 1. JL has n rows, but at most half the dimension."""
+    if method is Method.ADVISED:
+        return advice(line, n, PRIVACY.epsilon).best
     if method is not Method.JL:
         return built(line, method).with_n(n)
     inner = built(line, Method.KNORM).with_n(n)
@@ -153,6 +175,6 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
     return gd.mechanisms.JL(inner, rows, rng=JL_SEED)
 
 
-def excluded_error(line: Line, n: int) -> float:
-    """An error that no 1-DP mechanism has on all data sets of n records (orthogonal lines)."""
-    return orthogonal_lines_error(line_workload(line), n, epsilon=PRIVACY.epsilon, metric=RMS())
+def excluded_error(line: Line, n: int, epsilon: float = PRIVACY.epsilon) -> float:
+    """An error that no mechanism has on all data sets of n records (orthogonal lines)."""
+    return orthogonal_lines_error(line_workload(line), n, epsilon=epsilon, metric=RMS())

@@ -72,12 +72,14 @@ class Line(enum.StrEnum):
     TWELVE = "3-way, 12 binary columns"
     SIXTEEN = "3-way, 16 binary columns"
     TWENTY = "3-way, 20 binary columns"
+    FOUR_WAY = "4-way, 16 binary columns"
     HUNDRED = "2-way, 100 binary columns"
     FEW_COLUMNS = "2-way, 30 binary columns"
     PREFIXES = "prefix sums, N = 256"
     RANGES = "ranges, N = 64"
     SIGNS = "random signs, m = 200, N = 1000"
     MOMENTS = "second moments, d = 10"
+    ONE_COUNT = "one counting query"
 
 
 LINES: Mapping[Line, Callable[[], gd.workloads.Workload]] = {
@@ -88,12 +90,14 @@ LINES: Mapping[Line, Callable[[], gd.workloads.Workload]] = {
     Line.TWELVE: lambda: gd.workloads.MarginalTables([2] * 12, 3),
     Line.SIXTEEN: lambda: gd.workloads.MarginalTables([2] * 16, 3),
     Line.TWENTY: lambda: gd.workloads.MarginalTables([2] * 20, 3),
+    Line.FOUR_WAY: lambda: gd.workloads.MarginalTables([2] * 16, 4),
     Line.HUNDRED: lambda: gd.workloads.MarginalTables([2] * 100, 2),
     Line.FEW_COLUMNS: lambda: gd.workloads.MarginalTables([2] * 30, 2),
     Line.PREFIXES: lambda: workload(Kind.PREFIXES, 256),
     Line.RANGES: lambda: workload(Kind.RANGES, 64),
     Line.SIGNS: lambda: workload(Kind.SIGNS, 200, 1000),
     Line.MOMENTS: lambda: workload(Kind.MOMENTS, 10),
+    Line.ONE_COUNT: lambda: gd.workloads.Explicit([[0.0, 1.0]]),
 }
 
 

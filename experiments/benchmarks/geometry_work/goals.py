@@ -70,7 +70,8 @@ REASONS: dict[Work, str] = {
     "with a solve on the support",
     Work.MANY: "targets share the vertices but not their supports, each of which is solved for",
     Work.MEMBERSHIP: "a point inside is proved inside by a projection to the end",
-    Work.WIDTH: "every direction looks at all 2^d elements",
+    Work.WIDTH: "every direction looks at all 2^d elements; to look at fewer, bounds on many "
+    "answers at once would be needed",
 }
 
 
@@ -127,7 +128,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         if seconds := SECONDS.get(key):
             found.append(
                 Goal(
-                    f"{name}: seconds of {DIRECTIONS:,} directions",
+                    f"{name}: seconds of {DIRECTIONS:,} directions{_extrapolated(row)}",
                     DIRECTIONS * row.seconds,
                     seconds,
                     Aim.AT_MOST,
@@ -136,6 +137,12 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
                 )
             )
     return found
+
+
+def _extrapolated(row: pd.Series) -> str:
+    """How many directions were timed, if these are fewer than the goal is about."""
+    timed = int(row.operations)
+    return f", extrapolated from {timed:,}" if timed < DIRECTIONS else ""
 
 
 def _name(work: str, vertices: str, dimension: int, count: int) -> str:

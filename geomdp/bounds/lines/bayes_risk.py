@@ -109,8 +109,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     Up to 40 steps, the prior and the allowances come from the linear program of the best estimate.
     For `moment` 1, the bound is then the error of the best mechanism up to rounding. For `moment`
-    2, the bound is slightly smaller. For more steps, several priors are tried, and the best one is
-    used: a few smooth priors, and the prior for 40 steps.
+    2, the bound is slightly smaller, because y is restricted to points. For more steps, several
+    priors are tried, and the best one is used: a few smooth priors, and the prior for 40 steps.
 
     Parameters
     ----------

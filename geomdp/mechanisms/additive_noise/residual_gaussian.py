@@ -43,8 +43,8 @@ class ResidualGaussian(AdditiveMechanism):
     closed form. Under replace-one, the s_A are optimised for the true sensitivity: the largest over
     all sets of columns in which two records can differ.
 
-    No step needs a matrix over cells. The set-up and release of all 3-way tables of 100 columns
-    take seconds.
+    No step needs a matrix over cells. For all 3-way tables of 100 columns with 2 to 6 levels, the
+    figure `many_columns` measures set-up and release: seconds each, and less than 8 GiB of memory.
 
     For parameters and errors see `AdditiveMechanism`. `workload` is a `MarginalTables` or a
     `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. If a table has a

@@ -15,6 +15,7 @@ from experiments.shared.accuracy_lines import (
     PRIVACY,
     Config,
     Method,
+    advice,
     excluded_error,
     for_records,
 )
@@ -25,20 +26,16 @@ from geomdp.workloads import MarginalTables
 
 def predicted_row(config: Config) -> Row:
     """The prediction of one method on one line; nothing is released."""
-    if config.method in (Method.JOINT, Method.LIFTED):
-        Q = line_workload(config.line)
-        assert isinstance(Q, MarginalTables)
-        d, error = len(Q.levels), joint_table_error(Q)
-        if config.method is Method.LIFTED:
-            error = Lifted(d).error
+    error = closed_form(config)
+    if error is not None:
         found: Row = {
-            "predicted": error / (config.n * PRIVACY.epsilon),
+            "predicted": error / config.n,
             "predicted_stderr": 0.0,
             "prediction": "exact",
             "sampler": "exact",
         }
     else:
-        M = advised(config) if config.method is Method.ADVISED else built(config)
+        M = built(config)
         sampler = type(M.guarantee.sampler).__name__.lower()
         found = {**predicted_columns(least_prediction(M)), "sampler": sampler}
     return {
@@ -46,10 +43,40 @@ def predicted_row(config: Config) -> Row:
         "mean_square_stderr": 0.0,
         "releases": 0,
         **found,
-        "excluded": excluded_error(config.line, config.n),
+        "advised": advised_name(config),
+        "excluded": excluded_error(config.line, config.n, config.epsilon),
         "setup_seconds": 0.0,
         "release_seconds": 0.0,
     }
+
+
+def advised_name(config: Config) -> str:
+    """The name of what `advise` offers, in the rows of it; empty in all others."""
+    if config.method is not Method.ADVISED:
+        return ""
+    return advice(config.line, config.n, config.epsilon).rows[0].mechanism
+
+
+def closed_form(config: Config) -> float | None:
+    """The error in counts, if this script computes it itself; otherwise None."""
+    if config.method is Method.GEOMETRIC:
+        return geometric_error(config.epsilon)
+    if config.method not in (Method.JOINT, Method.LIFTED):
+        return None
+    Q = line_workload(config.line)
+    assert isinstance(Q, MarginalTables)
+    if config.method is Method.JOINT:
+        return joint_table_error(Q) / config.epsilon
+    return Lifted(len(Q.levels), Q.k).error / config.epsilon
+
+
+def geometric_error(epsilon: float) -> float:
+    """Root mean squared error, in counts, of discrete Laplace noise of sensitivity 1.
+
+    With q = e^-epsilon the probabilities are proportional to q^|z|, and the variance is
+    2 q / (1 - q)^2.
+    """
+    return math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)
 
 
 def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
@@ -64,14 +91,14 @@ def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
 
 
 def built(config: Config) -> gd.mechanisms.Mechanism:
-    """A mechanism of the library."""
-    return for_records(config.line, config.method, config.n)
-
-
-def advised(config: Config) -> gd.mechanisms.Mechanism:
-    """What `advise` offers among mechanisms with exact samplers."""
-    advice = gd.advise(line_workload(config.line), n=config.n, privacy=PRIVACY, exact_only=True)
-    return advice.best
+    """A mechanism of the library, at the epsilon of the line."""
+    if config.method is Method.ADVISED:
+        return advice(config.line, config.n, config.epsilon).best
+    if config.epsilon == PRIVACY.epsilon:
+        return for_records(config.line, config.method, config.n)
+    assert config.method is Method.LAPLACE
+    privacy = gd.PureDP(config.epsilon)
+    return gd.mechanisms.Laplace(line_workload(config.line), n=config.n, privacy=privacy)
 
 
 def joint_table_error(workload: MarginalTables) -> float:
@@ -90,24 +117,22 @@ def joint_table_error(workload: MarginalTables) -> float:
 
 @dataclass(frozen=True)
 class Lifted:
-    """Cone noise over the elliptope of monomials of d signs, for 3-way tables (X-LIFT).
+    """Cone noise over the elliptope of monomials of d signs, for k-way tables (X-LIFT), k = 3 or 4.
 
-    The monomials are 1, x_i, and x_i x_j for the pairs inside two halves of the columns. Every
-    triple has a pair in one half, so that every parity of up to three columns is the product of two
-    monomials.
+    The monomials are 1, x_i, and x_i x_j. For k = 3 only pairs inside two halves of the columns are
+    needed: every triple has a pair in one half, so every parity of up to three columns is the
+    product of two monomials. For k = 4 all pairs are taken.
     """
 
     d: int
+    k: int
 
     @property
     def monomials(self) -> list[int]:
         """Sets of columns as bits."""
         half = self.d // 2
-        pairs = [
-            1 << i | 1 << j
-            for part in (range(half), range(half, self.d))
-            for i, j in itertools.combinations(part, 2)
-        ]
+        parts = (range(half), range(half, self.d)) if self.k == 3 else (range(self.d),)
+        pairs = [1 << i | 1 << j for part in parts for i, j in itertools.combinations(part, 2)]
         return [0, *(1 << i for i in range(self.d)), *pairs]
 
     @property
@@ -128,16 +153,16 @@ class Lifted:
 
     @property
     def error(self) -> float:
-        """Root mean squared error of a cell of a 3-way table, in counts at epsilon = 1.
+        """Root mean squared error of a cell of a k-way table, in counts at epsilon = 1.
 
-        A cell is the signed mean of the 8 parities of its columns. A parity at mu entries has
+        A cell is the signed mean of the 2^k parities of its columns. A parity at mu entries has
         variance 8 (r + 1) (r + 2) / ((D + 1) mu); the one of no column is the number of records.
         """
         r, order = self.dimension, len(self.monomials)
         once = 8 * (r + 1) * (r + 2) / (order + 1)
         total = 0.0
-        for size in (1, 2, 3):
-            # The mean over triples of the sum over the parities of this size inside the triple.
-            inside = math.comb(3, size) / math.comb(self.d, size)
+        for size in range(1, self.k + 1):
+            # The mean over tables of the sum over the parities of this size inside the table.
+            inside = math.comb(self.k, size) / math.comb(self.d, size)
             total += inside * sum(once / count for count in self.entries(size))
-        return math.sqrt(total / 64)
+        return math.sqrt(total) / 2**self.k

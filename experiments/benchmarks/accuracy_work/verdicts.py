@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.benchmarks.accuracy_grid import MANY, compared_before
+from experiments.benchmarks.accuracy_work.grid import MANY, compared_before
 from experiments.engine.statistics import pooled_by
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line
@@ -64,6 +64,19 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 def predicted_ratios(table: pd.DataFrame) -> pd.Series:
     """Our least predicted error divided by that of the peers, line by line, before projection."""
-    many = table[(table.n >= MANY) & (table.line != Line.SIGNS) & ~table.method.isin(PROJECTED)]
-    ours = many[many.method.isin(OURS)].groupby("line", sort=False).predicted.min()
-    return ours / many[many.method.isin(PEERS)].groupby("line", sort=False).predicted.min()
+    many = table[(table.n >= MANY) & ~table.line.isin([Line.SIGNS, Line.ONE_COUNT])]
+    ours = many[many.method.isin(OURS_BEFORE)].groupby("line", sort=False).predicted.min()
+    peers = many[many.method.isin(PEERS_BEFORE)].groupby("line", sort=False).predicted.min()
+    return (ours / peers).dropna()
+
+
+def least_predicted(table: pd.DataFrame, methods: list[Method]) -> pd.Series:
+    """The row with the least prediction among some methods on one line."""
+    mine = table[table.method.isin(methods)]
+    return mine.loc[mine.predicted.idxmin()]
+
+
+def best_exact(table: pd.DataFrame, without: tuple[Method, ...] = ()) -> pd.Series:
+    """The row with the least exact prediction among mechanisms that can be released."""
+    mine = table[(table.prediction == "exact") & ~table.method.isin((*NOT_OURS, *without))]
+    return mine.loc[mine.predicted.idxmin()]

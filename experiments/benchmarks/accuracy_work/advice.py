@@ -1,0 +1,113 @@
+"""What `advise` offers against all of the accuracy table: by predictions, and as measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from experiments.benchmarks.accuracy_work.verdicts import PLACE, best_exact, best_of
+from experiments.engine.claims import Claim
+from experiments.engine.goals import Aim, Goal
+from experiments.engine.statistics import pooled_by
+from experiments.shared.accuracy_lines import Method
+from experiments.shared.workloads import Line
+
+#: What advice may err more than the best exact mechanism of its line.
+ALLOWED = 0.02
+#: Methods of the table that the library can release as they are.
+RELEASED = [
+    method
+    for method in Method
+    if method not in (Method.ADVISED, Method.LIFTED, Method.GRAPHICAL, Method.GEOMETRIC)
+]
+
+
+def advice_is_best(table: pd.DataFrame) -> list[Claim]:
+    """What is advised against every exact prediction of its line; nothing if it was not asked.
+
+    Exact predictions are inversely proportional to n, so the predictions of a line are compared in
+    counts, whatever n they were made for. One counting query has goals of its own.
+    """
+    listed = table[table.line != Line.ONE_COUNT]
+    offered = listed[(listed.method == Method.ADVISED) & (listed.releases == 0)]
+    if offered.empty:
+        return []
+    lines = dict(list(listed.assign(predicted=listed.predicted * listed.n).groupby("line")))
+    shares = {
+        (row.line, row.n): row.predicted * row.n / best_exact(lines[row.line]).predicted
+        for row in offered.itertuples()
+    }
+    line, n = worst = max(shares, key=lambda place: shares[place])
+    return [
+        Claim(
+            "by exact predictions no mechanism of the table errs less than the advised one by more "
+            "than 2%",
+            bool(shares[worst] <= 1 + ALLOWED),
+            f"{len(shares)} places, at most {shares[worst]:.4f} of the best ({line}, n = {n})",
+            f"at most {1 + ALLOWED:g}",
+            "JL-L14, X-LKJ",
+            used=float(shares[worst] / (1 + ALLOWED)),
+        )
+    ]
+
+
+def goals_of(table: pd.DataFrame) -> list[Goal]:
+    """One counting query against geometric noise, and measured errors against the least ones."""
+    return [*_one_count(table), *_as_measured(table)]
+
+
+def _one_count(table: pd.DataFrame) -> list[Goal]:
+    """What is advised for one counting query, at each epsilon."""
+    goals = []
+    mine = table[table.line == Line.ONE_COUNT]
+    for epsilon, rows in mine.groupby("epsilon", sort=True):
+        known = rows.set_index("method")
+        if not {Method.ADVISED, Method.GEOMETRIC} <= {*known.index}:
+            continue
+        offered, peer = known.loc[Method.ADVISED], known.loc[Method.GEOMETRIC]
+        counts = offered.predicted * offered.n
+        goals.append(
+            Goal(
+                f"{Line.ONE_COUNT}, epsilon = {epsilon:g}: predicted error of what `advise` offers "
+                "over that of geometric noise",
+                offered.predicted / peer.predicted,
+                1 + ALLOWED,
+                Aim.AT_MOST,
+                f"`advise` offers {offered.advised}, whose noise is continuous and does not use "
+                "that a count is a whole number; the root mean squared error of Laplace noise "
+                "falls like 1 / epsilon, that of geometric noise like e^(-epsilon / 2)",
+                f"{offered.advised}: {counts:.4g} in counts, geometric: "
+                f"{peer.predicted * peer.n:.4g}",
+            )
+        )
+    return goals
+
+
+def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, str, str]]:
+    """Measured error of what is advised over the least one of the library, by line and n.
+
+    With the names of both.
+    """
+    offered = table[(table.method == Method.ADVISED) & (table.releases > 0)]
+    names = offered.set_index(PLACE).advised
+    least = best_of(table, RELEASED)
+    return {
+        (line, n): (mean.root / least[line, n][1], names[line, n], least[line, n][0])
+        for (line, n), mean in pooled_by(offered, PLACE).items()
+    }
+
+
+def _as_measured(table: pd.DataFrame) -> list[Goal]:
+    """Where releases were made: measured errors can have another order than proved bounds."""
+    return [
+        Goal(
+            f"{line}, n = {n}: measured error of what `advise` offers over the least measured",
+            share,
+            1 + ALLOWED,
+            Aim.AT_MOST,
+            "advice ranks by what is proved for all data sets before any record is read. The "
+            "proved bound of a fit is twice that of a projection, so a fit is never advised, "
+            "although it mostly errs less",
+            f"{name} against {best}",
+        )
+        for (line, n), (share, name, best) in measured_shares(table).items()
+    ]

@@ -1,0 +1,230 @@
+"""Strategies of the matrix mechanism for tables of many columns, against simpler ones: predictions.
+
+All k-way tables of d columns, epsilon = 1, replace-one; nothing is released. `Matrix` measures a
+weighted mix of tables of column sets. Simpler strategies are: Laplace noise on the table of all
+columns (identity); on the blocks of a covering design, which together hold every set of k columns,
+with equal shares of the budget; on all tables of at most k columns, with equal shares within an
+order and the best share for each order; and, for tables of two binary columns or one, on products
+of signs with the best weights.
+
+Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns and for mixed levels, k from
+1 to 4, `Matrix` is never predicted above the best of them. Covering designs are those that the
+library searches for, with at most 2^20 cells a block.
+
+Run time on one core: quick 5 s, full 2 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.optimize import minimize
+
+import geomdp as gd
+from experiments.benchmarks.accuracy_work.predictions import joint_table_error
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, shared_legend
+from experiments.shared.accuracy_lines import PRIVACY
+from geomdp.mechanisms.strategies.covering_designs import covering_designs
+from geomdp.mechanisms.strategies.interactions import Interactions
+
+#: Variance of Laplace noise on a cell of a table with the whole budget: a record that is replaced
+#: moves two cells by 1, so the scale is 2.
+VARIANCE = 8.0
+#: Largest number of cells of a block.
+MOST_CELLS = 1 << 20
+#: Relative error of predictions that are equal on paper.
+ROUNDING = 1e-9
+
+
+class Levels(enum.StrEnum):
+    """How many levels the columns have, in turn."""
+
+    BINARY = "2"
+    PAIRS = "2, 3"
+    SIX = "2, 3, 4, 5, 2, 3"
+    BLOCKS = "2, 2, 2, 4, 4, 4, 3, 3, 3, 2, 2, 2"
+
+
+@dataclass(frozen=True)
+class Config:
+    """All k-way tables of some columns."""
+
+    levels: Levels  # Levels of the columns
+    columns: int  # Number d of columns
+    width: int  # Number k of columns of a table
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Predicted errors in counts."""
+    del rng
+    cycle = [int(level) for level in config.levels.split(", ")]
+    sizes = [cycle[i % len(cycle)] for i in range(config.columns)]
+    Q = gd.workloads.MarginalTables(sizes, config.width)
+    error = gd.mechanisms.Matrix(Q, n=1, privacy=PRIVACY).predicted_rmse.value
+    simple = Simple.of(Q)
+    known = {
+        "identity": joint_table_error(Q),
+        "covering": simple.covering(),
+        "orders": simple.orders(),
+        "signs": signs_error(Q),
+    }
+    # Strategies that do not exist for a workload have no number in its row.
+    finite = {name: value for name, value in known.items() if math.isfinite(value)}
+    return [{"matrix": error, **finite}]
+
+
+def signs_error(workload: gd.workloads.MarginalTables) -> float:
+    """Error in counts of weighted products of signs, for tables of two binary columns or one."""
+    if workload.k > 2 or set(workload.levels) != {2}:
+        return math.inf
+    strategy = gd.mechanisms.strategies.WeightedSigns()
+    M = gd.mechanisms.Matrix(workload, n=1, privacy=PRIVACY, strategy=strategy)
+    return M.predicted_rmse.value
+
+
+@dataclass(frozen=True)
+class Simple:
+    """Errors of simple strategies for all k-way tables, in counts at epsilon = 1.
+
+    Noise of variance v on the cells of the table of S gives the interaction of U, a subset of S,
+    with variance v times the number of cells of S that agree on U. Several tables that hold U are
+    combined by precision.
+    """
+
+    workload: gd.workloads.MarginalTables
+    masks: np.ndarray[tuple[int], np.dtype[np.int64]]  # The sets U as bits, without the empty one
+    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Error of unit variance on each U
+
+    @classmethod
+    def of(cls, workload: gd.workloads.MarginalTables) -> Simple:
+        """The interactions of a workload; that of no column is the public number of records."""
+        found = Interactions(workload)
+        masks = np.array([_bits(U) for U in found.sets[1:]])
+        return cls(workload, masks, found.costs[1:])
+
+    def precisions(self, tables: list[tuple[int, ...]]) -> np.ndarray:
+        """Precision (u,) of every interaction if each table gets the whole budget."""
+        levels, total = self.workload.levels, np.zeros(len(self.masks))
+        inside = np.array([math.prod(self._levels(int(U))) for U in self.masks], dtype=float)
+        for S in tables:
+            held = (self.masks & ~_bits(S)) == 0
+            total[held] += inside[held] / (VARIANCE * math.prod(levels[i] for i in S))
+        return total
+
+    def covering(self) -> float:
+        """The least error of a covering design with equal shares; infinite if none is found."""
+        Q = self.workload
+        designs = covering_designs(Q.levels, Q.k, MOST_CELLS)
+        squares = [
+            float((self.costs / self.precisions(list(blocks))).sum()) * len(blocks) ** 2
+            for blocks in designs
+        ]
+        return math.sqrt(min(squares, default=math.inf) / Q.n_queries)
+
+    def orders(self) -> float:
+        """The least error of tables of 1 to k columns, with one share for each order."""
+        Q = self.workload
+        every = [list(itertools.combinations(range(len(Q.levels)), j)) for j in range(1, Q.k + 1)]
+        counts = np.array([len(tables) for tables in every])
+        found = np.array([self.precisions(tables) for tables in every])
+
+        def square(logs: np.ndarray) -> float:
+            shares = np.exp(logs - logs.max())
+            total = float((counts * shares).sum())
+            return float((self.costs / (shares**2 @ found)).sum()) * total**2
+
+        starts = [np.where(np.arange(Q.k) == Q.k - 1, 0.0, low) for low in (-9.0, -2.0, 0.0)]
+        ends = [minimize(square, start, method="Nelder-Mead").fun for start in starts]
+        return math.sqrt(min(ends) / Q.n_queries)
+
+    def _levels(self, mask: int) -> list[int]:
+        return [n for i, n in enumerate(self.workload.levels) if mask >> i & 1]
+
+
+def _bits(columns: tuple[int, ...]) -> int:
+    return sum(1 << i for i in columns)
+
+
+SIMPLE = {
+    "identity": "table of all columns",
+    "covering": "covering design",
+    "orders": "tables by order",
+    "signs": "products of signs",
+}
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """`Matrix` against the best simple strategy, at every point."""
+    shares = table.matrix / table[[*SIMPLE]].min(axis=1)
+    worst, best = table.loc[shares.idxmax()], table.loc[shares.idxmin()]
+    return [
+        Claim(
+            "the matrix mechanism is never predicted above a simpler strategy",
+            bool((shares <= 1 + ROUNDING).all()),
+            f"{len(table)} workloads, from {shares.min():.3f} ({_name(best)}) to "
+            f"{shares.max():.4f} ({_name(worst)}) of the best simpler one",
+            "at most 1",
+            "JL-SPLIT, GEN-3",
+            used=float(shares.max()),
+        )
+    ]
+
+
+def _name(row: pd.Series) -> str:
+    return f"d = {row['columns']}, k = {row.width}, {row.levels} levels"
+
+
+LOOKS = {
+    "identity": Look("C1", "s"),
+    "covering": Look("C2", "^"),
+    "orders": Look("C3", "D", filled=False),
+    "signs": Look("C4", "v", filled=False),
+}
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Errors of simpler strategies over that of `Matrix`, a row for each workload."""
+    figure = Figure(figsize=(7.2, 1.6 + 0.27 * len(table)))
+    axes = figure.subplots()
+    heights = np.arange(len(table))
+    for column, look in LOOKS.items():
+        ratio = (table[column] / table.matrix).to_numpy()
+        shown = np.isfinite(ratio)
+        axes.plot(
+            ratio[shown],
+            heights[shown],
+            look.marker,
+            color=look.colour,
+            fillstyle="full" if look.filled else "none",
+            label=SIMPLE[column],
+        )
+    axes.axvline(1, color="black", lw=0.8)
+    names = [f"{row.levels} levels, d={row.columns}, k={row.width}" for row in table.itertuples()]
+    axes.set_yticks(heights, names, size=8)
+    axes.set_ylim(len(table) - 0.5, -0.5)
+    axes.set_xscale("log")
+    axes.set_xlabel("predicted error over that of the matrix mechanism (RMSE)")
+    shared_legend(figure, [axes], {"simpler strategies": [*SIMPLE.values()]})
+    return figure
+
+
+MIXED = ((Levels.PAIRS, 10), (Levels.SIX, 6), (Levels.BLOCKS, 12))
+QUICK = Sweep(
+    (*(Config(Levels.BINARY, d, 2) for d in (8, 16)), Config(Levels.SIX, 6, 4)), trials=1, seed=0
+)
+FULL = Sweep(
+    (
+        *(Config(Levels.BINARY, d, k) for d in (16, 20, 24) for k in (1, 2, 3, 4)),
+        *(Config(levels, d, 4) for levels, d in MIXED),
+    ),
+    trials=1,
+    seed=0,
+)
