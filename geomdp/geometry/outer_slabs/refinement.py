@@ -92,10 +92,10 @@ def refine_slabs(
     """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
 
     The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
-    support function of `body`. This set contains `body`. If `body` is a relaxation of a body K, h is
-    only an upper bound on the support function of K; the result still contains K, but is larger.
-    Lower-dimensional bodies are handled in the coordinates of their span. The result depends on
-    public arguments alone, never on records.
+    support function of `body`. This set contains `body`. If `body` is a relaxation of a body K,
+    then h is only an upper bound on the support function of K; the result still contains K, but is
+    larger. Lower-dimensional bodies are handled in the coordinates of their span. The result
+    depends on public arguments alone, never on records.
 
     Parameters
     ----------
