@@ -306,7 +306,7 @@ def test_rows_say_where_they_count_from(call):
     Path("survey.csv").write_text("region,smoker,retired\nnorth,true,true\nwest,true,true\n")
     code, _, err = call(f"{TABLES} --out a.csv")
     assert code == 2
-    assert "row 1, column 'region' is not (rows count from 0, the header does not count)" in err
+    assert "row 1, column 'region' is not (rows are counted from 0, without the header)" in err
 
 
 def test_completion_is_offered(call):

@@ -46,8 +46,8 @@ class PublicSchema:
     source : str
         The origin of the schema, in words.
     caveat : str or None
-        If the schema depends on the records: why a release has no privacy claim. None for a public
-        schema.
+        The reason why a release has no privacy claim, if the schema depends on the records. None
+        for a public schema.
     """
 
     schema: Schema

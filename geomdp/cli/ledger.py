@@ -10,7 +10,7 @@ import typer
 from geomdp.cli import display
 
 LedgerArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A file of --ledger.", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="A file that --ledger created.", show_default=False)
 ]
 
 

@@ -15,7 +15,7 @@ NAMES = ("epsilon", "delta", "rho")
 
 
 def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
-    """The ledger in the file of --ledger. If there is no file, --budget creates the ledger.
+    """The ledger in the file that --ledger names. If there is no such file, --budget creates it.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class LeastError:
     exact : bool
         Whether only mechanisms with exact samplers are compared.
     budget : Budget
-        Largest cost of setting up one candidate, from --effort.
+        Limit that --effort sets on the cost of setting up one candidate.
     """
 
     exact: bool
@@ -147,7 +147,7 @@ def choice_of(
 
 
 def budget_of(effort: float | None) -> Budget:
-    """Largest cost of setting up one candidate; ``ValueError`` if --effort is 0 or negative."""
+    """The limit on the set-up cost of one candidate; ``ValueError`` if --effort is not above 0."""
     if effort is None:
         return DEFAULT_BUDGET
     return Budget.of_seconds(positive(effort, "--effort"))
@@ -184,7 +184,7 @@ def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
-    """The candidate that `flag` names, after the post-processing step of the prefix, if any."""
+    """The post-processing step that the prefix of `flag` names, or None, and the candidate."""
     step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
     plain = flag if step is None else flag.removeprefix(step.prefix)
     row = next((row for row in CANDIDATES if row.flag == plain), None)

@@ -14,8 +14,8 @@ from geomdp.privacy import Adjacency
 def real(text: str) -> float:
     """The number given to a flag.
 
-    If the text is not a number, the error message quotes the text. The message of typer's parser
-    does not.
+    If the text is not a number, the error message quotes the text. Typer's own parser would not
+    quote it.
     """
     try:
         return float(text)
@@ -62,8 +62,8 @@ WorkloadOption: TypeAlias = Annotated[
     typer.Option(
         "--workload",
         metavar="SPEC",
-        help="The queries, for instance marginals:2; see `geomdp workloads`. Repeat it to ask for "
-        "tables of several orders.",
+        help="The queries, for instance marginals:2; see `geomdp workloads`. Repeat the flag "
+        "to ask several kinds of queries.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -73,8 +73,8 @@ TablesOption: TypeAlias = Annotated[
     typer.Option(
         "--tables",
         metavar="A,B,...",
-        help="One table, given by its columns, beside or instead of --workload. Repeat it for "
-        "several.",
+        help="The columns of one table, beside or instead of --workload. Repeat the flag for "
+        "several tables.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -84,8 +84,9 @@ WeightOption: TypeAlias = Annotated[
     typer.Option(
         "--weight",
         metavar="W",
-        help="One weight for each --workload, then one for each --tables. The total error counts "
-        "errors of that workload or table W times, so a larger W makes its answers more accurate.",
+        help="One weight for each --workload, then one for each --tables. In the total error, "
+        "each error of that workload or table is multiplied by W, so a larger W makes its "
+        "answers more accurate.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -95,7 +96,7 @@ ColumnsOption: TypeAlias = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B,...",
-        help="Columns to ask about, in this order; by default all discrete ones.",
+        help="Columns that --workload asks about, in this order; by default all discrete ones.",
         rich_help_panel=QUERIES,
     ),
 ]

@@ -65,8 +65,8 @@ def parse_question(
     Raises
     ------
     ValueError
-        If --workload and --tables are both missing. If weights are given, but not one for each
-        workload and each table. The message names the flag.
+        If --workload and --tables are both missing. If there are weights, but not exactly one for
+        each workload and each table. The message names the flag.
     """
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:

@@ -34,7 +34,7 @@ LookOption: TypeAlias = Annotated[
     typer.Option(
         "--look",
         metavar="",
-        help="Read the values, too, and propose categories and bin edges. This is NOT private.",
+        help="Also read the values, and propose categories and bin edges. This is NOT private.",
     ),
 ]
 DraftOption: TypeAlias = Annotated[

@@ -38,8 +38,8 @@ class BadValues:
     def add(self, bad: BoolArray, wanted: str, column: str, rows: IntArray) -> None:
         """Record the places of the bad values of one column.
 
-        `rows` (n,) are the numbers of the records. `bad` (n,) is true for a bad value. Only the
-        first 11 places are kept, because an error names 10 and says whether there are more.
+        `rows` (n,) are the row numbers of the values. `bad` (n,) is true for a bad value. A call
+        keeps only its first 11 places, because an error names 10 and says whether there are more.
         """
         found = rows[np.flatnonzero(bad)[: NAMED + 1]]
         self.places += [_BadValue(int(row), column, wanted) for row in found]
@@ -55,7 +55,7 @@ class BadValues:
             f"{wanted}: row {rows[0]}, column {column!r} is not{_nor(rows[1:])}"
             for (wanted, column), rows in groups.items()
         ]
-        counted = "rows count from 0, the header does not count"
+        counted = "rows are counted from 0, without the header"
         if len(self.places) > NAMED:
             counted += f"; there are more, the first {NAMED} are named"
         return ValueError(f"records must be {'; must be '.join(parts)} ({counted})")

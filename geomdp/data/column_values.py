@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: A whole number written as a decimal fraction, such as "3.0".
 WHOLE = re.compile(r"-?[0-9]+\.0*")
+#: What a value must be if the column declares no missing values.
 PRESENT = "present"
 
 
@@ -65,7 +66,7 @@ def column_values(
 
 
 def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
-    """A column as float64 (n,), infinities included.
+    """The values of a column as float64 (n,). Infinities are allowed.
 
     Texts that spell a number are converted. Missing values and other texts are noted in `bad`.
     """
@@ -140,7 +141,7 @@ def _binned_or_scaled(
 
 
 def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
-    """The code of a text. If "3.0" is not a category, it counts as "3".
+    """The code of a text; "3.0" has the code of "3" unless "3.0" is a category.
 
     Some programs write 3 as "3.0", for instance in a column with missing values.
     """

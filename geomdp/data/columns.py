@@ -31,9 +31,10 @@ OTHER, MISSING = "(other)", "(missing)"
 class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
-    Values are compared with categories as texts, including blanks and the case of letters. A whole
-    number is compared as its decimal digits, so 3, 3.0 and "3" are one category. This holds in the
-    declaration and in the records.
+    Values are compared with categories as texts; blanks and the case of letters matter. A whole
+    number is compared as its decimal digits. So the declared categories 3 and "3" are the same, and
+    the values 3, 3.0 and "3" in records belong to this category. The text "3.0" belongs to it, too,
+    unless "3.0" is a category of its own.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class CategoricalColumn:
     ------
     ValueError
         If the name is empty, there are no categories, or two categories are equal. If a category is
-        not text or a whole number. If a category is ``(other)`` and `other` is True, or
+        neither text nor a whole number. If a category is ``(other)`` and `other` is True, or
         ``(missing)`` and `missing` is True.
 
     Examples
@@ -271,7 +272,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text of a value in comparisons. A whole number of any type becomes its digits."""
+    """The text of a value in comparisons. A float that is a whole number becomes its digits."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):

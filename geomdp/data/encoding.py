@@ -46,10 +46,10 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     """Encode records for `universe`, chunk by chunk. A chunk is read only when it is needed.
 
     =====================  ====================================================================
-    universe               uses
+    universe               columns of the schema that are used
     =====================  ====================================================================
-    `CategoricalProduct`   the columns with its names, discrete, with the same numbers of levels
-    `BooleanCube`          all columns of the schema, in order, each discrete with 2 levels
+    `CategoricalProduct`   those that the universe names, discrete, with its numbers of levels
+    `BooleanCube`          all columns, in order, each discrete with 2 levels
     `FiniteUniverse`       all columns, discrete; an element is a combination of levels, and
                            combinations are numbered in row-major order
     `SymmetricCube`        all d columns, real
@@ -69,8 +69,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Returns
     -------
     iterator of array
-        One array per chunk of n records. c discrete columns give int64 codes (n, c), or (n,) for a
-        `FiniteUniverse`. d real columns give float64 (n, d).
+        One array per chunk of n records: int64 codes (n, c) for c discrete columns, float64 (n, d)
+        for d real columns, or int64 numbers (n,) of the elements of a `FiniteUniverse`.
 
     Raises
     ------

@@ -23,7 +23,7 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A name in a header that has no quotation mark in it. The whole name may be in quotation marks.
+#: A field of a header that has no quotation marks, or two around the whole name.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
@@ -165,8 +165,8 @@ def _csv_header(path: Path) -> list[str]:
 def _plain_header(path: Path) -> list[str] | None:
     """The names in an ASCII header if no name contains a comma or a quotation mark.
 
-    A whole name may be in quotation marks. For any other header the result is None: pandas then
-    reads the header, or says what is wrong.
+    Quotation marks around a whole name are no part of the name. For any other header the result is
+    None: pandas then reads the header, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

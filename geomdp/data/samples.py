@@ -62,7 +62,7 @@ RAND_SCHEMA = Schema(
         # Outpatient visits to a doctor in a year.
         NumericColumn("mdvis", (0, 1, 2, 3, 5, 10, 20, 100)),
         # ln(coinsurance rate in per cent + 1). The rates 0, 25, 50, 95 and 100 give 0, 3.26, 3.93,
-        # 4.56 and 4.615; the edges lie between these.
+        # 4.56 and 4.615; there is one rate in each bin.
         NumericColumn("lncoins", (0, 2, 3.6, 4.2, 4.6, 4.62)),
         # Individual deductible plan.
         BooleanColumn("idp"),

@@ -188,7 +188,7 @@ class Schema:
         if kind == "histogram" and k is None:
             return Histogram(math.prod(self.levels.values()))
         raise ValueError(
-            "a workload must be 'marginals' with k, or 'histogram' without; got "
+            "a workload must be 'marginals' with k, or 'histogram' without k; got "
             f"{kind!r} with k = {k!r}"
         )
 
@@ -217,8 +217,8 @@ class Schema:
         Parameters
         ----------
         frame : pandas or polars DataFrame
-            Columns of booleans, of pandas categories (``pd.cut`` makes categories of intervals) or
-            of polars' ``Enum``. The categories must come from public knowledge. After
+            Each column has boolean type, pandas' categorical type (which ``pd.cut`` makes from
+            intervals) or polars' ``Enum``. The categories must come from public knowledge. After
             ``astype("category")`` the categories come from the records, and no guarantee holds.
         missing : sequence of str
             Columns in which values can be missing. Each gets a category for missing values.

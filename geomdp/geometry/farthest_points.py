@@ -93,8 +93,9 @@ def farthest_points(
         Largest number of points listed.
     of_squares : callable, optional
         The norm as an increasing function of the squared Euclidean length, if there is such a
-        function. If also all coordinates are whole numbers, the same result is computed faster: one
-        product of a matrix with a vector for each listed point.
+        function. With this function, and if all coordinates are whole numbers small enough for
+        exact products, the same result is computed faster: one product of a matrix with a vector
+        for each listed point.
 
     Returns
     -------

@@ -89,7 +89,7 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 
 
 def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1 / 3) -> FloatArray:
-    """Sparse sign map A: R^m -> R^k with independent entries. The expected share q is not 0.
+    """Sparse sign map A: R^m -> R^k. Entries are independent, and nonzero with probability q.
 
     An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 with probability
     1 - q. So E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order

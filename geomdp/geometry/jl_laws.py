@@ -28,7 +28,7 @@ class JLLaw(Protocol):
 
 @dataclass(frozen=True)
 class GaussianMap:
-    """Independent N(0, 1/k) entries: see `jl_map`. The only law with explicit constants (JL-T9).
+    """Independent N(0, 1/k) entries: see `jl_map`. Only this law has explicit constants (JL-T9).
 
     Examples
     --------
@@ -44,7 +44,7 @@ class GaussianMap:
 
 @dataclass(frozen=True)
 class RademacherMap:
-    """Independent signs over sqrt(k): see `rademacher_jl_map`.
+    """Independent entries +1/sqrt(k) or -1/sqrt(k): see `rademacher_jl_map`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class RademacherMap:
 
 @dataclass(frozen=True)
 class SparseMap:
-    """Independent signs over sqrt(q k), each kept with probability q: see `sparse_jl_map`.
+    """Independent entries: 0 with probability 1 - q, else +-1/sqrt(q k); see `sparse_jl_map`.
 
     Parameters
     ----------

@@ -80,10 +80,10 @@ class Projection:
     converged : bool
         Whether the gap is within the requested tolerance.
     weights : dict of int to float, or None
-        Weights of the convex combination that gives `point`; None for a closed form. If `atoms` is
-        None, the keys are numbers of listed vertices. If not, they are row numbers of `atoms`.
+        Weights of the convex combination that gives `point`; None for a closed form. The keys are
+        row numbers of `atoms`, or numbers of listed vertices if `atoms` is None.
     atoms : (k, m) array, or None
-        If the body does not list its vertices, the extreme points that `weights` combines.
+        The extreme points that `weights` combines; None for listed vertices or a closed form.
 
     Examples
     --------

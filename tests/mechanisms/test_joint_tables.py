@@ -409,7 +409,7 @@ def test_counts_without_the_measured_tables_are_refused():
     counted = CountedRecords(workload.universe, tallies)
     everything = tuple(range(22))
     assert counted.with_tables([(0, 1, 2), ()]) is counted
-    with pytest.raises(ValueError, match="give it the records instead"):
+    with pytest.raises(ValueError, match="give the mechanism the records instead"):
         counted.with_tables([(0, 1, 2), everything])
     fewer = Tallies.empty(levels, [(0, 1)]).with_records(list(records[:39].T))
     changed = CountedRecords(workload.universe, tallies, lambda tables: fewer)

@@ -104,7 +104,7 @@ def advise(
     if verbose:
         _print_details(advice)
     else:
-        print("\n--verbose lists all mechanisms and says why.")
+        print("\n--verbose explains the choice and lists all mechanisms.")
 
 
 def _check_plan(path: Path | None) -> None:

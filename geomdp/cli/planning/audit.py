@@ -56,8 +56,8 @@ AuditedOption: TypeAlias = Annotated[
     typer.Option(
         "--mechanism",
         metavar="NAME",
-        help="The mechanism to audit, see `geomdp mechanisms`. Repeat it for several; by default "
-        "all that apply are audited.",
+        help="The mechanism to audit, see `geomdp mechanisms`. Repeat the flag for "
+        "several mechanisms. By default all that apply are audited, except slow ones.",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),

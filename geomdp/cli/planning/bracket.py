@@ -1,4 +1,4 @@
-"""The command `bracket`: lower and upper bounds on the number of records, with certificates."""
+"""The command `bracket`: bounds on the least number of records for an error, with certificates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from geomdp.advice import Bracket
     from geomdp.bounds import Bound, Metric
 
-#: Number of lower bounds printed, and of upper bounds printed. The best bounds are chosen.
+#: At most this many lower bounds and this many upper bounds are printed, the best first.
 SHOWN = 5
 
 
@@ -69,7 +69,7 @@ AlphaOption: TypeAlias = Annotated[
         "--alpha",
         parser=real,
         metavar="A",
-        help="Largest error of an answer, where answers are means over records.",
+        help="Largest error allowed, as --metric measures it; answers are means over records.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -109,7 +109,7 @@ def bracket(
     out: CertificateOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Print lower and upper bounds on the number of records that any mechanism needs."""
+    """Print lower and upper bounds on the least number of records that suffices for the error A."""
     from geomdp.advice import sample_complexity_bracket
     from geomdp.cli.inputs import planned_task
     from geomdp.cli.questions import parse_question

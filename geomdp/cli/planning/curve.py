@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
-#: Numbers of records per factor of ten at which errors are predicted. Both ends of the range of n
-#: are included.
+#: Errors are predicted at this many values of n per factor of ten, both ends of the range of n
+#: included.
 PER_DECADE = 4
-#: Largest number of records of a curve, because measuring an error draws that many records.
+#: Largest n of a curve. Measuring an error at n draws n records.
 MOST_RECORDS = 10**7
 NOT_PRIVATE = (
     "measured errors depend on the records, and no noise protects the records: do not publish the "
@@ -53,8 +53,9 @@ MeasuredArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records on which errors are measured, too (.csv, .csv.gz, .parquet), with --schema. "
-        "Use only public or synthetic records: measured errors are NOT private.",
+        help="Records on which errors are measured, besides the predictions (.csv, .csv.gz or "
+        ".parquet); needs --schema. Use only public or synthetic records: measured errors are NOT "
+        "private.",
         show_default=False,
     ),
 ]
@@ -103,7 +104,7 @@ def curve(
     out: FigureOption = Path("curve.png"),
     force: ForceOption = False,
 ) -> None:
-    """Draw predicted error against n for every mechanism, and the lower bound on any error."""
+    """Draw predicted error against n for every mechanism, and a lower bound for all mechanisms."""
     from geomdp.cli.inputs import RecordFlags
     from geomdp.cli.questions import parse_question
     from geomdp.plotting import error_curve
@@ -162,7 +163,7 @@ def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list
 
 
 def parse_range(text: str) -> list[int]:
-    """Numbers of records from LOW to HIGH, four per factor of ten.
+    """Values of n from LOW to HIGH, about four per factor of ten.
 
     Raises
     ------

@@ -14,10 +14,10 @@ import typer
 
 from geomdp.cli import display
 
-#: Folder of the package. In an installed wheel, the lessons are in this folder. In a checkout, the
-#: lessons are in experiments/.
+#: Folder of the package. The lessons are in its subfolder lessons/ in an installed wheel, and in
+#: experiments/lessons/ beside it in a checkout.
 PACKAGE = Path(__file__).resolve().parents[2]
-NAME_HELP = "Number or name of a lesson; without it, list them."
+NAME_HELP = "Number or name of a lesson; without NAME, all lessons are listed."
 PORT_HELP = "Port of the notebook; by default the first free one."
 
 Name = Annotated[str | None, typer.Argument(help=NAME_HELP, show_default=False)]
@@ -53,7 +53,7 @@ class Lesson:
 
 
 def all_lessons() -> list[Lesson]:
-    """The lessons in their order."""
+    """All lessons, by number."""
     shipped, checkout = PACKAGE / "lessons", PACKAGE.parent / "experiments" / "lessons"
     folder = shipped if shipped.is_dir() else checkout
     return [Lesson(path) for path in sorted(folder.glob("lesson_[0-9][0-9]_*.py"))]
@@ -102,7 +102,7 @@ def show_list(command: str) -> None:
 
 
 def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
-    """Open a lesson on the geometry of privacy; without NAME, list them.
+    """Open a lesson on the geometry of privacy; without NAME, list all lessons.
 
     Lessons are notebooks with sliders and exercises and need the extra `lessons`.
     """

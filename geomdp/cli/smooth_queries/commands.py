@@ -231,7 +231,7 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 
 
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
-    """One row per query: name, kind, answer, and errors of the answer."""
+    """One row per query: name, kind, answer, errors; under add/remove, also the missing record."""
     import pandas as pd
 
     from geomdp.cli.smooth_queries.units import in_cube
@@ -258,13 +258,13 @@ def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
         return []
     said = (
-        f"sums / {release.n}; each record that is missing to {release.n} counts as a record on "
-        "which the query has its constant part"
+        f"sums / {release.n}; if there are fewer than {release.n} records, each missing record "
+        "adds the constant part of the query"
     )
     return [("answers", said)]
 
 
 def _state(release: SmoothRelease) -> str:
     if release.post_processed:
-        return "projected on attainable moments; noise std is that before projecting"
+        return "projected on attainable moments; noise std is the value before the projection"
     return "as released"

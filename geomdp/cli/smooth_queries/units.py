@@ -61,7 +61,10 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
 
 
 def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polynomial:
-    """sum_j a_j prod_i (c_i + r_i x_i)^(e_ji), as a sum of monomials in x."""
+    """The polynomial sum_j a_j prod_i (c_i + r_i x_i)^(e_ji), as a sum of monomials in x.
+
+    The a_j and e_ji are the coefficients and exponents of `query`.
+    """
     exponents = query.exponents.astype(np.int64)
     if sum(math.prod(row) for row in (exponents + 1).tolist()) > MAX_TERMS:
         raise ValueError(f"a polynomial must expand to at most {MAX_TERMS} monomials")

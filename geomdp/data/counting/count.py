@@ -165,6 +165,9 @@ def _tally_of_part(
 
 
 def _named(error: ValueError, source: Source, part: Source) -> ValueError:
-    """`error` with the name of the part added if there are several parts and no name yet."""
+    """`error`, with the name of the part in front.
+
+    The name is not added if the source has only one part, or if the error has the name already.
+    """
     named = len(source.parts) == 1 or part.name in str(error)
     return error if named else ValueError(f"{part.name}: {error}")

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
-#: Largest number of cells of a table that stays in the processor's cache during counting. 2^16
+#: A table with at most this many cells stays in the processor's cache while it is counted: 2^16
 #: int64 are 512 KB.
 CACHED_CELLS = 1 << 16
 
@@ -58,7 +58,7 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
     """The block of each column.
 
     A joint table of `per_table` blocks has at most `CACHED_CELLS` cells. The only exception is a
-    block that is a single column with too many levels.
+    table with a block that is a single column of too many levels.
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []

@@ -57,8 +57,8 @@ def tally_groups(
     cells: dict[Table, IntArray] = {(i,): np.zeros(n, np.int64) for i, n in enumerate(levels)}
     for batch in groups.to_arrow_reader(BATCH_GROUPS):
         *values, numbers, grouping = batch.columns
-        # Some rows of the batch count the values of column i. In these rows, bit i of GROUPING
-        # (from the left) is 0, and all other bits are 1.
+        # In a row of the batch that is a group of column i, bit i of GROUPING (from the left) is 0,
+        # and all other bits are 1.
         everything = (1 << len(columns)) - 1
         for i, column in enumerate(columns):
             mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))
@@ -72,10 +72,11 @@ def tally_groups(
 
 
 def _compared_exactly(name: str, kind: str) -> str:
-    """SQL for a column. It keeps different texts in different groups.
+    """SQL for a column that is grouped so that different texts are in different groups.
 
     A column may have a collation that ignores case or accents. DuckDB would then count all
-    spellings under the first spelling. So one record could change how other records are counted.
+    spellings under the spelling that it meets first. One record could so change how other records
+    are counted.
     """
     value = quoted_name(name)
     return f'{value} COLLATE "binary"' if kind == "VARCHAR" else value

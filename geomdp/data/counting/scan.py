@@ -46,7 +46,8 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
             found = None if relation is None else _scanned(relation, columns, tables)
     except (duckdb.Error, OSError):
         # The file is malformed: `_read` says what is wrong, and where. While the relation is read
-        # as a stream, the error is an OSError. It quotes the record, so it is not passed on.
+        # as a stream, the error is an OSError. The message quotes the record, so the error is not
+        # passed on.
         found = None
     return _read(source, columns, tables) if found is None else found
 
@@ -57,7 +58,7 @@ def _levels(columns: Sequence[DiscreteColumn]) -> list[int]:
 
 @dataclass(frozen=True)
 class _Coding:
-    """For each column, SQL for the code, and the number `unknown` of a value without a code."""
+    """For each column, SQL for the code, and the number `unknown` that stands for no code."""
 
     columns: Sequence[DiscreteColumn]
     expressions: list[str]

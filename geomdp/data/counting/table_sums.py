@@ -31,7 +31,7 @@ class TableSums:
                 self._holders[column] |= 1 << place
 
     def of(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of the `wanted` tables. An array has one axis per column, in the given order.
+        """Counts of the `wanted` tables. Each array has one axis per column of its table, in order.
 
         Raises
         ------

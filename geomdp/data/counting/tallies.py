@@ -41,7 +41,7 @@ MAX_CELLS = 1 << 26
 #: tables follow from it, so a mechanism can measure tables that are not in the workload. 2^20 int64
 #: are 8 MB.
 MAX_WHOLE = 1 << 20
-#: Number of elements of a universe that are evaluated together.
+#: Number of elements of a universe at which queries are evaluated together.
 ELEMENTS = 1 << 12
 
 
@@ -66,7 +66,7 @@ class Tallies:
 
     @classmethod
     def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
-        """Counts of no records, with larger tables that give all `tables` as sums over cells."""
+        """Counts of no records, in larger tables that give all `tables` as sums over cells."""
         cells = {
             table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
             for table in covering_tables(tables, levels)
@@ -195,7 +195,7 @@ class CountedRecords:
         if self.recount is None:
             raise ValueError(
                 f"counts must include the table of columns {missing[0]}, which this mechanism "
-                "measures; give it the records instead"
+                "measures; give the mechanism the records instead"
             )
         tallies = self.recount([table for table in tables if table])
         if tallies.count != self.count:
@@ -285,10 +285,11 @@ def totals_of(workload: Workload, records: Records | Iterable[Records] | Counted
 
 
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
-    """The tables that determine the answers to `workload`; None if a table is too large.
+    """The tables that determine the answers to `workload`; None if they cannot be counted.
 
-    If the table of all columns has at most 2^20 cells, the result includes this table. If records
-    are not made of columns with levels, the result is None.
+    If the table of all columns has at most 2^20 cells, the result includes this table. The result
+    is None if a table has more than 2^26 cells, if a column has more than 65,534 levels, or if
+    records are not made of columns with levels.
 
     Parameters
     ----------

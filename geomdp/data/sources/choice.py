@@ -41,7 +41,7 @@ def source_of(
         If there is no such file.
     ValueError
         If `records` has another type. If the name of a file in a folder, or of a file that matches
-        a pattern, does not end as for CSV or Parquet.
+        a pattern, does not end in .csv, .csv.gz or .parquet.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Connections to DuckDB. Only this user may read the folder of its temporary files."""
+"""Connections to DuckDB. Other users cannot read the temporary files that DuckDB writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @functools.cache
 def _database(process: int) -> duckdb.DuckDBPyConnection:
-    """The database of the process with this id. It is made once.
+    """The database of the process with the id `process`, made at the first call.
 
     A forked process needs its own database, because the threads of a database do not survive a
     fork. The database keeps no copy of the files that were read.

@@ -103,8 +103,9 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If the name of a file in the folder, or of a file that matches the pattern, does not end as
-        for CSV or Parquet. For a single file, this error is raised only when the file is read.
+        If the name of a file in the folder, or of a file that matches the pattern, does not end in
+        .csv, .csv.gz or .parquet. For a single file, this error is raised only when the file is
+        read.
     """
     files = record_files(path)
     return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
@@ -158,8 +159,8 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If the name of a file does not end as for CSV or Parquet. If a file has no header, or a name
-        in its header is empty or repeated. If files have different columns.
+        If the name of a file does not end in .csv, .csv.gz or .parquet. If a file has no header, or
+        a name in its header is empty or repeated. If files have different columns.
 
     Examples
     --------

@@ -109,11 +109,11 @@ def _from_postgresql(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPy
         server = dbapi.connect(database)
     except Error as error:
         first_line = str(error).strip().partition("\n")[0]
-        raise ValueError(f"PostgreSQL refuses: {first_line}") from error
+        raise ValueError(f"PostgreSQL refuses the connection: {first_line}") from error
     try:
         with server, server.cursor() as cursor:
             cursor.execute(sql)
             with opened(None) as connection:
                 yield connection.from_arrow(cursor.fetch_record_batch())
     except Error as error:
-        raise ValueError(f"PostgreSQL refuses: {postgresql_failure(error)}") from None
+        raise ValueError(f"PostgreSQL refuses the query: {postgresql_failure(error)}") from None

@@ -20,7 +20,7 @@ MAX_UPDATES = 5000
 def capped_ellipsoid(
     dimensions: npt.ArrayLike, diameters: npt.ArrayLike, diameter: float
 ) -> FloatArray:
-    """Semi-axes, one per block, of the least-trace ellipsoid for vectors bounded block by block.
+    """Least-trace ellipsoid for all vectors with a bound on each block and on the whole vector.
 
     The vectors are all v = (v_1, ..., v_B) with ||v_i||_2 <= delta_i and ||v||_2 <= delta. Consider
     the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain these vectors. The trace of such
@@ -47,7 +47,7 @@ def capped_ellipsoid(
     Returns
     -------
     (B,) array
-        sqrt(s_i).
+        The semi-axes sqrt(s_i), one per block.
 
     Raises
     ------
@@ -71,14 +71,14 @@ def capped_ellipsoid(
 def profile_ellipsoid(
     dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
 ) -> FloatArray:
-    """Semi-axes, one per block, of the least-trace ellipsoid for vectors with bounded blocks.
+    """Least-trace ellipsoid for all vectors with block lengths within one row of `profiles`.
 
-    A row of `profiles` bounds the squared length of every block. A vector v = (v_1, ..., v_B)
-    belongs to the set if one row has entries of at least ||v_1||^2, ..., ||v_B||^2.
+    A row of `profiles` bounds the squared length of every block. The vectors are all
+    v = (v_1, ..., v_B) for which some row has entries of at least ||v_1||^2, ..., ||v_B||^2.
 
     The ellipsoids are {v : sum of ||v_i||^2 / s_i <= 1}. Let t be the maximum of sum of
-    sqrt(r_i u_i) over u in the convex hull of the rows. The least trace is t^2, for
-    s_i = t sqrt(u_i / r_i) at the maximum u. The weights of the rows in u are updated as in
+    sqrt(r_i u_i) over u in the convex hull of the rows. The least trace is t^2. The u at the
+    maximum gives s_i = t sqrt(u_i / r_i). The weights of the rows in u are updated as in
     `least_trace_ellipsoid`. At the end s is rescaled. The ellipsoid therefore contains the vectors
     even if the tolerance was missed.
 
@@ -94,7 +94,7 @@ def profile_ellipsoid(
     Returns
     -------
     (B,) array
-        sqrt(s_i).
+        The semi-axes sqrt(s_i), one per block.
 
     Raises
     ------
@@ -123,7 +123,8 @@ def profile_ellipsoid(
             break
         weights = weights * scores**2
         weights /= weights.sum()
-    # The s before rescaling. The largest entry of rows @ (1 / s) is max(scores) for any u.
+    # The s before rescaling. The ellipsoid contains the vectors of row j if entry j of
+    # rows @ (1 / s) is at most 1.
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))

@@ -25,9 +25,9 @@ INNER_UPDATES = 100
 #: times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a
 #: larger exponent does not raise the dual value, the update is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
-#: gap on the whole set. The updates that follow end when the gap on the columns is at most this
-#: share of the gap on the whole set.
+#: The updates after a search end when the gap on the columns is at most this share of the gap on
+#: the whole set, which the search gives. Only columns have weights: a column is a vector or a
+#: distribution of vectors.
 BALANCED_SHARE = 0.25
 #: The score of a vector v is v^T S^-1 v. A vector that touches the ellipsoid has score 1. Vectors
 #: with a smaller score lose weight. A vector is dropped if its score is below DECAYING and its
@@ -42,7 +42,7 @@ COLUMNS_PER_DIMENSION = 8
 
 @dataclass(frozen=True)
 class TraceEllipsoid:
-    """The ellipsoid {root @ u : ||u||_2 <= 1}, S = root root^T, with a bound on its trace.
+    """The ellipsoid {root @ u : ||u||_2 <= 1}, S = root root^T, with its trace and duality gap.
 
     Parameters
     ----------
@@ -101,7 +101,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     Vectors are in R^r. Let l be the largest eigenvalue of W, and e the machine precision.
     Eigenvalues below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the
-    longest. The trace grows by about r^(3/2) 1e-8, and `gap` includes this growth.
+    longest. The trace grows by a share of at most about r^(3/2) 1e-8, and `gap` includes this
+    growth.
 
     The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. This
     update never decreases t: it is power iteration for the maximum of a convex function on a
@@ -192,7 +193,7 @@ class _Columns:
             self._decompose()
 
     def add(self, long: LongVectors) -> None:
-        """Add the vectors found, as columns or as one column, each with the average weight."""
+        """Add the vectors found, as columns or as one column; new columns have average weight."""
         new = 1 if long.vectors is None else len(long.vectors)
         share = new / (new + len(self._weights))
         single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])

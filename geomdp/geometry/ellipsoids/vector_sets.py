@@ -12,9 +12,11 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array
 
-#: Number of rows compared with all others at a time: 512 x 4096 float64 are 16 MB.
+#: Number of rows whose distances to all rows are computed at a time. With 4096 rows in all, these
+#: 512 x 4096 float64 are 16 MB.
 BLOCK_ROWS = 512
-#: Squared lengths count as equal up to this relative difference, which rounding can cause.
+#: Two squared lengths are treated as equal up to this relative difference, because rounding can
+#: cause it.
 EQUAL_LENGTHS = 1e-12
 
 

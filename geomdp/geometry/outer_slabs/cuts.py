@@ -15,8 +15,8 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 POOL_LIMIT = 4096
 #: Number of candidates scored together. Each candidate needs one float of memory per state.
 BLOCK = 512
-#: Each normal is divided by its entry of largest modulus. Two candidates count as equal if the
-#: results agree in this number of decimal places.
+#: Each normal is divided by its entry of largest absolute value. Two candidates are the same slab
+#: if the results agree in this number of decimal places.
 DIGITS = 9
 
 
@@ -31,7 +31,7 @@ class CutPool:
         return len(self._normals)
 
     def add(self, normals: FloatArray) -> None:
-        """Add the candidates `normals` (k, r). If z or -z was added before, z is left out."""
+        """Add the candidates `normals` (k, r). A z is left out if z or -z was added before."""
         fresh = []
         for normal, key in zip(normals, _keys(normals), strict=True):
             if key not in self._seen:

@@ -92,30 +92,30 @@ def refine_slabs(
     """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
 
     The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
-    support function of `body`. The function h may be only an upper bound on the support function of
-    a body K, for instance if `body` is a relaxation of K. The result is then larger and still
-    contains K. Lower-dimensional bodies are handled in the coordinates of their span. The result
+    support function of `body`. This set contains `body`. If `body` is a relaxation of a body K,
+    then h is only an upper bound on the support function of K; the result still contains K, but is
+    larger. Lower-dimensional bodies are handled in the coordinates of their span. The result
     depends on public arguments alone, never on records.
 
     Parameters
     ----------
     body : Body
-        K in R^m, symmetric, with `support`. If it also has `facets`, `project` or `extreme_point`,
-        better slabs are found.
+        K or a relaxation of K, in R^m, symmetric, with `support`. If it also has `facets`,
+        `project` or `extreme_point`, better slabs are found.
     slabs : int, optional
-        Budget: the largest number of slabs F. Let F_0 be the number of slabs at the start, for the
+        Largest number of slabs, F. Let F_0 be the number of slabs at the start, for the
         `directions` and their completion. F must be at least F_0. By default F is the larger of F_0
         and 20 times the dimension of K.
     directions : (k, m) array, optional
-        Directions to start from, such as the bases of a workload's blocks. If the projections of
-        the directions on the span of K do not span it, an orthonormal basis of the remaining
-        dimensions is added.
+        Directions to start from, such as the bases of a workload's blocks. The directions are
+        projected on the span of K. If the projections do not span this space, an orthonormal basis
+        of the remaining dimensions is added.
     symmetry : callable, optional
         Maps directions (b, m) to their images (b, m) under a random orthogonal map of K onto
-        itself; see `workloads.random_symmetry`. The images of each direction found also become
-        candidates. If the map is not a symmetry, all slabs still contain K, but time is wasted.
+        itself; see `workloads.random_symmetry`. Images of each direction found become candidates,
+        too. If the map is not a symmetry, all slabs still contain K, but time is wasted.
     accuracy : float
-        Relative error of the support function of `body`, at least 0 and below 1. It is 0 for closed
+        Relative error of the support function of `body`, at least 0 and below 1. Use 0 for closed
         forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
     rng : Generator, int or None
         Source of all randomness; use a public seed.
@@ -135,10 +135,11 @@ def refine_slabs(
 
     Notes
     -----
-    In dimension r there are about F / r rounds, or fewer: the search stops if E ||U||^2 falls by
-    less than 0.2% over 10 rounds. Each round looks for directions that separate 2 r points from K
-    (r / 5 points if a symmetry is given). It computes one support value for every direction found,
-    and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
+    In a dimension r from 8 to 128, there are about F / r rounds, or fewer: the search stops if
+    E ||U||^2 falls by less than 0.2% over 10 rounds. Each round looks for directions that separate
+    2 r points from K (r / 5 points if a symmetry is given). It computes one support value for every
+    direction found and for every image, and makes 3072 sweeps of coordinate hit-and-run at O(F r)
+    each.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Separation: directions in which given points lie outside a convex body.
 
-Each function here maps a body in R^m and b points (b, m) to k directions (k, m). Let h be the
-support function of the body. Each direction u should satisfy <u, x> > h(u) for one of the points x.
-A direction with <u, x> <= h(u) for all points is useless. It does no harm, because `SlabSearch`
-computes h(u) again.
+A source of directions takes a body in R^m and b points (b, m), and finds k directions (k, m). Let h
+be the support function of the body. Each direction u should satisfy <u, x> > h(u) for one of the
+points x. A direction with <u, x> <= h(u) for all points is useless. It does no harm, because
+`SlabSearch` computes h(u) again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 
 
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Normals of the facets through which rays from 0 to the points outside leave the body.
+    """Normals of the facets that rays from 0 to the outside points cross on leaving the body.
 
     Slabs with these normals cut off the most, because each slab touches the body in a whole facet.
     The body needs `facets` and 0 in its relative interior. Cost: one call of `facets` for all

@@ -169,7 +169,7 @@ def measure_mixing(
     *,
     limit: int = 1 << 16,
 ) -> Mixing:
-    """Double the length of a pilot run until its second half passes the diagnostics.
+    """Double a pilot run until its second half passes the diagnostics or `limit` is reached.
 
     The half passes under two conditions. Each chain has at least 20 draws per autocorrelation time.
     The split R-hat of every coordinate, every squared coordinate and the squared norm is at most
