@@ -38,7 +38,7 @@ from geomdp.mechanisms import (
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.cone import cone_lift
-from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS
+from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS, listed_lattice
 from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
@@ -113,9 +113,10 @@ def lattice_box(setting: Setting) -> Mechanism:
         raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
     if not workload.whole_answers:
         raise InapplicableError("the answers are not known to be whole numbers")
-    size = workload.universe.size
-    if size is None or size * workload.n_queries > MAX_ANSWERS:
-        raise InapplicableError(f"it must list all answers, and they are more than {MAX_ANSWERS}")
+    if listed_lattice(workload, setting.adjacency) is None:
+        raise InapplicableError(
+            f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^53"
+        )
     return plain(LatticeBox)(setting)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,9 +68,9 @@ class LatticeBoxNoise:
     >>> import geomdp as gd
     >>> noise = gd.noise.LatticeBoxNoise(units=[1.0, 1.0], counts=[1, 1], epsilon=3.0)
     >>> noise.log_density([[0.0, 0.0], [1.0, -1.0], [2.0, 0.0], [0.5, 0.0]]).round(4)
-    array([-0.3756, -3.3756, -6.3756,    -inf])
+    array([-0.3654, -3.3654, -6.3654,    -inf])
     >>> noise.variances().round(4)
-    array([0.3175, 0.3175])
+    array([0.2971, 0.2971])
 
     Draws from a seeded generator are a simulation, not a private release:
 
@@ -116,7 +117,7 @@ class LatticeBoxNoise:
         found = []
         while values:
             found.append(values[0])
-            values = [after - before for before, after in zip(values, values[1:], strict=False)]
+            values = [after - before for before, after in pairwise(values)]
         return found
 
     @cached_property
@@ -143,7 +144,7 @@ class LatticeBoxNoise:
         return np.asarray(self.units * places)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m). It is diagonal, because each sign is independent of the rest."""
+        """Covariance matrix (m, m), diagonal: each sign is independent of all else."""
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
