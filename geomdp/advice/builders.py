@@ -106,7 +106,7 @@ def geometric_differs(setting: Setting) -> None:
         raise InapplicableError("its error is the error of Laplace, up to 0.01%")
 
 
-def lattice_box(setting: Setting) -> Mechanism:
+def lattice_box(setting: Setting) -> LatticeBox:
     """K-norm noise of a box on whole numbers."""
     workload = setting.workload
     if workload.n_queries > MOST_COORDINATES:
@@ -117,7 +117,14 @@ def lattice_box(setting: Setting) -> Mechanism:
         raise InapplicableError(
             f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^53"
         )
-    return plain(LatticeBox)(setting)
+    return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
+
+
+def lattice_box_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` for one query with two answers, such as a counting query."""
+    noise = lattice_box(setting).noise
+    if noise.dimension == 1 and noise.counts[0] == 1:
+        raise InapplicableError("for one query with two answers it is Geometric")
 
 
 def staircase(setting: Setting) -> Mechanism:

@@ -12,6 +12,7 @@ from geomdp.advice.builders import (
     knorm_differs,
     knorm_exact,
     lattice_box,
+    lattice_box_differs,
     pair_marginals,
     plain,
     recursive,
@@ -71,17 +72,6 @@ CANDIDATES = (
         build=geometric,
         steps=STEPS,
         useful=geometric_differs,
-        log_concave=False,
-    ),
-    Candidate(
-        kind=LatticeBox,
-        flag="lattice-box",
-        guarantees=Guarantees.PURE,
-        summary="K-norm noise of a box on whole numbers, for few queries and a large epsilon",
-        suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
-        "almost always 0 in all queries together.",
-        build=lattice_box,
-        steps=STEPS,
         log_concave=False,
     ),
     Candidate(
@@ -193,6 +183,18 @@ CANDIDATES = (
         "adds up many noisy counts.",
         build=plain(Hierarchical),
         steps=STEPS,
+    ),
+    Candidate(
+        kind=LatticeBox,
+        flag="lattice-box",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of a box on whole numbers, for few queries and a large epsilon",
+        suits="Its noise is whole, like the counts to which it is added. For large epsilon it is "
+        "almost always 0 in all queries together.",
+        build=lattice_box,
+        steps=STEPS,
+        useful=lattice_box_differs,
+        log_concave=False,
     ),
     Candidate(
         kind=Recursive,

@@ -64,6 +64,10 @@ def test_probabilities_add_to_one_and_give_the_variances(name):
     np.testing.assert_allclose(weights @ points**2, noise.variances(), rtol=1e-9)
     np.testing.assert_allclose(noise.second_moment().value, noise.variances().sum(), rtol=1e-12)
     np.testing.assert_array_equal(noise.covariance(), np.diag(noise.variances()))
+    sizes = weights @ np.abs(points)
+    assert (sizes <= noise.mean_sizes() * (1 + 1e-9)).all()
+    lengths = weights @ np.linalg.norm(points, axis=1)
+    assert lengths <= noise.mean_length() * (1 + 1e-9)
     largest = weights @ np.abs(points).max(axis=1)
     assert largest <= expected_maximum(noise) * (1 + 1e-9)
 
@@ -72,7 +76,8 @@ def test_the_expected_size_of_one_geometric_number_is_exact():
     noise = GeometricNoise([3.0], 2.0)
     points = lattice_points(noise, 100)
     expected = np.exp(noise.log_density(points)) @ np.abs(points[:, 0])
-    np.testing.assert_allclose([expected_maximum(noise), noise.mean_sizes()[0]], expected)
+    found = [expected_maximum(noise), noise.mean_sizes()[0], noise.mean_length()]
+    np.testing.assert_allclose(found, expected)
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-3])
@@ -164,6 +169,18 @@ def test_the_share_of_a_step_minimises_the_variance(epsilon):
     printed = ((b * (1 + b) / 2) ** (2 / 3) + b) / (1 - b) ** 2
     np.testing.assert_allclose(noise.variances()[0], 4 * printed, rtol=1e-9)
     assert noise.variances()[0] < LaplaceNoise(1, 2.0 / epsilon).variances()[0]
+
+
+@pytest.mark.parametrize("epsilon", STAIRCASES)
+def test_the_mean_size_of_staircase_noise_is_exact(epsilon):
+    noise = STAIRCASES[epsilon]
+    edges = noise.width * np.sort(
+        np.add.outer(np.arange(80 / epsilon + 2), [0, noise.share]).ravel()
+    )
+    middles = (edges[1:] + edges[:-1]) / 2
+    weights = 2 * np.exp(noise.log_density(middles[:, None])) * np.diff(edges)
+    np.testing.assert_allclose(noise.mean_length(), weights @ middles, rtol=1e-9)
+    np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])

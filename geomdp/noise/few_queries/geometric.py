@@ -109,6 +109,13 @@ class GeometricNoise:
         rates = self.units / self.scale
         return np.asarray(-2 * self.units * np.exp(-rates) / np.expm1(-2 * rates))
 
+    def mean_length(self) -> float:
+        """An upper bound on E ||Z||_2, exact for one coordinate.
+
+        It is the smaller of (E ||Z||_2^2)^(1/2) and the sum of the E |Z_i|.
+        """
+        return min(math.sqrt(self.second_moment().value), float(self.mean_sizes().sum()))
+
     def half_widths(self, beta: float) -> FloatArray:
         """The least multiple c_i of u_i with P(|Z_i| > c_i) <= `beta`: (m,).
 

@@ -131,7 +131,7 @@ class LatticeBoxNoise:
     @cached_property
     def _shares(self) -> FloatArray:
         """Probability of each j, (m + 1,)."""
-        return np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights))
+        return np.asarray(np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights)))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m); O(m) each."""
@@ -162,6 +162,19 @@ class LatticeBoxNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2, the sum of the variances, exact."""
         return Estimate.exact(float(self.variances().sum()))
+
+    def mean_length(self) -> float:
+        """An upper bound on E ||Z||_2: (P(Z is not 0) E ||Z||_2^2)^(1/2), by Cauchy-Schwarz."""
+        return math.sqrt(self._moving * self.second_moment().value)
+
+    def mean_sizes(self) -> FloatArray:
+        """Upper bounds on the E |Z_i|, as for `mean_length`: (m,)."""
+        return np.asarray(np.sqrt(self._moving * self.variances()))
+
+    @property
+    def _moving(self) -> float:
+        """The probability that Z is not 0. Since a_0 = 1, Z is 0 with probability 1 / (1 + x)."""
+        return 1 / (1 + math.exp(-np.logaddexp.reduce(self._log_weights[1:])))
 
     def log_density(self, points: FloatArray) -> FloatArray:
         """log P(Z = z) for rows z of `points` (b, m); -inf outside the lattice: (b,)."""

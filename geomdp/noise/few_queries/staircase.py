@@ -124,6 +124,15 @@ class StaircaseNoise:
         """E Z^2, exact."""
         return Estimate.exact(float(self.variances()[0]))
 
+    def mean_sizes(self) -> FloatArray:
+        """E |Z|, exact: (1,)."""
+        return np.array([self.mean_length()])
+
+    def mean_length(self) -> float:
+        """E |Z| = D (E K + E V), exact."""
+        steps = math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
+        return self.width * (steps + (self.share + self.outer) / 2)
+
     def log_density(self, points: FloatArray) -> FloatArray:
         """log f(z) for rows z of `points` (b, 1): (b,)."""
         b = math.exp(-self.epsilon)
