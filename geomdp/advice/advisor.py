@@ -95,9 +95,9 @@ def advise(
 
     The candidates for pure differential privacy are:
 
-    * Laplace, ball, cone, tight-cone, spectral, ellipsoid, K-norm, recursive and hierarchical noise
-      and the matrix mechanism. Each is tried twice: alone, and with a projection on the attainable
-      answers afterwards;
+    * Laplace, geometric, staircase, ball, cone, tight-cone, spectral, ellipsoid, K-norm,
+      lattice-box, recursive and hierarchical noise and the matrix mechanism. Each is tried twice:
+      alone, and with a projection on the attainable answers afterwards;
     * the noise with the least prediction, followed by shrinking (`Shrunk`);
     * `JL`, a random map to fewer dimensions, with the best number of dimensions;
     * noise on answers that are rounded to a few points (`Coarse`);

@@ -24,16 +24,22 @@ from geomdp.mechanisms import (
     Ball,
     Cone,
     Ellipsoid,
+    Geometric,
     KNorm,
+    Laplace,
+    LatticeBox,
     Mechanism,
     PairMarginals,
     Recursive,
     ResidualGaussian,
     SecondMoment,
     Spectral,
+    Staircase,
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.cone import cone_lift
+from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS, listed_lattice
+from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
@@ -53,6 +59,10 @@ MAX_ELLIPSOID_DIMENSION = 200
 #: `knorm_exact`, and of the levels of `recursive`. For all pair tables of 40 binary columns,
 #: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
+
+#: Geometric noise is compared only if its error is smaller than that of Laplace noise by more than
+#: this share.
+SAME_ERROR = 1e-4
 
 
 def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
@@ -76,6 +86,52 @@ def ball(setting: Setting) -> Mechanism:
     """K-norm noise of a ball."""
     setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
     return plain(Ball)(setting)
+
+
+def geometric(setting: Setting) -> Mechanism:
+    """Geometric noise on every query."""
+    if not setting.workload.whole_answers:
+        raise InapplicableError("the answers are not known to be whole numbers")
+    return plain(Geometric)(setting)
+
+
+def geometric_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` if the error of Laplace noise is larger by less than 0.01%.
+
+    For a scale far above the unit of the answers, geometric noise is Laplace noise on a grid. The
+    simpler name is then offered, and the two are not compared after every projection.
+    """
+    least = geometric(setting).predicted_rmse.value
+    if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):
+        raise InapplicableError("its error is the error of Laplace, up to 0.01%")
+
+
+def lattice_box(setting: Setting) -> LatticeBox:
+    """K-norm noise of a box on whole numbers."""
+    workload = setting.workload
+    if workload.n_queries > MOST_COORDINATES:
+        raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
+    if not workload.whole_answers:
+        raise InapplicableError("the answers are not known to be whole numbers")
+    if listed_lattice(workload, setting.adjacency) is None:
+        raise InapplicableError(
+            f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^53"
+        )
+    return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
+
+
+def lattice_box_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` for one query with two answers, such as a counting query."""
+    noise = lattice_box(setting).noise
+    if noise.dimension == 1 and noise.counts[0] == 1:
+        raise InapplicableError("for one query with two answers it is Geometric")
+
+
+def staircase(setting: Setting) -> Mechanism:
+    """Staircase noise on one query."""
+    if setting.workload.n_queries != 1:
+        raise InapplicableError("it is made for one query")
+    return plain(Staircase)(setting)
 
 
 def residual_gaussian(setting: Setting) -> Mechanism:

@@ -24,14 +24,16 @@ ELEMENTS = 64
 def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatus]:
     """Prediction of the mechanism called `name`, and the status of its sampler.
 
-    The error of additive noise for pure privacy is proportional to 1 / (n epsilon). The factor is
-    kept in the cache. If it is found there, the noise need not be set up.
+    The error of most additive noise for pure privacy is proportional to 1 / (n epsilon). The factor
+    is kept in the cache. If it is found there, the noise need not be set up.
     """
 
     def directly() -> tuple[Prediction, SamplerStatus]:
         return mechanism.predicted_rmse, mechanism.sampler
 
     if not isinstance(mechanism, AdditiveMechanism) or not isinstance(mechanism.privacy, PureDP):
+        return directly()
+    if not mechanism.inverse_in_epsilon:
         return directly()
     scale = mechanism.n * mechanism.privacy.epsilon
 

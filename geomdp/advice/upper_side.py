@@ -24,7 +24,13 @@ from geomdp.mechanisms import (
     SecondMoment,
 )
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
-from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise import (
+    GeometricNoise,
+    KNormNoise,
+    LaplaceNoise,
+    LatticeBoxNoise,
+    StaircaseNoise,
+)
 from geomdp.noise.maxima import expected_maximum
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
@@ -221,13 +227,16 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
 
     K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
     radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
-    ((r + 1) / (r + 2))^(1/2).
+    ((r + 1) / (r + 2))^(1/2). Noises for few queries bound E ||Z||_2 themselves.
     """
     del metric
     limit = error_limit(RMS(), mechanism)
     if not isinstance(mechanism, AdditiveMechanism):
         return limit
     noise = mechanism.noise
+    if isinstance(noise, GeometricNoise | LatticeBoxNoise | StaircaseNoise):
+        length = noise.mean_length() / math.sqrt(mechanism.workload.n_queries) / mechanism.n
+        return ErrorLimit(length, "the expected length of its noise", simulated=False)
     if isinstance(noise, KNormNoise):
         r = noise.effective_dimension
     elif isinstance(noise, LaplaceNoise):

@@ -14,6 +14,9 @@ from .additive_noise.residual_gaussian import ResidualGaussian as ResidualGaussi
 from .additive_noise.spectral import Spectral as Spectral
 from .additive_noise.tight_cone import TightCone as TightCone
 from .base import Mechanism as Mechanism
+from .few_queries.geometric import Geometric as Geometric
+from .few_queries.lattice_box import LatticeBox as LatticeBox
+from .few_queries.staircase import Staircase as Staircase
 from .interactive.distinguishers import AllParities as AllParities
 from .interactive.distinguishers import EnumeratedQueries as EnumeratedQueries
 from .interactive.iterative import IterativeConstruction as IterativeConstruction

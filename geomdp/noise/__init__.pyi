@@ -3,6 +3,9 @@ from .base import Noise as Noise
 from .cone import ConeNoise as ConeNoise
 from .decomposition import Variant as Variant
 from .decomposition import decompose as decompose
+from .few_queries.geometric import GeometricNoise as GeometricNoise
+from .few_queries.lattice_box import LatticeBoxNoise as LatticeBoxNoise
+from .few_queries.staircase import StaircaseNoise as StaircaseNoise
 from .gaussian import GaussianNoise as GaussianNoise
 from .intervals import half_widths as half_widths
 from .intervals import simultaneous_half_widths as simultaneous_half_widths

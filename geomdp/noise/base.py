@@ -18,8 +18,9 @@ class Noise(Protocol):
     Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
     n at release, so the same noise serves every n.
 
-    Noises with a density in closed form also have `log_density`: `LaplaceNoise`, `GaussianNoise`,
-    `KNormNoise`, and `RecursiveNoise` with intrinsic levels.
+    Noises with a density in closed form also have `log_density`: `LaplaceNoise`,
+    `GeometricNoise`, `StaircaseNoise`, `LatticeBoxNoise`, `GaussianNoise`, `KNormNoise`, and
+    `RecursiveNoise` with intrinsic levels.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from geomdp._validation import probability
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.noise.base import Noise, checked_noise
 from geomdp.noise.cone import ConeNoise
+from geomdp.noise.few_queries.geometric import GeometricNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.image_moments import DRAWS
 from geomdp.noise.laplace import LaplaceNoise
@@ -49,8 +50,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Returns
     -------
     (m,) array
-        The c_j, in units of sums. They have a closed form for Laplace and Gaussian noise. For other
-        noise they are order statistics of |Z_j| over public draws.
+        The c_j, in units of sums. They have a closed form for Laplace, geometric and Gaussian
+        noise. For other noise they are order statistics of |Z_j| over public draws.
 
     Raises
     ------
@@ -96,6 +97,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     if isinstance(noise, LaplaceNoise):
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
+    if isinstance(noise, GeometricNoise):
+        return noise.half_widths(beta)
     if isinstance(noise, GaussianNoise | ResidualNoise):
         from scipy import special  # slow import
 

@@ -9,6 +9,7 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
+from geomdp.noise.few_queries.geometric import GeometricNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
@@ -46,6 +47,9 @@ def expected_maximum(noise: Noise) -> float:
 
     * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
       |Z_i| / b are independent exponential variables.
+    * For geometric noise of scale b and units u_i: b (1 + 1/2 + ... + 1/m) + max over i of u_i,
+      because the whole parts of two numbers differ by less than the numbers differ, plus 1; and
+      the sum of the E |Z_i|, which is exact for m = 1.
     * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon
       (JL-KN). h_K is the support function of K, and r is the dimension of K.
     * For the classes in `LOG_CONCAVE` and their linear images: `log_concave_maximum`, a union bound
@@ -58,8 +62,11 @@ def expected_maximum(noise: Noise) -> float:
     formula sheet GEN-3, JL-KN.
     """
     if isinstance(noise, LaplaceNoise):
-        return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
+        return noise.scale * _harmonic(noise.dimension)
     bounds = [math.inf]
+    if isinstance(noise, GeometricNoise):
+        bounds.append(noise.scale * _harmonic(noise.dimension) + float(noise.units.max()))
+        bounds.append(float(noise.mean_sizes().sum()))
     moment = noise.second_moment()
     if moment.samples == 0:
         bounds.append(math.sqrt(moment.value))
@@ -70,6 +77,11 @@ def expected_maximum(noise: Noise) -> float:
         reach = float(noise.body.support(np.eye(noise.dimension)).max())
         bounds.append(noise.effective_dimension / noise.epsilon * reach)
     return min(bounds)
+
+
+def _harmonic(count: int) -> float:
+    """1 + 1/2 + ... + 1/m for m = `count`, the expected maximum of m exponential variables."""
+    return float((1 / np.arange(1, count + 1)).sum())
 
 
 def _log_concave(noise: Noise) -> bool:

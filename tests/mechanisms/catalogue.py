@@ -16,9 +16,11 @@ from geomdp.mechanisms import (
     Ellipsoid,
     Fitted,
     Gaussian,
+    Geometric,
     Hierarchical,
     KNorm,
     Laplace,
+    LatticeBox,
     Matrix,
     Mechanism,
     PairMarginals,
@@ -28,6 +30,7 @@ from geomdp.mechanisms import (
     SecondMoment,
     Shrunk,
     Spectral,
+    Staircase,
     TightCone,
 )
 from geomdp.noise.decomposition import Variant
@@ -105,6 +108,9 @@ def coarse(inner: Entry) -> Entry:
 
 ADDITIVE: dict[str, Entry] = {
     "Laplace": plain(Laplace, PURE),
+    # Only for workloads of whole answers; their ratios are tested in test_few_queries.py.
+    "Geometric": plain(Geometric, PURE, density=False),
+    "LatticeBox": plain(LatticeBox, PURE, density=False),
     "Ball": plain(Ball, PURE),
     "Ellipsoid": plain(Ellipsoid, PURE),
     "KNorm exact": plain(KNorm, PURE, exact=True),
@@ -142,6 +148,7 @@ ON_REALS: dict[type[Mechanism], str] = {
     PairMarginals: "test_pair_marginals.py",
     ResidualGaussian: "test_residual_gaussian.py",
     Spectral: "test_spectral.py",
+    Staircase: "test_few_queries.py",
 }
 
 #: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones, and

@@ -28,11 +28,12 @@ from geomdp.mechanisms import (
     SmoothSummary,
     Sparse,
     SparseProject,
+    Staircase,
 )
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
-from geomdp.workloads import Marginals, MarginalTables
+from geomdp.workloads import Explicit, Marginals, MarginalTables
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
 from tests.readme import PAGES
@@ -50,6 +51,7 @@ ON_THEIR_OWN: dict[type, Callable[[], Any]] = {
         MarginalTables([2, 3, 2], 2), n=N, privacy=ZCDP(0.5)
     ),
     SecondMoment: lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
+    Staircase: lambda: Staircase(Explicit([[0.0, 0.3, 1.0]]), n=N, privacy=PureDP(1.0)),
     SmoothSummary: lambda: SmoothSummary(2, n=N, smoothness=2, privacy=PureDP(1.0)),
 }
 STREAMS = {

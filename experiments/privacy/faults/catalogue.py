@@ -6,6 +6,7 @@ from experiments.privacy.faults.fault import Fault
 from experiments.privacy.faults.of_additive_mechanisms import ADDITIVE
 from experiments.privacy.faults.of_bounds import BOUNDS
 from experiments.privacy.faults.of_exact_noise import EXACT_NOISE
+from experiments.privacy.faults.of_few_queries import FEW_QUERIES
 from experiments.privacy.faults.of_interactive_mechanisms import INTERACTIVE
 from experiments.privacy.faults.of_moments import MOMENTS
 from experiments.privacy.faults.of_noise import NOISE
@@ -16,7 +17,7 @@ from experiments.privacy.faults.of_residuals import RESIDUALS
 PARTS: dict[str, tuple[Fault, ...]] = {
     "noise": NOISE,
     "exact noise": (*EXACT_NOISE, *REAL_ANSWERS),
-    "additive mechanisms": (*ADDITIVE, *RESIDUALS, *MOMENTS),
+    "additive mechanisms": (*ADDITIVE, *FEW_QUERIES, *RESIDUALS, *MOMENTS),
     "interactive mechanisms": INTERACTIVE,
     "privacy": PRIVACY,
     "bounds": BOUNDS,

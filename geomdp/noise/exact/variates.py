@@ -5,6 +5,7 @@ A ball is a computed number with a bound on its error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import mul
 
@@ -31,12 +32,17 @@ def decided_below(first: arb, second: arb) -> bool:
     raise Undecided
 
 
+def whole_part(value: arb) -> int:
+    """The largest whole number that is at most `value`."""
+    part = value.floor().unique_fmpz()
+    if part is None:
+        raise Undecided
+    return int(part)
+
+
 def whole_number(below: int, draw: Draw) -> int:
     """A uniform whole number in 0, .., below - 1: floor(below U)."""
-    value = (draw.uniform() * below).floor().unique_fmpz()
-    if value is None:
-        raise Undecided
-    return int(value)
+    return whole_part(draw.uniform() * below)
 
 
 def exponentials(count: int, draw: Draw) -> Vector:
@@ -48,6 +54,47 @@ def laplaces(count: int, draw: Draw) -> Vector:
     """Independent variables of density exp(-|x|) / 2: ln(U / V), a difference of exponentials."""
     numbers = draw.uniforms(2 * count)
     return [(a / b).log() for a, b in zip(numbers[:count], numbers[count:], strict=True)]
+
+
+def geometric_differences(means: Vector, draw: Draw) -> list[int]:
+    """Independent whole numbers j of probability proportional to exp(-|j| / m), for m in `means`.
+
+    The whole part of m E, with an exponential variable E, is geometric: it is at least k with
+    probability exp(-k / m). Each result is a difference of two such numbers.
+    """
+    pairs = exponentials(2 * len(means), draw)
+    firsts, seconds = pairs[: len(means)], pairs[len(means) :]
+    return [
+        whole_part(mean * first) - whole_part(mean * second)
+        for mean, first, second in zip(means, firsts, seconds, strict=True)
+    ]
+
+
+def box_multiples(
+    coefficients: list[int], counts: Sequence[int], epsilon: arb, draw: Draw
+) -> list[int]:
+    """A draw of `LatticeBoxNoise` in multiples of its units, as its notes describe."""
+    odds = 1 / (epsilon.exp() - 1)
+    weights = [a * odds**j for j, a in enumerate(coefficients)]
+    mark, passed, term = draw.uniform() * ball_sum(weights), weights[0], 0
+    while term + 1 < len(weights) and not decided_below(mark, passed):
+        term += 1
+        passed += weights[term]
+    steps = [whole_part(x / epsilon) for x in exponentials(term + 1, draw)]
+    radius = term + sum(steps)
+    return [whole_number(2 * radius * c + 1, draw) - radius * c for c in counts]
+
+
+def staircase(epsilon: arb, share: arb, draw: Draw) -> arb:
+    """A number of staircase density with steps of width 1, see `StaircaseNoise`."""
+    steps = whole_part(exponentials(1, draw)[0] / epsilon)
+    part, place = draw.uniforms(2)
+    outer_weight = (1 - share) * (-epsilon).exp()
+    if decided_below(part * (share + outer_weight), outer_weight):
+        size = steps + share + (1 - share) * place
+    else:
+        size = steps + share * place
+    return size if whole_number(2, draw) else -size
 
 
 def gaussians(count: int, draw: Draw) -> Vector:

@@ -23,7 +23,18 @@ from geomdp.noise.exact.table_maps import cell_map
 from geomdp.noise.exact.tables.points import table_cells
 from geomdp.noise.exact.tables.residuals import residual_answers
 from geomdp.noise.exact.uniforms import Draw
-from geomdp.noise.exact.variates import Vector, gamma, gaussians, laplaces
+from geomdp.noise.exact.variates import (
+    Vector,
+    box_multiples,
+    gamma,
+    gaussians,
+    geometric_differences,
+    laplaces,
+    staircase,
+)
+from geomdp.noise.few_queries.geometric import GeometricNoise
+from geomdp.noise.few_queries.lattice_box import LatticeBoxNoise
+from geomdp.noise.few_queries.staircase import StaircaseNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
@@ -74,6 +85,35 @@ def noise_vector(noise: Noise) -> Computable:
 def _laplace(noise: LaplaceNoise) -> Computable:
     scale = arb(noise.scale)
     return lambda draw: [scale * x for x in laplaces(noise.dimension, draw)]
+
+
+@noise_vector.register
+def _geometric(noise: GeometricNoise) -> Computable:
+    scale, units = arb(noise.scale), dyadic(noise.units)
+
+    def vector(draw: Draw) -> Vector:
+        # The quotients are rounded, so they are computed again at every precision.
+        steps = geometric_differences([scale / unit for unit in units], draw)
+        return [unit * step for unit, step in zip(units, steps, strict=True)]
+
+    return vector
+
+
+@noise_vector.register
+def _lattice_box(noise: LatticeBoxNoise) -> Computable:
+    coefficients, units, epsilon = noise.coefficients, dyadic(noise.units), arb(noise.epsilon)
+
+    def vector(draw: Draw) -> Vector:
+        steps = box_multiples(coefficients, noise.counts, epsilon, draw)
+        return [unit * step for unit, step in zip(units, steps, strict=True)]
+
+    return vector
+
+
+@noise_vector.register
+def _staircase(noise: StaircaseNoise) -> Computable:
+    width, epsilon, share = arb(noise.width), arb(noise.epsilon), arb(noise.share)
+    return lambda draw: [width * staircase(epsilon, share, draw)]
 
 
 def gaussian_vector(dimension: int, scale: float) -> Computable:

@@ -27,14 +27,17 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
 from geomdp.noise import (
     ConeNoise,
     GaussianNoise,
+    GeometricNoise,
     KNormNoise,
     LaplaceNoise,
+    LatticeBoxNoise,
     MappedNoise,
     Noise,
     PairedNoise,
     Part,
     RecursiveNoise,
     ResidualNoise,
+    StaircaseNoise,
 )
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
@@ -67,6 +70,9 @@ def noises():
     """One noise of each kind, built anew: a test then runs the code that builds it, too."""
     return {
         "laplace": LaplaceNoise(3, 1.5),
+        "geometric": GeometricNoise([1.0, 2.0], 2.5),
+        "lattice box": LatticeBoxNoise([1.0, 2.0], [1, 3], 1.5),
+        "staircase": StaircaseNoise(2.0, 1.5),
         "gaussian": GaussianNoise(np.linalg.qr(np.arange(8.0).reshape(4, 2) ** 2)[0], 0.4),
         "ball": knorm(Ball(4, 2.0)),
         "cross-polytope": knorm(CrossPolytope(3, 2.0)),

@@ -1,0 +1,64 @@
+"""Units of queries, and the largest changes of their sums in these units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.sensitivity import checked_workload
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload, explicit_answers
+
+#: Largest number N m of answers, for N elements and m queries, that are listed.
+MAX_ANSWERS = 1 << 22
+#: Differences of two whole numbers below this are exact as 64-bit integers.
+LARGEST_ANSWER = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The changes of the sums of whole-number answers between neighbours, query by query.
+
+    Parameters
+    ----------
+    units : (m,) array
+        For each query, a whole number above 0 of which all changes of its sum are multiples.
+    counts : (m,) array
+        The largest change of the sum of each query, in its units; 0 for a sum that never changes.
+    """
+
+    units: FloatArray = field(repr=False)
+    counts: IntArray = field(repr=False)
+
+
+def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
+    """The lattice of a workload, computed from all answers of its universe in whole numbers.
+
+    The units are the largest possible. Under replace-one a unit is the greatest common divisor of
+    all differences Q(x) - Q(x'), so it is 2 for a query with answers -1 and 1. Under add/remove it
+    is the greatest common divisor of all Q(x). The unit of a query whose sum never changes is 1.
+
+    None if there are more than 2^22 answers, or if one of them is 2^53 or more. ``ValueError`` if
+    the answers are not known to be whole numbers.
+    """
+    if not checked_workload(workload).whole_answers:
+        raise ValueError(
+            f"workload must have whole numbers as answers, got {workload!r}: if its answers are "
+            "multiples of a unit, divide the queries by that unit"
+        )
+    size = workload.universe.size
+    if size is None or size * workload.n_queries > MAX_ANSWERS:
+        return None
+    answers = explicit_answers(workload)
+    if np.abs(answers).max() >= LARGEST_ANSWER:
+        return None
+    rows = answers.astype(np.int64)
+    if adjacency is Adjacency.REPLACE_ONE:
+        divisors = np.gcd.reduce(rows - rows[0], axis=0)
+        largest = rows.max(axis=0) - rows.min(axis=0)
+    else:
+        divisors, largest = np.gcd.reduce(rows, axis=0), np.abs(rows).max(axis=0)
+    units = np.maximum(1, divisors)
+    return Lattice(units.astype(np.float64), largest // units)

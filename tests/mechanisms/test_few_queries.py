@@ -1,0 +1,288 @@
+"""Geometric, staircase and lattice box noise: privacy on all neighbours, error, exact releases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.audit import audit_noise
+from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
+from geomdp.mechanisms.few_queries import lattice as lattice_module
+from geomdp.mechanisms.few_queries.lattice import listed_lattice
+from geomdp.noise import StaircaseNoise
+from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
+from tests.stats import mean_agrees
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+N = 50
+COUNT = Explicit([[0, 1]])
+REAL = Explicit([[0.0, 0.3, 1.0, 0.45]])
+WHOLE = {
+    "count": COUNT,
+    "away from 0": Explicit([[3, 5]]),
+    "signs": Parities(3, 2),
+    "bits": Marginals(3, 1),
+    "tables": MarginalTables([2, 3], 2),
+    "histogram": Histogram(4),
+    "prefixes": Prefixes(5),
+    "units": Explicit([[0, 6, 3], [4, 0, 8], [-5, 5, 5]]),
+    "with a constant": Explicit([[0, 1, 2], [7, 7, 7]]),
+}
+KINDS = (Geometric, LatticeBox)
+
+
+def build(kind, workload, epsilon=1.0, adjacency=REPLACE, n=N):
+    return kind(workload, n=n, privacy=PureDP(epsilon), adjacency=adjacency)
+
+
+def moves(workload, adjacency):
+    """All changes of the sums between neighbours, (b, m)."""
+    answers = gd.workloads.explicit_answers(workload)
+    if adjacency is ADD:
+        return np.vstack([answers, -answers])
+    return np.array([a - b for a, b in itertools.permutations(answers, 2)])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WHOLE)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
+def test_no_change_of_one_record_costs_more_than_epsilon_and_some_costs_all(
+    kind, workload, adjacency, epsilon
+):
+    """By the probabilities of the noise on its lattice, which contains all changes."""
+    noise = build(kind, WHOLE[workload], epsilon, adjacency).noise
+    shifts = moves(WHOLE[workload], adjacency)
+    points = np.vstack([noise.sample(np.random.default_rng(2), 40), np.zeros(noise.dimension)])
+    losses = [noise.log_density(points) - noise.log_density(points - shift) for shift in shifts]
+    # Probabilities are compared, so a change outside the lattice has an infinite loss.
+    largest = np.abs(losses).max()
+    assert largest <= epsilon * (1 + 1e-9)
+    np.testing.assert_allclose(largest, epsilon, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_density_ratio_is_the_ratio_of_probabilities(kind):
+    noise = build(kind, WHOLE["units"]).noise
+    shifts = moves(WHOLE["units"], REPLACE)
+    points = noise.sample(np.random.default_rng(3), len(shifts))
+    expected = noise.log_density(points) - noise.log_density(points - shifts)
+    np.testing.assert_allclose(noise.log_density_ratio(points, shifts), expected, atol=1e-9)
+
+
+def test_the_unit_of_a_query_is_the_greatest_that_divides_its_changes():
+    found = listed_lattice(WHOLE["units"], REPLACE)
+    assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 10], [2, 2, 1])
+    found = listed_lattice(WHOLE["units"], ADD)
+    assert (found.units.tolist(), found.counts.tolist()) == ([3, 4, 5], [2, 2, 1])
+    found = listed_lattice(WHOLE["with a constant"], REPLACE)
+    assert (found.units.tolist(), found.counts.tolist()) == ([1, 1], [2, 0])
+    assert listed_lattice(Parities(3, 2), REPLACE).units.tolist() == [2] * Parities(3, 2).n_queries
+
+
+def test_workloads_that_are_not_listed_get_the_unit_one(monkeypatch):
+    large = Explicit([[0, 2**53]])
+    assert listed_lattice(large, REPLACE) is None
+    monkeypatch.setattr(lattice_module, "MAX_ANSWERS", 3)
+    assert listed_lattice(Explicit([[0, 2, 4, 6]]), REPLACE) is None
+    assert build(Geometric, Explicit([[0, 2, 4, 6]])).noise.units.tolist() == [1]
+    with pytest.raises(ValueError, match="at most"):
+        build(LatticeBox, Explicit([[0, 2, 4, 6]]))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, Staircase])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_sensitivity_depends_on_the_neighbour_relation(kind, adjacency):
+    """A record changes the sum by 2 if it is replaced, and by up to 5 if it is removed."""
+    query = Explicit([[3, 5]])
+    twin = Explicit([[0, 2 if adjacency is REPLACE else 5]])
+    expected = build(kind, twin, adjacency=REPLACE).predicted_rmse.value
+    found = build(kind, query, adjacency=adjacency).predicted_rmse.value
+    if adjacency is REPLACE or kind is Staircase:
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    else:
+        # The unit is 1 and not 5, because both 3 and 5 are changes.
+        unit_one = Explicit([[0, 1, 5]])
+        expected = build(kind, unit_one, adjacency=REPLACE).predicted_rmse.value
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("workload", WHOLE)
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 100.0])
+def test_geometric_noise_is_below_laplace_noise(workload, epsilon):
+    geometric, laplace = (build(kind, WHOLE[workload], epsilon) for kind in (Geometric, Laplace))
+    assert geometric.predicted_rmse.value < laplace.predicted_rmse.value
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
+def test_errors_of_one_query(epsilon):
+    """Closed forms: 2 q / (1 - q)^2 for a count, and staircase below Laplace noise."""
+    q = math.exp(-epsilon)
+    expected = math.sqrt(2 * q) / (1 - q) / N
+    for kind in KINDS:
+        np.testing.assert_allclose(build(kind, COUNT, epsilon).predicted_rmse.value, expected)
+    staircase = build(Staircase, REAL, epsilon).predicted_rmse.value
+    assert staircase < build(Laplace, REAL, epsilon).predicted_rmse.value
+
+
+def test_errors_fall_exponentially_in_epsilon():
+    """The logarithm of the error has slopes -1/2 and -1/3 of epsilon."""
+    for kind, workload, slope in (
+        (Geometric, COUNT, -1 / 2),
+        (LatticeBox, WHOLE["bits"], -1 / 2),
+        (Geometric, WHOLE["bits"], -1 / 6),
+        (Staircase, REAL, -1 / 3),
+    ):
+        logs = [math.log(build(kind, workload, e).predicted_rmse.value) for e in (50.0, 90.0)]
+        np.testing.assert_allclose((logs[1] - logs[0]) / 40, slope, rtol=1e-3)
+    box, continuous = (build(kind, WHOLE["bits"], 10.0) for kind in (LatticeBox, KNorm))
+    assert box.predicted_rmse.value < continuous.predicted_rmse.value / 9
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 200.0, 1e6, 1e12])
+@pytest.mark.parametrize(
+    ("kind", "workload"),
+    [(Geometric, COUNT), (LatticeBox, COUNT), (Staircase, REAL), (Staircase, COUNT)],
+)
+def test_every_epsilon_has_a_finite_prediction_and_a_release(kind, workload, epsilon):
+    mechanism = build(kind, workload, epsilon)
+    assert 0 < mechanism.predicted_rmse.value < math.inf
+    records = np.array([0] * 20 + [1] * 30)
+    answers = mechanism.release(records).answers
+    assert np.isfinite(answers).all()
+    if epsilon >= 200:
+        np.testing.assert_allclose(answers, workload.answers(records), atol=1e-8)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("kind", KINDS)
+def test_released_sums_are_on_the_lattice(kind, adjacency):
+    mechanism = build(kind, WHOLE["units"], 0.3, adjacency)
+    assert mechanism.grid == 0
+    sums = np.array([6.0 * N, 0.0, 5.0 * N])
+    for _ in range(20):
+        noise = np.rint(mechanism.private(None)(sums) * N) - sums
+        steps = noise / mechanism.noise.units
+        np.testing.assert_array_equal(steps, np.rint(steps))
+
+
+@pytest.mark.statistical
+def test_exact_releases_of_a_real_query_have_the_predicted_error():
+    for adjacency in Adjacency:
+        mechanism = build(Staircase, REAL, 2.0, adjacency)
+        assert mechanism.grid is not None
+        records = np.array([0, 1, 2, 3, 2] * 10)
+        sums, truth = mechanism.measured(records).sums, REAL.answers(records)
+        errors = np.array([mechanism.private(None)(sums) - truth for _ in range(4000)])
+        mean_agrees(errors[:, 0] ** 2, mechanism.predicted_rmse.value**2)
+        mean_agrees(errors[:, 0], 0.0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", [COUNT, REAL], ids=["count", "real"])
+def test_audit_passes_staircase_noise_and_refutes_half_of_it(workload, adjacency):
+    mechanism = build(Staircase, workload, adjacency=adjacency)
+    width = mechanism.noise.width
+    for factor, refuted in ((1.0, False), (0.5, True)):
+        noise = StaircaseNoise(factor * width, 1.0)
+        result = audit_noise(
+            noise,
+            workload,
+            mechanism.guarantee,
+            trials=60_000,
+            density=noise.log_density_ratio,
+            rng=4,
+        )
+        assert result.refuted is refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", KINDS)
+def test_audit_refutes_noise_for_add_remove_under_replace_one(kind):
+    """With answers -1 and 1 a replaced record changes the sum by 2, and a removed one by 1."""
+    query = Explicit([[-1, 1]])
+    claim = build(kind, query, 2.0).guarantee
+    for adjacency, refuted in ((REPLACE, False), (ADD, True)):
+        noise = build(kind, query, 2.0, adjacency).noise
+        result = audit_noise(
+            noise, query, claim, trials=60_000, density=noise.log_density_ratio, rng=5
+        )
+        assert result.refuted is refuted
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 10.0, 30.0])
+@pytest.mark.parametrize("n", [1, 10])
+@pytest.mark.parametrize(
+    ("kind", "workload"), [(Geometric, COUNT), (LatticeBox, COUNT), (Geometric, WHOLE["bits"])]
+)
+def test_a_projection_never_predicts_less_than_the_error_of_rare_noise(kind, workload, n, epsilon):
+    """With all records 0 and n = 1, the projected answer is wrong if the noise is above 0.
+
+    Draws of the noise would not show this at epsilon = 30, where it happens once in 10^13.
+    """
+    inner = build(kind, workload, epsilon, n=n)
+    reach = math.ceil(60 / epsilon) * (workload.n_queries if kind is Geometric else 1) + 1
+    steps = np.arange(1, reach + 1.0)
+    one = gd.noise.GeometricNoise([1.0], inner.noise.scale) if kind is Geometric else inner.noise
+    errors = np.minimum(steps / n, 1.0) ** 2
+    expected = np.exp(one.log_density(steps[:, None])) @ errors
+    assert gd.mechanisms.Projected(inner).predicted_rmse.value ** 2 >= expected * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_answers_are_refused_with_the_way_out(kind):
+    with pytest.raises(ValueError, match="divide the queries by that unit"):
+        build(kind, REAL)
+    with pytest.raises(ValueError, match="whole numbers"):
+        build(kind, gd.workloads.SecondMoment(2))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, Staircase])
+def test_bad_arguments_are_refused(kind):
+    for privacy in (ApproxDP(1.0, 1e-6), 1.0):
+        with pytest.raises(ValueError, match="privacy must be PureDP"):
+            kind(COUNT, n=N, privacy=privacy)
+    with pytest.raises(ValueError, match="constant"):
+        build(kind, Explicit([[2, 2]]))
+    with pytest.raises(ValueError, match="n must be"):
+        build(kind, COUNT, n=0)
+    with pytest.raises(ValueError, match="workload must be a Workload"):
+        build(kind, [[0, 1]])
+
+
+def test_staircase_takes_one_query_and_lattice_box_few():
+    with pytest.raises(ValueError, match="1 query for Staircase, got 3"):
+        build(Staircase, Marginals(3, 1))
+    with pytest.raises(ValueError, match="1 to 64"):
+        build(LatticeBox, Histogram(65))
+
+
+@pytest.mark.parametrize(
+    ("workload", "epsilon", "kind"),
+    [(COUNT, epsilon, Geometric) for epsilon in (0.1, 1.0, 3.0, 10.0)]
+    + [(REAL, epsilon, Staircase) for epsilon in (0.1, 1.0, 3.0, 10.0)]
+    + [(Marginals(3, 1), epsilon, LatticeBox) for epsilon in (3.0, 10.0)],
+)
+def test_the_advisor_chooses_the_noise_with_the_least_error(workload, epsilon, kind):
+    advice = gd.advise(workload, n=100_000, privacy=PureDP(epsilon), exact_only=True)
+    assert type(getattr(advice.best, "inner", advice.best)) is kind
+    least = advice.table["predicted_rmse"].min()
+    # The bound on the error after a projection includes its duality gap.
+    np.testing.assert_allclose(advice.best.predicted_rmse.value, least, rtol=1e-5)
+
+
+def test_the_advisor_says_why_the_lattice_does_not_apply():
+    table = gd.advise(REAL, n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
+    assert table.loc["Geometric", "why"] == "the answers are not known to be whole numbers"
+    table = gd.advise(COUNT, n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
+    assert table.loc["LatticeBox", "why"] == "for one query with two answers it is Geometric"
+    table = gd.advise(Prefixes(300), n=1000, privacy=PureDP(1.0)).table.set_index("mechanism")
+    assert table.loc["Geometric", "why"] == "its error is the error of Laplace, up to 0.01%"
+    assert table.loc["LatticeBox", "why"] == "it is made for at most 64 queries"
+    assert table.loc["Staircase", "why"] == "it is made for one query"

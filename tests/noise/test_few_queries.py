@@ -1,0 +1,258 @@
+"""Laws of geometric, staircase and lattice box noise, from their densities and by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+from geomdp.noise import (
+    GeometricNoise,
+    LaplaceNoise,
+    LatticeBoxNoise,
+    Noise,
+    StaircaseNoise,
+    half_widths,
+)
+from geomdp.noise.exact import RoundedNoise
+from geomdp.noise.maxima import expected_maximum
+from tests.stats import mean_agrees
+
+#: Lattice noises, with a bound on the multiples beyond which less than 1e-12 of the variance lies.
+LATTICE = {
+    "geometric": (GeometricNoise([1.0], 2.0), 200),
+    "two units": (GeometricNoise([1.0, 3.0], 2.5), 120),
+    "rarely above 0": (GeometricNoise([4.0], 1.3), 20),
+    "box": (LatticeBoxNoise([1.0, 1.0], [1, 1], 1.5), 60),
+    "long box": (LatticeBoxNoise([1.0, 2.0], [1, 3], 1.5), 90),
+    "box with a constant": (LatticeBoxNoise([1.0, 1.0], [2, 0], 1.0), 120),
+    "one coordinate": (LatticeBoxNoise([2.0], [5], 2.0), 200),
+}
+STAIRCASES = {epsilon: StaircaseNoise(2.0, epsilon) for epsilon in (0.1, 1.0, 3.0, 10.0)}
+NOISES: dict[str, Noise] = {name: noise for name, (noise, _) in LATTICE.items()} | {
+    f"staircase {epsilon}": noise for epsilon, noise in STAIRCASES.items()
+}
+#: Draws in float64, and draws with exact bits, of which one takes a tenth of a millisecond.
+DRAWS, EXACT_DRAWS = 40_000, 4000
+
+
+def lattice_points(noise, reach):
+    """All points of the lattice with multiples up to `reach`, (b, m)."""
+    steps = np.arange(-reach, reach + 1.0)
+    grid = np.array(list(itertools.product(steps, repeat=noise.dimension)))
+    return grid * noise.units
+
+
+def drawn(noise, exact):
+    """Draws (b, m), in float64 or with bits from a seed."""
+    rng = np.random.default_rng(7)
+    if not exact:
+        return noise.sample(rng, DRAWS)
+    rounded = RoundedNoise(noise, 12)
+    return np.array([rounded.draw(rng.bytes) for _ in range(EXACT_DRAWS)]) * 2.0**-12
+
+
+@pytest.mark.parametrize("name", LATTICE)
+def test_probabilities_add_to_one_and_give_the_variances(name):
+    noise, reach = LATTICE[name]
+    points = lattice_points(noise, reach)
+    weights = np.exp(noise.log_density(points))
+    np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(weights @ points**2, noise.variances(), rtol=1e-9)
+    np.testing.assert_allclose(noise.second_moment().value, noise.variances().sum(), rtol=1e-12)
+    np.testing.assert_array_equal(noise.covariance(), np.diag(noise.variances()))
+    sizes = weights @ np.abs(points)
+    assert (sizes <= noise.mean_sizes() * (1 + 1e-9)).all()
+    lengths = weights @ np.linalg.norm(points, axis=1)
+    assert lengths <= noise.mean_length() * (1 + 1e-9)
+    largest = weights @ np.abs(points).max(axis=1)
+    assert largest <= expected_maximum(noise) * (1 + 1e-9)
+
+
+def test_the_expected_size_of_one_geometric_number_is_exact():
+    noise = GeometricNoise([3.0], 2.0)
+    points = lattice_points(noise, 100)
+    expected = np.exp(noise.log_density(points)) @ np.abs(points[:, 0])
+    found = [expected_maximum(noise), noise.mean_sizes()[0], noise.mean_length()]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-3])
+def test_half_widths_of_geometric_noise_are_the_least(beta):
+    noise = GeometricNoise([1.0, 3.0, 9.0], 2.5)
+    widths = half_widths(noise, 1 - beta)
+    for unit, width in zip(noise.units, widths, strict=True):
+        one = GeometricNoise([unit], 2.5)
+        points = lattice_points(one, 400)
+        weights = np.exp(one.log_density(points))
+        outside = np.abs(points[:, 0])
+        assert weights[outside > width].sum() <= beta * (1 + 1e-9)
+        assert width == 0 or weights[outside > width - unit].sum() > beta
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("name", NOISES)
+def test_draws_have_the_variances_and_independent_signs(name, exact):
+    noise = NOISES[name]
+    draws = drawn(noise, exact)
+    assert draws.shape[1] == noise.dimension
+    for column, variance in zip(draws.T, noise.variances(), strict=True):
+        if variance == 0:
+            assert not column.any()
+            continue
+        # At epsilon = 10 most draws are near 0, so the moment that has a limit law is bounded.
+        mean_agrees(np.minimum(column**2, 50 * variance), cut_moments(noise)[float(variance)])
+    if noise.dimension == 2 and noise.variances().all():
+        mean_agrees(draws[:, 0] * draws[:, 1], 0.0)
+
+
+def cut_moments(noise):
+    """E min(Z_i^2, 50 Var Z_i) from the density, by variance."""
+    if isinstance(noise, StaircaseNoise):
+        variance = float(noise.variances()[0])
+        steps = np.arange(0, 60 / noise.epsilon + 2)
+        edges = noise.width * np.sort(np.concatenate([steps, steps + noise.share]))
+        limit = math.sqrt(50 * variance)
+        edges = np.sort(np.append(edges, limit))
+        total = 0.0
+        for low, high in itertools.pairwise(edges):
+            height = math.exp(noise.log_density([[(low + high) / 2]])[0])
+            part = (high**3 - low**3) / 3 if high <= limit else 50 * variance * (high - low)
+            total += 2 * height * part
+        return {variance: total}
+    points = lattice_points(noise, dict(LATTICE.values())[noise])
+    weights = np.exp(noise.log_density(points))
+    return {
+        float(v): float(weights @ np.minimum(points[:, i] ** 2, 50 * v))
+        for i, v in enumerate(noise.variances())
+    }
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", LATTICE)
+def test_exact_draws_have_the_probabilities_of_the_lattice(name):
+    """Frequencies of the ten most likely points, if at least 40 draws of each are expected."""
+    noise, reach = LATTICE[name]
+    points = lattice_points(noise, reach)
+    weights = np.exp(noise.log_density(points))
+    first = [place for place in np.argsort(-weights)[:10] if weights[place] > 0.01]
+    assert first
+    draws = drawn(noise, exact=True)
+    for place in first:
+        hits = (draws == points[place]).all(axis=1).astype(float)
+        mean_agrees(hits, weights[place])
+
+
+def staircase_variance(share, epsilon):
+    """E Z^2 for width 1, by adding up the steps."""
+    b = math.exp(-epsilon)
+    steps = np.arange(0, math.ceil(80 / epsilon))
+    height = (1 - b) / (2 * (share + b * (1 - share)))
+    inner = ((steps + share) ** 3 - steps**3) / 3
+    outer = ((steps + 1.0) ** 3 - (steps + share) ** 3) / 3
+    return 2 * height * float((b**steps * (inner + b * outer)).sum())
+
+
+@pytest.mark.parametrize("epsilon", STAIRCASES)
+def test_the_share_of_a_step_minimises_the_variance(epsilon):
+    noise = STAIRCASES[epsilon]
+    found = optimize.minimize_scalar(
+        staircase_variance, bounds=(0.0, 1.0), args=(epsilon,), options={"xatol": 1e-10}
+    )
+    assert abs(found.x - noise.share) < 1e-5  # the minimum is flat: errors of x enter squared
+    np.testing.assert_allclose(noise.variances()[0], 4 * found.fun, rtol=1e-9)
+    b = math.exp(-epsilon)
+    printed = ((b * (1 + b) / 2) ** (2 / 3) + b) / (1 - b) ** 2
+    np.testing.assert_allclose(noise.variances()[0], 4 * printed, rtol=1e-9)
+    assert noise.variances()[0] < LaplaceNoise(1, 2.0 / epsilon).variances()[0]
+
+
+@pytest.mark.parametrize("epsilon", STAIRCASES)
+def test_the_mean_size_of_staircase_noise_is_exact(epsilon):
+    noise = STAIRCASES[epsilon]
+    edges = noise.width * np.sort(
+        np.add.outer(np.arange(80 / epsilon + 2), [0, noise.share]).ravel()
+    )
+    middles = (edges[1:] + edges[:-1]) / 2
+    weights = 2 * np.exp(noise.log_density(middles[:, None])) * np.diff(edges)
+    np.testing.assert_allclose(noise.mean_length(), weights @ middles, rtol=1e-9)
+    np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_the_staircase_density_integrates_to_one(epsilon):
+    noise = STAIRCASES[epsilon]
+    edges = [noise.width * (k + s) for k in range(int(40 / epsilon)) for s in (0, noise.share)]
+    density = [
+        integrate.quad(lambda x: math.exp(noise.log_density([[x]])[0]), low, high)[0]
+        for low, high in itertools.pairwise(edges)
+    ]
+    np.testing.assert_allclose(2 * sum(density), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", STAIRCASES)
+def test_a_shift_by_the_width_costs_epsilon_and_no_more(epsilon):
+    noise = STAIRCASES[epsilon]
+    points, shifts = np.meshgrid(np.linspace(-9, 9, 1201), np.linspace(-2, 2, 201))
+    z, s = points.reshape(-1, 1), shifts.reshape(-1, 1)
+    losses = noise.log_density(z) - noise.log_density(z - s)
+    np.testing.assert_allclose(np.abs(losses).max(), epsilon, rtol=1e-12)
+    np.testing.assert_allclose(noise.log_density_ratio(z, s), losses, rtol=1e-9, atol=1e-9)
+    further = noise.log_density_ratio(np.array([[0.0]]), np.array([[2 * noise.width * 1.001]]))
+    assert further[0] >= 2 * epsilon
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        StaircaseNoise(3.0, 1e-9),
+        StaircaseNoise(3.0, 512.0),
+        GeometricNoise([1.0], 1e13),
+        GeometricNoise([1.0], 1 / 128),
+        LatticeBoxNoise([1.0], [1], 1e-12),
+        LatticeBoxNoise([1.0], [1], 512.0),
+    ],
+)
+def test_extreme_parameters_have_finite_moments_and_draws(noise):
+    assert 0 < noise.variances()[0] < math.inf
+    assert np.isfinite(noise.sample(np.random.default_rng(0), 10)).all()
+    assert len(RoundedNoise(noise, 0).draw()) == 1
+
+
+def test_small_epsilon_gives_the_variance_of_continuous_noise():
+    laplace = LaplaceNoise(1, 1e6).variances()[0]
+    np.testing.assert_allclose(GeometricNoise([1.0], 1e6).variances()[0], laplace, rtol=1e-9)
+    np.testing.assert_allclose(StaircaseNoise(1.0, 1e-6).variances()[0], laplace, rtol=1e-9)
+    # K-norm noise of the cube: (m + 1)(m + 2) / (3 epsilon^2) per coordinate (JL-KN).
+    box = LatticeBoxNoise([1.0] * 3, [1] * 3, 1e-4).variances()
+    np.testing.assert_allclose(box, 4 * 5 / 3 * 1e8, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: GeometricNoise([], 1.0), "units"),
+        (lambda: GeometricNoise([1.0, 0.0], 1.0), "units"),
+        (lambda: GeometricNoise([1.0, math.nan], 1.0), "units"),
+        (lambda: GeometricNoise([[1.0]], 1.0), "units"),
+        (lambda: GeometricNoise([1.0], 0.0), "scale"),
+        (lambda: GeometricNoise([1.0], math.inf), "scale"),
+        (lambda: StaircaseNoise(0.0, 1.0), "width"),
+        (lambda: StaircaseNoise(1.0, -1.0), "epsilon"),
+        (lambda: StaircaseNoise(1.0, 513.0), "at most 512, .* got 513"),
+        (lambda: LatticeBoxNoise([1.0], [1, 1], 1.0), "counts must be 1 whole numbers"),
+        (lambda: LatticeBoxNoise([1.0], [0], 1.0), "not all 0"),
+        (lambda: LatticeBoxNoise([1.0], [1.5], 1.0), "counts"),
+        (lambda: LatticeBoxNoise([1.0], [-1], 1.0), "counts"),
+        (lambda: LatticeBoxNoise([-1.0], [1], 1.0), "units"),
+        (lambda: LatticeBoxNoise([1.0] * 65, [1] * 65, 1.0), "1 to 64"),
+        (lambda: LatticeBoxNoise([1.0], [1], 600.0), "at most 512"),
+    ],
+)
+def test_bad_parameters_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
