@@ -10,8 +10,8 @@ all of them takes hours. ``--sample 100`` runs 100 mutants drawn at random by a 
 share that is killed among them estimates the share among all, and the table holds the 95% interval
 of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
 
-A change of the words of an error message alone is not drawn. Some other changes make no difference
-that a test should see: a wider margin of a proof, capital letters in SQL.
+A change of the words of an error message alone is not drawn, and no change of capital letters in
+SQL. Some other changes make no difference that a test should see, such as a wider margin of a proof.
 ``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They are
 counted apart, and the share leaves them out.
 
@@ -103,6 +103,9 @@ REQUIREMENTS = {
     "batch": 2,
     "vector": 2,
 }
+#: Methods with a statement of SQL, or part of one, as an argument. SQL does not distinguish small and
+#: capital letters outside quotes.
+SQL = ("execute", "_transaction")
 #: What an exit code of a worker of mutmut means.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
@@ -164,7 +167,7 @@ def outcomes(folder: Path) -> dict[str, dict[str, str]]:
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Takes the messages of errors out of a syntax tree."""
+    """Takes the messages of errors and the capital letters of SQL out of a syntax tree."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         """Leave the type of the error alone."""
@@ -173,12 +176,23 @@ class _WithoutWords(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Leave the conditions of `require` and its like, and no names of arguments."""
+        """Leave the conditions of `require` and its like, and SQL in small letters."""
         self.generic_visit(node)
         shown = REQUIREMENTS.get(ast.unparse(node.func), len(node.args))
         del node.args[shown : shown + 1]
         node.keywords = [word for word in node.keywords if word.arg != "name"]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in SQL:
+            _in_small_letters(node.args)
         return node
+
+
+def _in_small_letters(statements: list[ast.expr]) -> None:
+    """Write the words of SQL in small letters, but leave texts in quotes alone."""
+    for part in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            pieces = re.split("('[^']*')", part.value)
+            pieces[::2] = [piece.lower() for piece in pieces[::2]]
+            part.value = "".join(pieces)
 
 
 def changes_of_words(module: Path) -> set[str]:

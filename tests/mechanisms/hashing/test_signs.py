@@ -134,6 +134,17 @@ def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: in
     assert len(np.unique(words)) == words.size
 
 
+@pytest.mark.parametrize("r", [2, 4, 16])
+def test_words_are_values_of_the_polynomial_at_element_and_block(r: int) -> None:
+    """The key (0, 1, 0, ...) is the polynomial X, and the point of element x and block b is
+    8 x + b for 8 blocks."""
+    key = np.zeros(r, dtype=np.uint64)
+    key[1] = 1
+    words = HashedSigns(512, key).words(np.array([0, 5, 2**60]))
+    points = np.array([0, 40, 2**63], dtype=np.uint64)[:, None] + np.arange(8, dtype=np.uint64)
+    np.testing.assert_array_equal(words, points)
+
+
 def test_projections_are_products_with_the_columns() -> None:
     matrix, rng = signs(), np.random.default_rng(1)
     elements, weights = rng.integers(matrix.elements, size=30), rng.normal(size=30)
@@ -190,3 +201,9 @@ def test_bad_elements() -> None:
     for bad in (np.array([0.5]), np.zeros((2, 2), dtype=int)):
         with pytest.raises(ValueError, match="must be whole numbers"):
             matrix.words(bad)
+
+
+@pytest.mark.parametrize("independence", [0, 1, 2.0])
+def test_bad_independence(independence: int) -> None:
+    with pytest.raises(ValueError, match="independence must be a whole number, at least 2"):
+        HashedSigns.draw(64, independence, np.random.default_rng(0))
