@@ -11,9 +11,9 @@ share that is killed among them estimates the share among all, and the table hol
 of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
 
 A change of the words of an error message alone is not drawn, and no change of capital letters in
-SQL. Some other changes make no difference that a test should see, such as a wider margin of a proof.
-``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They are
-counted apart, and the share leaves them out.
+SQL. Some other changes make no difference that a test should see: a wider margin of a proof, for
+example. ``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They
+are counted apart, and the share leaves them out.
 
 Needs the extra `mutation`. A run can be stopped and continued with ``--folder``. mutmut leaves out
 decorated functions, so properties.
@@ -103,8 +103,8 @@ REQUIREMENTS = {
     "batch": 2,
     "vector": 2,
 }
-#: Methods with a statement of SQL, or part of one, as an argument. SQL does not distinguish small and
-#: capital letters outside quotes.
+#: Methods with a statement of SQL, or part of one, as an argument. Outside quotes SQL does not
+#: distinguish small and capital letters.
 SQL = ("execute", "_transaction")
 #: What an exit code of a worker of mutmut means.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.mutation import changes_of_words
 
-MODULE = '''
+MODULE = """
 def x_add__mutmut_orig(connection, name):
     connection.execute("SELECT * FROM head WHERE name = 'Old'", name)
     raise ValueError("no such entry")
@@ -36,7 +36,7 @@ def x_name__mutmut_orig(text):
 
 def x_name__mutmut_1(text):
     return text.removeprefix("old")
-'''
+"""
 
 
 def test_only_words_of_messages_and_letters_of_sql_are_left_out(tmp_path: Path) -> None:
