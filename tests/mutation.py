@@ -78,7 +78,9 @@ TESTS = {
     ),
     "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers"),
     "mechanisms/selection": _of_mechanisms("selection"),
-    "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection"),
+    "mechanisms/smooth": _of_mechanisms(
+        "smooth_noise smooth_degree smooth_summary moment_projection"
+    ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
         *_of_mechanisms("sparse_project rounded_rows"),

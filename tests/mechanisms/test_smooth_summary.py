@@ -58,6 +58,12 @@ class TestRelease:
         assert release.moments[0, 0] == 1
         assert release.noise_std[0, 0] == 0
 
+    def test_the_short_text_says_whether_moments_were_projected(self):
+        release = summary().release(POINTS)
+        assert repr(release) == f"SmoothRelease(5^2 moments, n=500; {release.guarantee})"
+        changed = release.projected(MomentProjection.on_grid(release.noise_std, 10))
+        assert repr(changed) == f"SmoothRelease(5^2 moments, projected, n=500; {release.guarantee})"
+
     @pytest.mark.parametrize("count", [120, N, 2 * N])
     def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
         """A missing record counts as the constant coefficient, and the answer says so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -134,15 +135,28 @@ def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: in
     assert len(np.unique(words)) == words.size
 
 
-@pytest.mark.parametrize("r", [2, 4, 16])
-def test_words_are_values_of_the_polynomial_at_element_and_block(r: int) -> None:
-    """The key (0, 1, 0, ...) is the polynomial X, and the point of element x and block b is
-    8 x + b for 8 blocks."""
+def vanishing(level: int, point: int) -> int:
+    """The product of point - v over all words v below 2^level."""
+    return reduce(times, [point ^ v for v in range(1 << level)])
+
+
+@pytest.mark.parametrize(("r", "level"), [(2, 0), (8, 0), (4, 1), (8, 1), (16, 1), (8, 2), (16, 3)])
+def test_words_are_values_of_the_polynomial_at_element_and_block(r: int, level: int) -> None:
+    """With 8 blocks, the value of block b and element x is the value at the point 8 x + b.
+
+    The key with its only 1 at place 2^level is the polynomial that is 0 at the words below 2^level
+    and 1 at 2^level.
+    """
     key = np.zeros(r, dtype=np.uint64)
-    key[1] = 1
-    words = HashedSigns(512, key).words(np.array([0, 5, 2**60]))
-    points = np.array([0, 40, 2**63], dtype=np.uint64)[:, None] + np.arange(8, dtype=np.uint64)
-    np.testing.assert_array_equal(words, points)
+    key[1 << level] = 1
+    elements = [0, 1, 5, 2**60]
+    scale = inverse(vanishing(level, 1 << level))
+    expected = [
+        [times(vanishing(level, 8 * element + block), scale) for block in range(8)]
+        for element in elements
+    ]
+    words = HashedSigns(512, key).words(np.array(elements))
+    assert words.tolist() == expected
 
 
 def test_projections_are_products_with_the_columns() -> None:
