@@ -215,14 +215,20 @@ def changes_of_words(module: Path) -> set[str]:
     }
 
 
-def drawn(folder: Path, size: int) -> list[str]:
-    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
-    # mutmut has no command that only makes mutants; it makes them before it looks for this name.
-    mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+def all_changes_of_words(folder: Path) -> set[str]:
+    """The same for all modules of a run."""
     words = set()
     for path in (folder / "mutants").rglob("*.py.meta"):
         if json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]:
             words |= changes_of_words(path.with_suffix(""))
+    return words
+
+
+def drawn(folder: Path, size: int) -> list[str]:
+    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
+    # mutmut has no command that only makes mutants; it makes them before it looks for this name.
+    mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+    words = all_changes_of_words(folder)
     names = sorted(name for by_name in outcomes(folder).values() for name in by_name)
     names = [name for name in names if name.rpartition(".")[2] not in words]
     return random.Random(SEED).sample(names, min(size, len(names)))
@@ -243,6 +249,16 @@ def changed_lines(diff: list[str], sign: str) -> str:
     return " ".join(line[1:].strip() for line in diff if re.match(rf"[{sign}](?![{sign}])", line))
 
 
+def explained(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Name, reason, removed and added lines of each survivor; the reason is empty if not known."""
+    known, words = harmless(), all_changes_of_words(folder)
+    for name, function, removed, added in survivors(folder):
+        reason = known.get((function, removed, added), "")
+        if name.rpartition(".")[2] in words:
+            reason = "Only the words of a message or the letters of SQL change."
+        yield name, reason, removed, added
+
+
 def harmless() -> dict[tuple[str, str, str], str]:
     """The reason why a change makes no difference, by function, removed and added lines."""
     with HARMLESS.open(encoding="utf-8", newline="") as file:
@@ -254,8 +270,7 @@ def harmless() -> dict[tuple[str, str, str], str]:
 def row(package: str, folder: Path) -> dict[str, object]:
     """Counts of outcomes, and the killed share with its interval; a time-out counts as killed."""
     counts = Counter(what for by_name in outcomes(folder).values() for what in by_name.values())
-    known = harmless()
-    excused = sum(tuple(change) in known for _, *change in survivors(folder))
+    excused = sum(reason != "" for _, reason, *_ in explained(folder))
     run = counts.total() - counts["not run"] - counts["skipped"]
     killed = counts["killed"] + counts["timed out"]
     interval = stats.binomtest(killed, run - excused).proportion_ci(0.95, method="exact")
@@ -290,10 +305,8 @@ def report(folder: Path) -> None:
         counts = Counter(by_name.values())
         if counts.total() > counts["not run"]:
             print(f"{name:28}", dict(counts))
-    known = harmless()
-    for name, function, removed, added in survivors(folder):
-        reason = known.get((function, removed, added), "UNEXPLAINED")
-        print(f"{name}: {reason}\n  - {removed}\n  + {added}")
+    for name, reason, removed, added in explained(folder):
+        print(f"{name}: {reason or 'UNEXPLAINED'}\n  - {removed}\n  + {added}")
 
 
 def main() -> None:
