@@ -10,10 +10,10 @@ all of them takes hours. ``--sample 100`` runs 100 mutants drawn at random by a 
 share that is killed among them estimates the share among all, and the table holds the 95% interval
 of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
 
-A change of the words of an error message alone is not drawn. Some other changes make no difference
-that a test should see: a wider margin of a proof, capital letters in SQL.
-``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They are
-counted apart, and the share leaves them out.
+A change of the words of an error message alone is not drawn, and no change of capital letters in
+SQL. Some other changes make no difference that a test should see: a wider margin of a proof, for
+example. ``tests/harmless_mutants.csv`` lists those that a run has met, each with the reason. They
+are counted apart, and the share leaves them out.
 
 Needs the extra `mutation`. A run can be stopped and continued with ``--folder``. mutmut leaves out
 decorated functions, so properties.
@@ -78,7 +78,9 @@ TESTS = {
     ),
     "mechanisms/second_moments": _of_mechanisms("second_moment pair_marginals real_answers"),
     "mechanisms/selection": _of_mechanisms("selection"),
-    "mechanisms/smooth": _of_mechanisms("smooth_noise smooth_summary moment_projection"),
+    "mechanisms/smooth": _of_mechanisms(
+        "smooth_noise smooth_degree smooth_summary moment_projection"
+    ),
     "mechanisms/sparse": (
         "tests/mechanisms/hashing",
         *_of_mechanisms("sparse_project rounded_rows"),
@@ -103,6 +105,9 @@ REQUIREMENTS = {
     "batch": 2,
     "vector": 2,
 }
+#: Methods with a statement of SQL, or part of one, as an argument. Outside quotes SQL does not
+#: distinguish small and capital letters.
+SQL = ("execute", "_transaction")
 #: What an exit code of a worker of mutmut means.
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 33: "no test", 34: "skipped", None: "not run"}
 
@@ -164,7 +169,7 @@ def outcomes(folder: Path) -> dict[str, dict[str, str]]:
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Takes the messages of errors out of a syntax tree."""
+    """Takes the messages of errors and the capital letters of SQL out of a syntax tree."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         """Leave the type of the error alone."""
@@ -173,12 +178,23 @@ class _WithoutWords(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Leave the conditions of `require` and its like, and no names of arguments."""
+        """Leave the conditions of `require` and its like, and SQL in small letters."""
         self.generic_visit(node)
         shown = REQUIREMENTS.get(ast.unparse(node.func), len(node.args))
         del node.args[shown : shown + 1]
         node.keywords = [word for word in node.keywords if word.arg != "name"]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in SQL:
+            _in_small_letters(node.args)
         return node
+
+
+def _in_small_letters(statements: list[ast.expr]) -> None:
+    """Write the words of SQL in small letters, but leave texts in quotes alone."""
+    for part in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            pieces = re.split("('[^']*')", part.value)
+            pieces[::2] = [piece.lower() for piece in pieces[::2]]
+            part.value = "".join(pieces)
 
 
 def changes_of_words(module: Path) -> set[str]:
@@ -199,14 +215,20 @@ def changes_of_words(module: Path) -> set[str]:
     }
 
 
-def drawn(folder: Path, size: int) -> list[str]:
-    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
-    # mutmut has no command that only makes mutants; it makes them before it looks for this name.
-    mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+def all_changes_of_words(folder: Path) -> set[str]:
+    """The same for all modules of a run."""
     words = set()
     for path in (folder / "mutants").rglob("*.py.meta"):
         if json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]:
             words |= changes_of_words(path.with_suffix(""))
+    return words
+
+
+def drawn(folder: Path, size: int) -> list[str]:
+    """Names of `size` mutants, drawn without replacement; messages of errors are no mutants."""
+    # mutmut has no command that only makes mutants; it makes them before it looks for this name.
+    mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+    words = all_changes_of_words(folder)
     names = sorted(name for by_name in outcomes(folder).values() for name in by_name)
     names = [name for name in names if name.rpartition(".")[2] not in words]
     return random.Random(SEED).sample(names, min(size, len(names)))
@@ -227,6 +249,16 @@ def changed_lines(diff: list[str], sign: str) -> str:
     return " ".join(line[1:].strip() for line in diff if re.match(rf"[{sign}](?![{sign}])", line))
 
 
+def explained(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Name, reason, removed and added lines of each survivor; the reason is empty if not known."""
+    known, words = harmless(), all_changes_of_words(folder)
+    for name, function, removed, added in survivors(folder):
+        reason = known.get((function, removed, added), "")
+        if name.rpartition(".")[2] in words:
+            reason = "Only the words of a message or the letters of SQL change."
+        yield name, reason, removed, added
+
+
 def harmless() -> dict[tuple[str, str, str], str]:
     """The reason why a change makes no difference, by function, removed and added lines."""
     with HARMLESS.open(encoding="utf-8", newline="") as file:
@@ -238,8 +270,7 @@ def harmless() -> dict[tuple[str, str, str], str]:
 def row(package: str, folder: Path) -> dict[str, object]:
     """Counts of outcomes, and the killed share with its interval; a time-out counts as killed."""
     counts = Counter(what for by_name in outcomes(folder).values() for what in by_name.values())
-    known = harmless()
-    excused = sum(tuple(change) in known for _, *change in survivors(folder))
+    excused = sum(reason != "" for _, reason, *_ in explained(folder))
     run = counts.total() - counts["not run"] - counts["skipped"]
     killed = counts["killed"] + counts["timed out"]
     interval = stats.binomtest(killed, run - excused).proportion_ci(0.95, method="exact")
@@ -274,10 +305,8 @@ def report(folder: Path) -> None:
         counts = Counter(by_name.values())
         if counts.total() > counts["not run"]:
             print(f"{name:28}", dict(counts))
-    known = harmless()
-    for name, function, removed, added in survivors(folder):
-        reason = known.get((function, removed, added), "UNEXPLAINED")
-        print(f"{name}: {reason}\n  - {removed}\n  + {added}")
+    for name, reason, removed, added in explained(folder):
+        print(f"{name}: {reason or 'UNEXPLAINED'}\n  - {removed}\n  + {added}")
 
 
 def main() -> None:

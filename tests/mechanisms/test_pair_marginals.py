@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from geomdp._numerics.linalg import unsvec
+import geomdp as gd
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.mechanisms import PairMarginals
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
@@ -93,6 +95,30 @@ def test_audit_and_its_negative_control(adjacency):
 
     assert not refuted(PURE)
     assert refuted(PureDP(3.0))
+
+
+def test_counts_of_records_stand_for_the_records():
+    """The sums are those of the records, whether rows or counted tables are given."""
+    schema = gd.data.Schema.from_dict(dict.fromkeys("abcde", bool))
+    workload = Marginals(5, 2)
+    frame = pd.DataFrame(np.random.default_rng(4).random((50, 5)) < 0.4, columns=list("abcde"))
+    counted = gd.data.count_records(gd.data.source_of(frame), schema, workload)
+    rows = frame.to_numpy().astype(float)
+    mechanism = PairMarginals(workload, n=50, privacy=PURE)
+    measured, totals = mechanism.measured(counted), mechanism.totals(counted)
+    assert measured.count == totals.count == 50
+    np.testing.assert_array_equal(measured.sums, (rows.T @ rows)[np.triu_indices(5)])
+    np.testing.assert_allclose(unsvec(totals.sums), rows.T @ rows / 5, rtol=1e-15)
+
+
+def test_answers_are_clipped_to_shares():
+    """Of four attributes, the private matrix may claim that two share all records: d N_12 = 2."""
+    mechanism = PairMarginals(Marginals(4, 2), n=N, privacy=PURE)
+    matrix = np.zeros((4, 4))
+    for entry, answer in [(0.5, 1.0), (0.2, 0.8), (-0.5, 0.0)]:
+        matrix[0, 1] = matrix[1, 0] = entry
+        expected = [answer, 0, 0, 0, 0, 0]
+        np.testing.assert_allclose(mechanism.process(svec(matrix)), expected, rtol=1e-15)
 
 
 def test_bad_arguments():

@@ -137,6 +137,18 @@ def test_bounds_hold_for_every_data_set(kind, data, privacy):
         mean_at_most(squares, mechanism.predicted_rmse.value**2)
 
 
+@pytest.mark.parametrize("rng", [None, 0])
+def test_without_noise_the_covariance_is_exact(rng):
+    records = np.random.default_rng(5).uniform((-0.5, 0.1, 0.0), (0.0, 0.5, 0.1), (50, 3))
+    ledger = Ledger(PureDP(2e9))
+    mechanism = Covariance(Workload(3), n=50, privacy=PureDP(1e9))
+    covariance = svec(np.cov(records.T, bias=True))
+    for given in (records, iter(np.array_split(records, 4))):
+        release = mechanism.release(given, rng, ledger=None if rng == 0 else ledger)
+        np.testing.assert_allclose(release.answers, covariance, atol=1e-6)
+    assert [spend.label for spend in ledger.spends()] == ["Covariance"] * (2 * (rng is None))
+
+
 def test_explicit_bound_of_theorem_3():
     """JL-T3 at epsilon / 2 each: 3 / sqrt(n), the second moments, and 2 * 2 sqrt(d (d + 1)) / .."""
     d, n = 5, 10**5

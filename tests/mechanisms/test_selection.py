@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, expon, laplace, rv_continuous
 
 import geomdp as gd
 from geomdp.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection
-from geomdp.mechanisms.selection.base import ROUNDED_UP, spread
+from geomdp.mechanisms.selection.base import MAX_QUERIES, ROUNDED_UP, spread
+from geomdp.mechanisms.selection.noisy_maximum import (
+    _exponential_density,
+    _exponential_distribution,
+    _laplace_density,
+    _laplace_distribution,
+)
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
-from geomdp.workloads import Explicit
+from geomdp.workloads import Explicit, Histogram, Workload
+
+Noise = Callable[[np.ndarray], np.ndarray]
 
 KINDS = [ExponentialMechanism, ReportNoisyMax, PermuteAndFlip]
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -159,6 +168,35 @@ def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -
         assert mechanism.probabilities(means)[bad].sum() <= gamma
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gamma", [0.01, 0.3, 0.49, 0.5, 0.8])
+def test_loss_of_two_queries_is_attained(kind: type[Selection], gamma: float) -> None:
+    """A union bound over one rival is no loss. Two equal answers are chosen equally often, so from
+    gamma = 1/2 on the bound is 0."""
+    mechanism = kind(Explicit(np.eye(2)), n=50, privacy=PureDP(0.7))
+    bound = mechanism.loss(gamma)
+    if gamma >= 0.5:
+        assert bound == 0.0
+    else:
+        worse = mechanism.probabilities(np.array([0.0, bound]))[0]
+        assert worse == pytest.approx(gamma, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("density", "distribution", "law"),
+    [
+        (_laplace_density, _laplace_distribution, laplace),
+        (_exponential_density, _exponential_distribution, expon),
+    ],
+)
+def test_densities_and_distributions_of_the_noise(
+    density: Noise, distribution: Noise, law: rv_continuous
+) -> None:
+    x = np.array([-40.0, -3.0, -0.5, -1e-3, 1e-3, 0.5, 3.0, 40.0])
+    np.testing.assert_allclose(density(x), law.pdf(x), rtol=1e-14)
+    np.testing.assert_allclose(distribution(x), law.cdf(x), rtol=1e-14)
+
+
 def test_one_sided_noise_loses_least() -> None:
     means = np.array([0.0, 0.1, 0.15, 0.4, 0.41])
     unit = {"n": 20, "privacy": PureDP(0.5)}
@@ -200,10 +238,11 @@ def test_nothing_is_paid_for_a_release_that_fails(kind: type[Selection]) -> None
 @pytest.mark.parametrize(
     ("workload", "message"),
     [
+        (Histogram(MAX_QUERIES + 1), "at least 2 and at most 8192, got 8193"),
         (Explicit(np.array([[1.0, 0.0]])), "at least 2"),
         (Explicit(np.ones((2, 3))), "constant|vary"),
     ],
 )
-def test_workloads_that_leave_no_choice(workload: Explicit, message: str) -> None:
+def test_workloads_without_a_choice_or_with_too_many(workload: Workload, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ExponentialMechanism(workload, n=3, privacy=PureDP(1.0))

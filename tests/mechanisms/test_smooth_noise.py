@@ -9,9 +9,10 @@ import pytest
 
 from geomdp.audit import audit_event
 from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth.noise import ScaledLaplace
+from geomdp.mechanisms.smooth.noise import ScaledGaussian, ScaledLaplace
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
+from tests.stats import mean_agrees
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PURE = PureDP(1.0)
@@ -160,3 +161,13 @@ def test_gaussian_noise_is_never_pure():
 def test_smoothness_of_weights_is_checked(smoothness):
     with pytest.raises(ValueError, match="smoothness must be"):
         WeightedLaplace(smoothness)
+
+
+@pytest.mark.statistical
+def test_gaussian_draws_are_independent_with_the_stated_deviations():
+    """All entries of the matrix of second moments, over independent draws."""
+    noise = ScaledGaussian(np.array([1.0, 2.0, 5.0]))
+    draws = noise.sample(np.random.default_rng(4), 20_000)
+    assert draws.shape == (20_000, 3)
+    mean_agrees(draws, np.zeros(3))
+    mean_agrees(draws[:, :, None] * draws[:, None], np.diag(noise.deviations**2))

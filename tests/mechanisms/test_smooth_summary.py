@@ -58,6 +58,12 @@ class TestRelease:
         assert release.moments[0, 0] == 1
         assert release.noise_std[0, 0] == 0
 
+    def test_the_short_text_says_whether_moments_were_projected(self):
+        release = summary().release(POINTS)
+        assert repr(release) == f"SmoothRelease(5^2 moments, n=500; {release.guarantee})"
+        changed = release.projected(MomentProjection.on_grid(release.noise_std, 10))
+        assert repr(changed) == f"SmoothRelease(5^2 moments, projected, n=500; {release.guarantee})"
+
     @pytest.mark.parametrize("count", [120, N, 2 * N])
     def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
         """A missing record counts as the constant coefficient, and the answer says so."""
@@ -203,6 +209,7 @@ class TestFile:
         [
             ({"moments": np.full((5, 5), 2.0)}, "moment must be 1"),
             ({"noise_std": -np.ones((5, 5))}, "noise_std at least 0"),
+            ({"noise_std": np.zeros((5, 4))}, r"noise_std must have shape \(5, 5\), got \(5, 4\)"),
             ({"noise_std": np.full((5, 5), np.inf)}, "noise_std must be finite"),
             ({"noise_covariance": np.eye(24)}, "the file must hold the arrays"),
         ],

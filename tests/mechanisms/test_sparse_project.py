@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp.bounds.upper import sparse_projection as sizes
-from geomdp.mechanisms.sparse.elements import DigestedElements, IntegerElements
+from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
 from geomdp.mechanisms.sparse.sparse_project import SparseProject
@@ -73,6 +74,13 @@ def test_feasible_rows() -> None:
     assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
     assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
     assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16
+
+
+def test_rows_follow_the_loss() -> None:
+    """rho-zCDP counts as a loss of sqrt(2 rho), as for Gaussian noise. At n = 128 and a loss of 1
+    the number of rows is n^2, and any larger loss needs more rows."""
+    for privacy in (ZCDP(0.5), ApproxDP(1.0, 1e-6)):
+        assert SparseProject(n=128, sparsity=1, queries=1, privacy=privacy).signs.rows == 128**2
 
 
 @pytest.mark.statistical
@@ -320,3 +328,22 @@ def test_numpy_integers_encode_as_python_ones() -> None:
         np.testing.assert_array_equal(
             encoding.encode([np.int64(7), np.uint8(9)]), encoding.encode([7, 9])
         )
+
+
+def test_digests_are_the_same_in_every_version() -> None:
+    """Answers of a summary in a file need the digests with which the file was written."""
+    text = b"t18:s3:abci2:-7t4:b1:x"
+    digest = hashlib.blake2b(text, digest_size=8).digest()
+    (number,) = DigestedElements().encode([("abc", -7, (b"x",))])
+    assert number == int.from_bytes(digest, "little") >> 18
+
+
+@pytest.mark.parametrize("encoding", [DigestedElements(), IntegerElements()], ids=str)
+def test_no_elements_are_whole_numbers_too(encoding: ElementEncoding) -> None:
+    """A data set without records is a neighbour of those with one record."""
+    assert encoding.encode([]).dtype == np.int64
+    mechanism = SparseProject(
+        n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=64, rng=0,
+        encoding=encoding, adjacency=Adjacency.ADD_REMOVE,
+    )  # fmt: skip
+    assert mechanism.release([]).guarantee == mechanism.guarantee

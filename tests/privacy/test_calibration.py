@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from geomdp.privacy import (
@@ -45,10 +45,20 @@ sensitivities = st.floats(1e-6, 1e6)
 
 def exact_delta(theta: float, epsilon: float) -> float:
     """The formula of Balle and Wang as it stands, in 1000 decimal digits."""
+    return float(exact_delta_of(Decimal(theta), epsilon))
+
+
+def exact_delta_of_scale(scale: float, epsilon: float) -> Decimal:
+    """The same for noise of this scale on a sensitivity of 1; the quotient is not rounded."""
+    with decimal.localcontext(decimal.Context(prec=1000)):
+        return exact_delta_of(1 / Decimal(scale), epsilon)
+
+
+def exact_delta_of(theta: Decimal, epsilon: float) -> Decimal:
     with decimal.localcontext(decimal.Context(prec=1000)) as context:
-        half, ratio = Decimal(theta) / 2, Decimal(epsilon) / Decimal(theta)
+        half, ratio = theta / 2, Decimal(epsilon) / theta
         upper, lower = (normal_cdf(x, context) for x in (half - ratio, -half - ratio))
-        return float(upper - Decimal(epsilon).exp() * lower)
+        return upper - Decimal(epsilon).exp() * lower
 
 
 def normal_cdf(x: Decimal, context: decimal.Context) -> Decimal:
@@ -146,6 +156,32 @@ def test_the_analytic_scale_against_a_thousand_digits(epsilon, delta):
     assert exact_delta(1 / scale, epsilon) == pytest.approx(delta, rel=1e-11, abs=0)
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-9])
+def test_the_analytic_scale_is_rounded_up(epsilon, delta):
+    """In exact arithmetic the scale is enough, but not without twice the margin of 2^-50.
+
+    A relative change of the scale moves ln(delta) by a^2 times as much. For scales above the
+    sensitivity this is more than the error of the computed ln(delta).
+    """
+    scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
+    assert scale > 1
+    assert exact_delta_of_scale(scale, epsilon) <= Decimal(delta)
+    assert exact_delta_of_scale(scale * (1 - 2.0**-49), epsilon) > Decimal(delta)
+
+
+@pytest.mark.parametrize(
+    ("function", "accepted"),
+    [(laplace_scale, PureDP), (zcdp_gaussian_scale, ZCDP), (analytic_gaussian_scale, ApproxDP)],
+)
+def test_a_scale_for_another_definition_is_refused(function, accepted):
+    for privacy in (PureDP(1.0), ZCDP(1.0), ApproxDP(1.0, 1e-6)):
+        if not isinstance(privacy, accepted):
+            message = f"privacy must be {accepted.__name__}, got {type(privacy).__name__}"
+            with pytest.raises(ValueError, match=message):
+                function(1.0, privacy)
+
+
 def test_the_published_analytic_value():
     # Balle-Wang at epsilon = 1, delta = 1e-5, against 4.8448 of the classical formula.
     scale = analytic_gaussian_scale(1.0, ApproxDP(1.0, 1e-5))
@@ -184,6 +220,14 @@ def test_laplace_scale_bounds_the_density_ratio(sensitivity, epsilon, place):
     assert Fraction(scale) * Fraction(epsilon) >= Fraction(sensitivity)
     log_ratio = (abs(place - sensitivity) - abs(place)) / scale
     assert abs(log_ratio) <= epsilon * (1 + 8 * EPSILON * (1 + place / sensitivity))
+
+
+@given(sensitivities, st.floats(1e-6, 1e3))
+@example(sensitivity=3.0, epsilon=0.5)
+@example(sensitivity=1.0, epsilon=0.1)
+def test_no_smaller_laplace_scale_is_enough(sensitivity, epsilon):
+    smaller = math.nextafter(laplace_scale(sensitivity, PureDP(epsilon)), 0.0)
+    assert Fraction(smaller) * Fraction(epsilon) < Fraction(sensitivity)
 
 
 def test_gaussian_scale_follows_the_guarantee():

@@ -88,6 +88,13 @@ def test_delta_is_checked(convert, delta):
         convert(ZCDP(0.5), delta)
 
 
+@pytest.mark.parametrize("convert", [zcdp_to_approx, zcdp_to_approx_optimal_order])
+@pytest.mark.parametrize("privacy", [PureDP(0.5), ApproxDP(0.5, 1e-6)])
+def test_only_a_zcdp_guarantee_is_converted_to_an_approximate_one(convert, privacy):
+    with pytest.raises(ValueError, match=f"privacy must be ZCDP, got {type(privacy).__name__}"):
+        convert(privacy, 1e-6)
+
+
 @given(st.sampled_from([PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.5)]))
 def test_add_remove_to_replace_one_is_a_group_of_two(privacy):
     converted = convert_adjacency(privacy, Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)

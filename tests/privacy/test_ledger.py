@@ -10,7 +10,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,29 @@ def test_require_records_nothing() -> None:
     with pytest.raises(BudgetExhausted):
         ledger.require(claim(PureDP(1.1)), "x")
     assert ledger.spends() == []
+
+
+def test_the_time_of_a_spend_is_stated_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a machine in another time zone: here 9 hours ahead of UTC."""
+    monkeypatch.setenv("TZ", "UTC-9")
+    time.tzset()
+    try:
+        ledger = Ledger(PureDP(1.0))
+        before = datetime.now(UTC)
+        ledger.spend(claim(PureDP(0.5)), "x")
+        granted = datetime.fromisoformat(ledger.spends()[0].time)
+        assert granted.utcoffset() == timedelta(0)
+        assert before <= granted <= datetime.now(UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_errors_name_a_ledger_in_memory() -> None:
+    ledger = Ledger(PureDP(1.0))
+    ledger._file._connection.execute("DELETE FROM entries")
+    with pytest.raises(ValueError, match=r"^a ledger in memory is damaged: its last entries"):
+        ledger.spends()
 
 
 def test_reopening_keeps_the_spends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -134,6 +135,30 @@ def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: in
     assert len(np.unique(words)) == words.size
 
 
+def vanishing(level: int, point: int) -> int:
+    """The product of point - v over all words v below 2^level."""
+    return reduce(times, [point ^ v for v in range(1 << level)])
+
+
+@pytest.mark.parametrize(("r", "level"), [(2, 0), (8, 0), (4, 1), (8, 1), (16, 1), (8, 2), (16, 3)])
+def test_words_are_values_of_the_polynomial_at_element_and_block(r: int, level: int) -> None:
+    """With 8 blocks, the value of block b and element x is the value at the point 8 x + b.
+
+    The key with its only 1 at place 2^level is the polynomial that is 0 at the words below 2^level
+    and 1 at 2^level.
+    """
+    key = np.zeros(r, dtype=np.uint64)
+    key[1 << level] = 1
+    elements = [0, 1, 5, 2**60]
+    scale = inverse(vanishing(level, 1 << level))
+    expected = [
+        [times(vanishing(level, 8 * element + block), scale) for block in range(8)]
+        for element in elements
+    ]
+    words = HashedSigns(512, key).words(np.array(elements))
+    assert words.tolist() == expected
+
+
 def test_projections_are_products_with_the_columns() -> None:
     matrix, rng = signs(), np.random.default_rng(1)
     elements, weights = rng.integers(matrix.elements, size=30), rng.normal(size=30)
@@ -190,3 +215,9 @@ def test_bad_elements() -> None:
     for bad in (np.array([0.5]), np.zeros((2, 2), dtype=int)):
         with pytest.raises(ValueError, match="must be whole numbers"):
             matrix.words(bad)
+
+
+@pytest.mark.parametrize("independence", [0, 1, 2.0])
+def test_bad_independence(independence: int) -> None:
+    with pytest.raises(ValueError, match="independence must be a whole number, at least 2"):
+        HashedSigns.draw(64, independence, np.random.default_rng(0))

@@ -1,0 +1,45 @@
+"""The changes that a run of mutation testing leaves out of its draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.mutation import changes_of_words
+
+MODULE = """
+def x_add__mutmut_orig(connection, name):
+    connection.execute("SELECT * FROM head WHERE name = 'Old'", name)
+    raise ValueError("no such entry")
+
+def x_add__mutmut_1(connection, name):
+    connection.execute("select * from head where name = 'Old'", name)
+    raise ValueError("no such entry")
+
+def x_add__mutmut_2(connection, name):
+    connection.execute("SELECT * FROM HEAD WHERE NAME = 'OLD'", name)
+    raise ValueError("no such entry")
+
+def x_add__mutmut_3(connection, name):
+    connection.execute("XXSELECT * FROM head WHERE name = 'Old'XX", name)
+    raise ValueError("no such entry")
+
+def x_add__mutmut_4(connection, name):
+    connection.execute("SELECT * FROM head WHERE name = 'Old'", None)
+    raise ValueError("no such entry")
+
+def x_add__mutmut_5(connection, name):
+    connection.execute("SELECT * FROM head WHERE name = 'Old'", name)
+    raise ValueError("NO SUCH ENTRY")
+
+def x_name__mutmut_orig(text):
+    return text.removeprefix("Old")
+
+def x_name__mutmut_1(text):
+    return text.removeprefix("old")
+"""
+
+
+def test_only_words_of_messages_and_letters_of_sql_are_left_out(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(MODULE, encoding="utf-8")
+    assert changes_of_words(module) == {"x_add__mutmut_1", "x_add__mutmut_5"}
