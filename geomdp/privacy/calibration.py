@@ -172,15 +172,19 @@ def _log_delta(a: float, epsilon: float) -> float:
 
     Let b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta. Then b + a = theta and
     e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
-    R(x) = Phi(-x) / phi(x). For theta >= 1 and -a <= 39, the difference Phi(a) - e^epsilon Phi(-b)
-    loses at most two digits to cancellation. For -a > 39, delta underflows in float64. For
-    theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation.
+    R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows in float64.
+    For theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation. For
+    theta >= 1 and 0 <= -a <= 39, the difference is at least R(-a) / 41, so it loses at most two
+    digits of R, and not of the much larger ln(phi(a)).
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:
         return -a * a / 2 - math.log(2 * math.pi) / 2 + _log_mills_difference(-a, theta)
+    if a < 0:
+        upper, lower = scipy.special.erfcx(np.array([-a, b]) / math.sqrt(2))
+        return -a * a / 2 + math.log((upper - lower) / 2)
     log_upper = float(scipy.special.log_ndtr(a))
-    # ln(e^epsilon Phi(-b)) = ln(phi(a) R(b)); R(x) = sqrt(pi/2) erfcx(x / sqrt 2).
+    # ln(e^epsilon Phi(-b)) = ln(phi(a) R(b)).
     log_lower = -a * a / 2 + math.log(float(scipy.special.erfcx(b / math.sqrt(2))) / 2)
     return log_upper + math.log1p(-math.exp(log_lower - log_upper))
 

@@ -222,6 +222,16 @@ def test_laplace_scale_bounds_the_density_ratio(sensitivity, epsilon, place):
     assert abs(log_ratio) <= epsilon * (1 + 8 * EPSILON * (1 + place / sensitivity))
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(32.1, 2.8e-190), (200.0, 1e-250), (137.0, 1e-40), (20.0, 1e-76)]
+)
+def test_the_analytic_scale_is_enough_below_the_sensitivity(epsilon, delta):
+    """Where Phi(a) and e^epsilon Phi(-b) are close, and ln(delta) is a large number."""
+    scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
+    assert scale < 1
+    assert exact_delta_of_scale(scale, epsilon) <= Decimal(delta)
+
+
 @given(sensitivities, st.floats(1e-6, 1e3))
 @example(sensitivity=3.0, epsilon=0.5)
 @example(sensitivity=1.0, epsilon=0.1)
