@@ -182,7 +182,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
     monkeypatch.setattr(upper_side, "MAX_PROJECTED_UNIVERSE", 2)
     found, _ = upper_bounds(
         Histogram(8),
-        epsilon=1.0,
+        privacy=PureDP(1.0),
         alpha=0.9,
         metric=MeanL2(),
         adjacency=Adjacency.REPLACE_ONE,
@@ -223,7 +223,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     few_mechanisms(monkeypatch)
     found, _ = upper_bounds(
         RandomSigns(30, 20, 0),
-        epsilon=1.0,
+        privacy=PureDP(1.0),
         alpha=0.5,
         metric=RMS(),
         adjacency=Adjacency.REPLACE_ONE,
@@ -237,7 +237,11 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
 
 def test_second_moments_have_a_closed_bound():
     found, _ = upper_bounds(
-        SecondMoment(6), epsilon=1.0, alpha=0.1, metric=RMS(), adjacency=Adjacency.REPLACE_ONE
+        SecondMoment(6),
+        privacy=PureDP(1.0),
+        alpha=0.1,
+        metric=RMS(),
+        adjacency=Adjacency.REPLACE_ONE,
     )
     own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
     assert len(own) == 1
