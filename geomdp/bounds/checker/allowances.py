@@ -91,7 +91,7 @@ def _price(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
     with the factor e^-epsilon. Negative sums are least at one of the points.
     """
     last = len(prior) - 1
-    points = np.arange(0.0, last + spacing, spacing)
+    points = np.minimum(np.arange(0.0, last + spacing, spacing), last)
     sums, first_end, last_end, price = np.zeros(len(points)), 0.0, 0.0, 0.0
     for t in reversed(range(1, len(prior))):
         distance = np.abs(points - t)

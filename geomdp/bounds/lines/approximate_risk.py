@@ -123,7 +123,7 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
 def _price(line: PrivateLine, epsilon: float, moment: int) -> float:
     """The number K for the given line."""
     steps, h = line.steps, line.spacing
-    points = h * np.arange(math.ceil(steps / h) + 1)
+    points = np.minimum(h * np.arange(math.ceil(steps / h) + 1), steps)
     slack = h**2 / 4 if moment == 2 else 0.0
     values, at_ends, total = np.zeros(len(points)), np.zeros(2), 0.0
     for t in range(steps, 0, -1):
