@@ -59,6 +59,28 @@ def test_conjunctions_of_two_of_three_bits(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flags", "shown"),
+    [
+        (["--rho", "0.5"], "0.5-zCDP (replace-one)"),
+        (["--epsilon", "1", "--delta", "1e-6"], "(1, 1e-06)-DP (replace-one)"),
+    ],
+)
+def test_other_guarantees_have_brackets(run: Run, flags: list[str], shown: str) -> None:
+    result = run(*TABLES, "--workload", "marginals:1", "--alpha", "0.05", *flags, "--out", "b.json")
+    assert result.code == 0, result.err
+    assert shown in " ".join(result.out.split())
+    checked = run("check-bound", "b.json")
+    assert checked.code == 0
+    assert shown.partition(" ")[0] in checked.out
+
+
+def test_a_bracket_needs_one_guarantee(run: Run) -> None:
+    given = [*TABLES, "--workload", "marginals:1", "--alpha", "0.05"]
+    assert "--epsilon (with or without --delta) or --rho" in run(*given).error()
+    assert "excludes --rho" in run(*given, "--rho", "1", "--delta", "1e-6").error()
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         (["--alpha", "0"], "alpha must be a finite number above 0, got 0.0"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import pandas as pd
 
 from experiments.engine.goals import Aim, Goal
+from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
 #: Ratios of the two sides that are aimed at: the median, and the largest up to a privacy loss.
 MEDIAN = 4.0
@@ -24,9 +26,11 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
     """The goals over the standard and the random workloads together."""
     crossed = table[table.lower >= table.upper]
     kinds = table.guarantee.unique()
+    pure = table[table.guarantee == Guarantee.PURE]
     return [
-        _median(table),
-        *(_largest(table, above, up_to) for above, up_to in _ranges(table)),
+        _median(pure),
+        *(_largest(pure, above, up_to) for above, up_to in _ranges(pure)),
+        *(_of_guarantee(table, kind) for kind in kinds if kind != Guarantee.PURE),
         Goal(
             "brackets whose sides cross",
             len(crossed),
@@ -40,9 +44,70 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
             len(kinds),
             GUARANTEES,
             Aim.AT_LEAST,
-            f"`sample_complexity_bracket` is about {', '.join(kinds)} differential privacy only",
+            f"the table has rows for {', '.join(kinds)} differential privacy only",
         ),
+        *(_not_built(name, missing.of(table)) for name, missing in MISSING.items()),
     ]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An argument for lower bounds that is not built, and the rows that it could narrow.
+
+    Parameters
+    ----------
+    guarantees : tuple of Guarantee
+        The guarantees for which the argument is known.
+    tables_only : bool
+        Whether it is known for marginals only.
+    """
+
+    guarantees: tuple[Guarantee, ...]
+    tables_only: bool
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows that the argument could narrow."""
+        mine = table.guarantee.isin([str(guarantee) for guarantee in self.guarantees])
+        if self.tables_only:
+            mine &= table.workload.str.startswith("Marginals(")
+        return table[mine]
+
+
+WEAKER = (Guarantee.CONCENTRATED, Guarantee.APPROXIMATE)
+#: Arguments of the literature that no bracket uses.
+MISSING = {
+    "volume packings at a fixed number of records": Missing((Guarantee.PURE,), tables_only=False),
+    "factorisation norms": Missing(WEAKER, tables_only=False),
+    "row products of marginals": Missing(WEAKER, tables_only=True),
+}
+
+
+def _not_built(name: str, rows: pd.DataFrame) -> Goal:
+    """A goal that is open until the argument is built, with the most that it could gain."""
+    wide = ratio(rows)
+    gain = (
+        f"it would narrow a bracket by a factor {wide.max():.3g} at most, and by a median of "
+        f"{wide.median():.3g} at most, because no lower bound passes an upper one"
+        if len(rows)
+        else "no row of this table could gain"
+    )
+    return Goal(
+        f"arguments from {name}", 0, 1, Aim.AT_LEAST, f"not built; {gain}", f"{len(rows)} rows"
+    )
+
+
+def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
+    """The widest bracket under a guarantee that is not pure."""
+    mine = table[table.guarantee == kind]
+    wide = ratio(mine)
+    return Goal(
+        f"widest bracket under {kind} privacy",
+        float(wide.max()),
+        LARGEST[1.0],
+        Aim.AT_MOST,
+        f"lines are the only argument; widest: {_words(mine.loc[wide.idxmax()])}",
+        f"{len(mine)} brackets, median {wide.median():.3g}",
+    )
 
 
 def _ranges(table: pd.DataFrame) -> list[tuple[float, float]]:
@@ -84,14 +149,23 @@ def _largest(table: pd.DataFrame, above: float, up_to: float) -> Goal:
         float(wide.max()),
         LARGEST[up_to],
         Aim.AT_MOST,
-        f"{wider} of {len(mine)} brackets are wider than {LARGEST[up_to]:g}; in the widest "
-        + (
-            "no lower bound excludes a record"
-            if worst.lower == 0
-            else f"the lower bound excludes {worst.lower:g} records"
-        ),
+        f"{wider} of {len(mine)} brackets are wider than {LARGEST[up_to]:g}: "
+        + _why(mine[wide > LARGEST[up_to]]),
         f"widest: {_words(worst)}",
     )
+
+
+def _why(wide: pd.DataFrame) -> str:
+    """Why brackets are wide: no record is excluded, or the error is that of the worst query."""
+    nothing, largest = wide.lower == 0, (wide.lower > 0) & (wide.error == Error.WORST)
+    reasons = {
+        "exclude no record, because the mechanisms add noise of the size of a record where a "
+        "mechanism could nearly always answer exactly": nothing,
+        "are in worst-case error, where the largest of many errors is bounded by a root mean "
+        "square, or by one query": largest,
+        "have a lower bound from few data sets": ~(nothing | largest),
+    }
+    return "; ".join(f"{rows.sum()} {why}" for why, rows in reasons.items() if rows.any())
 
 
 def _words(row: object) -> str:

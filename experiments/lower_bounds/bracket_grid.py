@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.lower_bounds.bracket_problems import Error, Size
+from experiments.lower_bounds.bracket_problems import Error, Guarantee, Size
 from experiments.lower_bounds.random_workloads import random_question
 from experiments.shared.workloads import Kind
 
@@ -19,9 +19,10 @@ class Config:
 
     queries: str  # Family of the workload
     size: Size  # How large it is
-    epsilon: float  # Pure differential privacy
+    epsilon: float  # Privacy loss, from which the parameters of the guarantee follow
     alpha: float  # Target error per query
     error: Error  # How it is measured
+    guarantee: Guarantee = Guarantee.PURE  # What a mechanism must give
     draw: int = 0  # Number of the random workload; 0 for one of the eight standard ones
 
 
@@ -47,6 +48,15 @@ def grid(
     return (*main, *others)
 
 
+def weaker(size: Size, queries: Sequence[Kind], epsilon: float, alpha: float) -> tuple[Config, ...]:
+    """One question about the root mean square for each workload and each weaker guarantee."""
+    return tuple(
+        Config(name, size, epsilon, alpha, Error.RMS, guarantee)
+        for guarantee in (Guarantee.CONCENTRATED, Guarantee.APPROXIMATE)
+        for name in queries
+    )
+
+
 def drawn(numbers: Sequence[int]) -> tuple[Config, ...]:
     """Random workloads with the questions that belong to them."""
-    return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw) for draw in numbers)
+    return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw=draw) for draw in numbers)

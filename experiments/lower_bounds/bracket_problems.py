@@ -23,6 +23,26 @@ class Error(enum.StrEnum):
     WORST = "worst case"
 
 
+class Guarantee(enum.StrEnum):
+    """Which guarantee a mechanism must give; the parameters follow from one epsilon."""
+
+    PURE = "pure"
+    CONCENTRATED = "zero-concentrated"
+    APPROXIMATE = "approximate"
+
+    def privacy(self, epsilon: float) -> gd.privacy.Privacy:
+        """epsilon-DP, or one of two weaker guarantees: epsilon^2 / 2-zCDP, (epsilon, 1e-6)-DP."""
+        match self:
+            case Guarantee.PURE:
+                return gd.PureDP(epsilon)
+            case Guarantee.CONCENTRATED:
+                return gd.ZCDP(epsilon**2 / 2)
+            case Guarantee.APPROXIMATE:
+                return gd.ApproxDP(epsilon, DELTA)
+
+
+#: delta of the approximate guarantee.
+DELTA = 1e-6
 #: Sizes of the workloads, from the top of the figure.
 SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {

@@ -83,3 +83,17 @@ def draw_bounds(
     axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
     draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), lower)
     axes.set_ylim(bottom=floor)
+
+
+def packing_in_words(bound: bounds.Bound) -> str:
+    """How many data sets of how many records the last link of the chain has."""
+    if not isinstance(bound.certificate, bounds.Certificate):
+        return "none"
+    last = bound.certificate.rungs[-1]
+    if isinstance(last, bounds.LineRung):
+        steps = last.plan.steps
+        return f"{len(steps)} lines of {last.plan.copies * steps.max()}"
+    if isinstance(last, bounds.GuessRung):
+        return f"{len(last.packed.elements)} elements, {last.first} times each"
+    assert isinstance(last, bounds.Rung)
+    return f"{last.count} sets of {last.size}"

@@ -14,8 +14,7 @@ from geomdp.bounds import Bound, Metric
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.metrics import MEAN_L2
 from geomdp.mechanisms.sensitivity import l1_sensitivity
-from geomdp.privacy import Adjacency
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 class Bracket:
     """Lower and upper bound on the sample complexity sc of a workload: lower < sc <= upper.
 
-    sc is the least n for which some epsilon-DP mechanism, known or unknown, has error at most alpha
-    on every data set of n records.
+    sc is the least n for which some mechanism with the guarantee, known or unknown, has error at
+    most alpha on every data set of n records.
 
     Parameters
     ----------
@@ -40,7 +39,7 @@ class Bracket:
         The smallest upper bound. Its certificate is a mechanism that is built for this number of
         records. The certificate is None if a constant answer is accurate enough.
     question : Problem
-        Privacy loss, target error, metric and neighbour relation.
+        Guarantee, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
         All bounds that were proved, best first.
     refused : dict of str to str
@@ -104,13 +103,15 @@ class Bracket:
 
 def sample_complexity_bracket(
     workload: Workload,
-    epsilon: float,
-    alpha: float,
+    epsilon: float | None = None,
+    alpha: float | None = None,
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     rng: RandomState = 0,
+    *,
+    privacy: Privacy | None = None,
 ) -> Bracket:
-    """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
+    """Certified lower and upper bounds on the sample complexity of a workload.
 
     The lower bound comes from packings of data sets (JL-L6, JL-L7), from the average error over
     separated elements (`geomdp.bounds.guessing_bound`), and from data sets on orthogonal lines
@@ -119,14 +120,17 @@ def sample_complexity_bracket(
     exact sampler and a proved error. The error of a mechanism means its largest error over all data
     sets of n records.
 
+    Under zCDP and (epsilon, delta)-DP, orthogonal lines are the only argument for a lower bound.
+    The upper bound also tries mechanisms with pure privacy that implies the guarantee.
+
     Parameters
     ----------
     workload : Workload
         k queries, on a universe of any size.
-    epsilon : float
-        Privacy loss of pure differential privacy, above 0.
+    epsilon : float, optional
+        Privacy loss of pure differential privacy, above 0. Give either `epsilon` or `privacy`.
     alpha : float
-        Target error per query, above 0.
+        Target error per query, above 0; required.
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
@@ -135,6 +139,8 @@ def sample_complexity_bracket(
     rng : Generator, int or None
         Randomness of the search for packings. Other seeds can find other bounds. All of these
         bounds are proved.
+    privacy : PureDP, ApproxDP or ZCDP, optional
+        The guarantee, instead of `epsilon`.
 
     Returns
     -------
@@ -162,20 +168,28 @@ def sample_complexity_bracket(
     How many records does the best 1-DP mechanism need for an error of 0.01 per cell of a histogram?
 
     >>> import geomdp as gd
-    >>> bracket = gd.sample_complexity_bracket(gd.workloads.Histogram(4), epsilon=1.0, alpha=0.01)
+    >>> workload = gd.workloads.Histogram(4)
+    >>> bracket = gd.sample_complexity_bracket(workload, epsilon=1.0, alpha=0.01)
     >>> bracket.lower.records < bracket.upper.records
     True
     >>> mechanism = bracket.upper.certificate
     >>> mechanism.n == bracket.upper.records
     True
+
+    The same for 0.5-zCDP, which every 1-DP mechanism is:
+
+    >>> print(gd.sample_complexity_bracket(workload, alpha=0.01, privacy=gd.ZCDP(0.5)))
+    59 < sc <= 123, 0.5-zCDP (replace-one), mean l2 error per query 0.01 (ratio 2.05)
     """
-    question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
+    if alpha is None:
+        raise ValueError("alpha must be a finite number above 0, got None")
+    question = Problem(epsilon, alpha, metric, adjacency, privacy)
     # Raise an error for a constant workload here. Otherwise every method of proof would raise it.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(
         workload,
-        epsilon=question.epsilon,
+        privacy=question.guarantee,
         alpha=question.alpha,
         metric=metric,
         adjacency=adjacency,

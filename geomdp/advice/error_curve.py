@@ -111,7 +111,7 @@ def error_table(
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
     (JL-L6, JL-L7). They bound the largest root mean squared error over all data sets of n records.
-    Padding carries them to larger n. They exist for pure privacy only.
+    Padding carries them to larger n.
 
     Examples
     --------
@@ -136,8 +136,7 @@ def error_table(
     generator = np.random.default_rng(rng)
     trials = try_for_every_n(setting).built
     rows = [_predicted(line) for line in _lines(trials, setting, numbers)]
-    if isinstance(privacy, PureDP):
-        rows += _excluded(setting, numbers)
+    rows += _excluded(setting, numbers)
     if records is not None:
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
         rows += _measured(trials, setting, some, records, generator)
@@ -212,7 +211,7 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)
-        asked = Problem(setting.pure.epsilon, error, RMS(), setting.adjacency)
+        asked = Problem(None, error, RMS(), setting.adjacency, setting.privacy)
         bounds, _ = lower_bounds(workload, asked, LOWER_SEED)
         corners.append((error, bounds[0].records))
     decades = math.log10(numbers[-1] / numbers[0])

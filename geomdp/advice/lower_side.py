@@ -88,7 +88,9 @@ def lower_bounds(
     found.sort(key=lambda bound: -bound.value)
     if not found:
         return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
-    other = [*line_rungs(workload, question), *guess_rungs(workload, question)]
+    other: list[ExcludedRange] = [*line_rungs(workload, question)]
+    if question.epsilon is not None:
+        other += guess_rungs(workload, question)
     together = _together(found, other)
     return ([together, *found] if together.value > found[0].value else found), refused
 
@@ -125,7 +127,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
     def search(question: Problem, effort: Effort) -> Bound:
         return packing_search(
             workload,
-            epsilon=question.epsilon,
+            epsilon=question.pure_epsilon,
             alpha=question.alpha,
             metric=question.metric,
             adjacency=question.adjacency,
@@ -170,7 +172,7 @@ def _marginal_blocks(
         lambda question: marginal_bound(
             workload.d,
             workload.k,
-            epsilon=question.epsilon,
+            epsilon=question.pure_epsilon,
             alpha=question.alpha,
             metric=question.metric,
             adjacency=question.adjacency,
@@ -178,23 +180,30 @@ def _marginal_blocks(
     )
 
 
-def _without_separation(bound: Callable[..., Bound]) -> Argument:
-    """The method that applies `bound`, a function without separation factor, to one question."""
+def _guesses(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
+    """The bound from guesses. They have no separation factor, so one question is enough."""
+    del rng
+    question = questions[0]
+    return guessing_bound(
+        workload,
+        epsilon=question.pure_epsilon,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
 
-    def argue(
-        workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
-    ) -> Bound:
-        del rng
-        question = questions[0]
-        return bound(
-            workload,
-            epsilon=question.epsilon,
-            alpha=question.alpha,
-            metric=question.metric,
-            adjacency=question.adjacency,
-        )
 
-    return argue
+def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
+    """The bound from orthogonal lines, for every guarantee."""
+    del rng
+    question = questions[0]
+    return orthogonal_lines_bound(
+        workload,
+        privacy=question.guarantee,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
@@ -215,6 +224,6 @@ def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> 
 ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
-    "orthogonal lines": _without_separation(orthogonal_lines_bound),
-    "guesses between separated elements": _without_separation(guessing_bound),
+    "orthogonal lines": _lines,
+    "guesses between separated elements": _guesses,
 }

@@ -12,6 +12,8 @@ from .chaining import instance_optimality as instance_optimality
 from .checker import CertificateRejected as CertificateRejected
 from .checker import Checked as Checked
 from .checker import check_certificate as check_certificate
+from .lines.approximate_risk import ApproximateLine as ApproximateLine
+from .lines.approximate_risk import approximate_line as approximate_line
 from .lines.bayes_risk import PrivateLine as PrivateLine
 from .lines.bayes_risk import private_line as private_line
 from .lines.bounds import additive_noise_error as additive_noise_error
@@ -19,6 +21,10 @@ from .lines.bounds import orthogonal_lines_bound as orthogonal_lines_bound
 from .lines.bounds import orthogonal_lines_error as orthogonal_lines_error
 from .lines.orthogonal_lines import LineRung as LineRung
 from .lines.orthogonal_lines import OrthogonalLines as OrthogonalLines
+from .lines.paired_risk import PairedLine as PairedLine
+from .lines.paired_risk import paired_line as paired_line
+from .lines.smooth_risk import SmoothLine as SmoothLine
+from .lines.smooth_risk import smooth_line as smooth_line
 from .metrics import RMS as RMS
 from .metrics import MeanL2 as MeanL2
 from .metrics import Metric as Metric

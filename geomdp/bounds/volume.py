@@ -252,11 +252,11 @@ def volume_bound(
         )
     radii = volume_radii(neighbour_body(workload, adjacency), rng)
     winner = max(radii, key=lambda radius: radius.dimension * radius.lower)
-    error = count_error(winner, epsilon=problem.epsilon)
+    error = count_error(winner, epsilon=problem.pure_epsilon)
     least = error / (problem.alpha * math.sqrt(workload.n_queries))
     value = max(0, math.ceil(least) - 1)
     statement = (
-        f"no {rounded_down(problem.epsilon)}-DP mechanism (add/remove) for histograms with real "
+        f"no {rounded_down(epsilon)}-DP mechanism (add/remove) for histograms with real "
         f"counts of every size has {metric.name} at most {rounded_down(problem.alpha)} after "
         f"division by a declared n <= {value}: the sensitivity body has a projection of volume "
         f"radius {rounded_down(winner.lower, 4)} on {winner.dimension} dimensions ({winner.source})"

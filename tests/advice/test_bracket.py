@@ -16,6 +16,7 @@ from geomdp.bounds import (
     Bound,
     Certificate,
     MeanL2,
+    Metric,
     Packing,
     Problem,
     Rung,
@@ -28,7 +29,7 @@ from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.checker import check_certificate
 from geomdp.mechanisms import Laplace, Projected, TightCone
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
-from geomdp.privacy import Adjacency, Exact, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -84,6 +85,22 @@ def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
     assert error_limit(MeanL2(), mechanism).value <= alpha
     fewer = mechanism.with_n(mechanism.n - 1)
     assert error_limit(MeanL2(), fewer).value > alpha
+
+
+@pytest.mark.parametrize("privacy", [ZCDP(0.125), ApproxDP(0.5, 1e-6)], ids=str)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_weaker_guarantees_need_no_more_records(
+    privacy: Privacy, metric: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pure privacy implies both guarantees, so its upper bound holds, and the lower one is less."""
+    few_mechanisms(monkeypatch)
+    pure = sample_complexity_bracket(Histogram(6), 0.5, 0.03, metric)
+    found = sample_complexity_bracket(Histogram(6), alpha=0.03, metric=metric, privacy=privacy)
+    assert 0 < found.lower.records < found.upper.records <= pure.upper.records
+    assert found.lower.records <= pure.lower.records
+    assert "calibrated for 0.5-DP" in found.upper.statement
+    assert found.question.guarantee == privacy
+    assert sum("pure differential privacy only" in why for why in found.refused.values()) >= 3
 
 
 def test_the_table_lists_everything_best_first(monkeypatch):
@@ -182,7 +199,7 @@ def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
     monkeypatch.setattr(upper_side, "MAX_PROJECTED_UNIVERSE", 2)
     found, _ = upper_bounds(
         Histogram(8),
-        epsilon=1.0,
+        privacy=PureDP(1.0),
         alpha=0.9,
         metric=MeanL2(),
         adjacency=Adjacency.REPLACE_ONE,
@@ -223,7 +240,7 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
     few_mechanisms(monkeypatch)
     found, _ = upper_bounds(
         RandomSigns(30, 20, 0),
-        epsilon=1.0,
+        privacy=PureDP(1.0),
         alpha=0.5,
         metric=RMS(),
         adjacency=Adjacency.REPLACE_ONE,
@@ -237,7 +254,11 @@ def test_simulated_limits_are_said_to_be_so(monkeypatch):
 
 def test_second_moments_have_a_closed_bound():
     found, _ = upper_bounds(
-        SecondMoment(6), epsilon=1.0, alpha=0.1, metric=RMS(), adjacency=Adjacency.REPLACE_ONE
+        SecondMoment(6),
+        privacy=PureDP(1.0),
+        alpha=0.1,
+        metric=RMS(),
+        adjacency=Adjacency.REPLACE_ONE,
     )
     own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
     assert len(own) == 1

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp.bounds.checker.check import _check_packing, _Problem
+from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import _largest_distance
 from geomdp.bounds.checker.marginals import _check_orthogonal, _half_hadamard
 from geomdp.bounds.checker.norms import MEASURES
@@ -80,7 +81,7 @@ def rung_of(
         verified=(),
     )
     log_odds, required, stated = measure.log_odds(factor), 0.01 * factor, 1 - 1e-12
-    problem = _Problem(epsilon, 0.01, required, log_odds, 1, measure)
+    problem = _Problem(Guarantee(epsilon, 0.0, 0.0), 0.01, required, log_odds, 1, measure)
     log_others = math.log(max(1, count - 1))
     values = {
         "log_others": log_others,

@@ -36,6 +36,7 @@ from geomdp.bounds.lines.bayes_risk import least_risk
 from geomdp.bounds.lines.bounds import line_plans, line_rungs
 from geomdp.bounds.lines.frames import coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import line_plan, line_rung
+from geomdp.bounds.lines.risks import Accuracy
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -179,7 +180,7 @@ def test_one_query_needs_what_one_line_does() -> None:
     # 96 steps of it are 64.0 in float64, though it is above 64 / 96.
     assert 0 < orthogonal_lines_error(W, 1, epsilon=0.6666666666666667) < 0.5
     for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
-        plan = line_plan(lines, steps, 1, 1.0, power)
+        plan = line_plan(lines, steps, 1, Accuracy(PRIVACY, 1, power, largest=False))
         risk = private_line(8, 1.0, power).risk
         assert plan.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
         rung = line_rung(plan, 0.05)
@@ -187,7 +188,7 @@ def test_one_query_needs_what_one_line_does() -> None:
         assert (rung.first, rung.last) == (8, math.floor(plan.scale / 0.05))
         assert line_rung(plan, plan.scale / 7.9) is None
         every, half = (
-            line_plans(W, epsilon=epsilon, metric=metric, adjacency=adjacency)
+            line_plans(W, privacy=gd.PureDP(epsilon), metric=metric, adjacency=adjacency)
             for epsilon, adjacency in zip((1.0, 0.5), Adjacency, strict=True)
         )
         assert [plan.scale for plan in every] == [plan.scale for plan in half]
@@ -271,7 +272,7 @@ def test_small_epsilon_is_many_records_for_one() -> None:
 
 
 def test_plans_use_more_records_for_more() -> None:
-    plans = line_plans(TABLES, epsilon=1.0, metric=RMS(), adjacency=Adjacency.REPLACE_ONE)
+    plans = line_plans(TABLES, privacy=PRIVACY, metric=RMS(), adjacency=Adjacency.REPLACE_ONE)
     assert plans[0].records == 1
     for before, after in itertools.pairwise(plans):
         assert before.records < after.records

@@ -23,7 +23,7 @@ from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.certificates.rung import ExcludedRange, PackingFamily, rungs_of
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_up
-from geomdp.privacy import Adjacency
+from geomdp.privacy import Adjacency, Privacy, PureDP
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Certificate:
         """The certificate as written to a file: every constant, and the data of every rung."""
         problem = self.problem
         return {
-            "epsilon": problem.epsilon,
+            **_stated(problem.guarantee),
             "alpha": problem.alpha,
             "metric": problem.metric.name,
             "separation_factor": problem.metric.separation,
@@ -78,6 +78,13 @@ class Certificate:
             "lower_bound": self.value,
             "rungs": [rung.document(problem) for rung in self.rungs],
         }
+
+
+def _stated(privacy: Privacy) -> dict[str, Any]:
+    """The guarantee as written to a file: one number for pure privacy, else a named record."""
+    if isinstance(privacy, PureDP):
+        return {"epsilon": privacy.epsilon}
+    return {"privacy": {"definition": type(privacy).__name__, **privacy.parameters()}}
 
 
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:

@@ -8,6 +8,9 @@
      "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
                 "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
 
+For a guarantee that is not pure, "privacy" stands in place of "epsilon": {"definition": "ZCDP",
+"rho"} or {"definition": "ApproxDP", "epsilon", "delta"}. All rungs are then orthogonal lines.
+
 In the notation of `geomdp.bounds.certificates.rung`, log_others is ln(M - 1), size is s, distance
 is d, separation is gamma and copies is T. Under replace-one, largest_distance is
 (ln(M - 1) + log odds) / epsilon. Under add/remove, largest_distance is half of this number. A rung
@@ -22,7 +25,10 @@ proves that no number n of records from first to last is enough. The types of fa
 * ``orthogonal lines``: "pairs" (i, 2), with row numbers of elements, and "weights" (i,). The
   elements are given as in ``listed``. The rung has "first", "last", "scale" C, "copies" b, "steps"
   T_1..T_i and "known". For each different number of steps, "known" has "prior", "allowances",
-  "spacing" and "risk" (see `geomdp.bounds.lines.orthogonal_lines`).
+  "spacing" and "risk" (see `geomdp.bounds.lines.orthogonal_lines`). For a guarantee that is not
+  pure, it has "argument" ("pairs" with "steps", or "differences" with "weights", or
+  "allowances" with the entries for pure privacy) and "risk". The
+  family has "queries" if only the errors of these queries are bounded.
 * ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
   "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
   `geomdp.bounds.packings.guessing`).

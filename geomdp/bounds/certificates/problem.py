@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from geomdp._validation import positive
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_down
-from geomdp.privacy import Adjacency
-from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.definitions import check_privacy, checked_adjacency
 
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
@@ -28,14 +28,28 @@ class SideConditionError(ValueError):
     """
 
 
+def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
+    """The guarantee that one of two arguments states; ``ValueError`` unless exactly one is given.
+
+    An `epsilon` means pure differential privacy.
+    """
+    if privacy is None:
+        # None is no valid epsilon, so the error message below is right if neither is given.
+        return PureDP(epsilon)  # type: ignore[arg-type]
+    if epsilon is not None:
+        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
+    check_privacy(privacy)
+    return privacy
+
+
 @dataclass(frozen=True)
 class Problem:
     """The privacy and accuracy that a mechanism for a workload must have.
 
     Parameters
     ----------
-    epsilon : float
-        The mechanism must be epsilon-DP; above 0.
+    epsilon : float or None
+        The mechanism must be epsilon-DP; above 0. None if `privacy` is given and is not pure.
     alpha : float
         Largest error allowed, in units of one answer; above 0.
     metric : MeanL2, RMS or WorstCase
@@ -43,11 +57,13 @@ class Problem:
     adjacency : Adjacency
         Neighbour relation. Under add/remove, answers are divided by a public number n. The
         mechanism need be accurate only on data sets of exactly n records.
+    privacy : PureDP, ApproxDP, ZCDP or None
+        The guarantee that the mechanism must give. None means `epsilon`-DP.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or `epsilon` and `privacy` contradict each other.
 
     Examples
     --------
@@ -57,19 +73,48 @@ class Problem:
     1-DP (replace-one), root mean squared error per query 0.1
     >>> round(problem.required_separation, 4)
     0.2828
+    >>> print(gd.bounds.Problem(None, 0.1, privacy=gd.ZCDP(0.5)))
+    0.5-zCDP (replace-one), mean l2 error per query 0.1
     """
 
-    epsilon: float
+    epsilon: float | None
     alpha: float
     metric: Metric = MEAN_L2
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    privacy: Privacy | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        # Copies with `dataclasses.replace` pass both the epsilon and the privacy of the original.
+        same = isinstance(self.privacy, PureDP) and self.privacy.epsilon == self.epsilon
+        privacy = stated_privacy(None if same else self.epsilon, self.privacy)
+        object.__setattr__(self, "privacy", privacy)
+        object.__setattr__(
+            self, "epsilon", privacy.epsilon if isinstance(privacy, PureDP) else None
+        )
         object.__setattr__(self, "alpha", positive(self.alpha, "alpha"))
         if not isinstance(self.metric, Metric):
             raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {self.metric!r}")
         checked_adjacency(self.adjacency)
+
+    @property
+    def guarantee(self) -> Privacy:
+        """The guarantee that the mechanism must give."""
+        assert self.privacy is not None  # set by `__post_init__`
+        return self.privacy
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The epsilon of pure privacy; `SideConditionError` for every other guarantee."""
+        if self.epsilon is None:
+            raise SideConditionError(
+                f"it is proved for pure differential privacy only, not for {self.guarantee}"
+            )
+        return self.epsilon
+
+    @property
+    def changes(self) -> int:
+        """Number of changes, each to a neighbouring data set, that together replace one record."""
+        return CHANGES[self.adjacency]
 
     @property
     def required_separation(self) -> float:
@@ -80,7 +125,17 @@ class Problem:
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:
-        # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha.
-        # It need not hold for larger epsilon or alpha.
-        epsilon, alpha = rounded_down(self.epsilon), rounded_down(self.alpha)
-        return f"{epsilon}-DP ({self.adjacency.value}), {self.metric.name} {alpha}"
+        # Round down: a lower bound for some privacy and alpha also holds for stronger privacy and a
+        # smaller alpha. It need not hold for weaker privacy or a larger alpha.
+        alpha = rounded_down(self.alpha)
+        return f"{_words(self.guarantee)} ({self.adjacency.value}), {self.metric.name} {alpha}"
+
+
+def _words(privacy: Privacy) -> str:
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return f"{rounded_down(epsilon)}-DP"
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return f"({rounded_down(epsilon)}, {rounded_down(delta)})-DP"
+        case ZCDP(rho=rho):
+            return f"{rounded_down(rho)}-zCDP"

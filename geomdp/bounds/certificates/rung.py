@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.metrics import Metric
 from geomdp.bounds.rounding import rounded_down
 
@@ -210,7 +210,7 @@ def reachable_distance(log_others: float, problem: Problem) -> float:
     total = log_others + log_odds
     if abs(total) < MARGIN * abs(log_odds):
         total = 0.0  # The two terms cancel; the difference is a rounding error.
-    return total / (problem.epsilon * CHANGES[problem.adjacency])
+    return total / (problem.pure_epsilon * problem.changes)
 
 
 def rung(family: PackingFamily, problem: Problem) -> Rung:

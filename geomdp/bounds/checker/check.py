@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from geomdp.bounds.checker.guarantees import Guarantee, guarantee_of
 from geomdp.bounds.checker.guesses import verify_guesses
 from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
@@ -74,12 +75,17 @@ class Checked:
 class _Problem:
     """The privacy and error of the bound, with the constants that follow from them."""
 
-    epsilon: float
+    guarantee: Guarantee
     alpha: float
     required: float
     log_odds: float
     changes: int
     measure: Measure
+
+    def pure_epsilon(self, kind: str) -> float:
+        """Privacy loss of one replaced record; rejected unless the guarantee is pure."""
+        require(self.guarantee.is_pure, f"{kind} prove bounds for pure privacy only")
+        return self.guarantee.epsilon * self.changes
 
 
 def check_certificate(path: str | Path) -> Checked:
@@ -162,7 +168,7 @@ def _checked(document: Part) -> Checked:
     # Round down: a lower bound for epsilon and alpha also holds for smaller epsilon and alpha. It
     # need not hold for larger epsilon or alpha.
     statement = (
-        f"no {rounded_down(problem.epsilon)}-DP mechanism ({document.word('adjacency')}) for "
+        f"no {problem.guarantee} mechanism ({document.word('adjacency')}) for "
         f"{queries} has {document.word('metric')} at most {rounded_down(problem.alpha)} with "
         f"{reach} records or fewer"
     )
@@ -171,8 +177,8 @@ def _checked(document: Part) -> Checked:
 
 def _problem(document: Part) -> _Problem:
     """Privacy, error and metric, with the constants that follow from them."""
-    epsilon, alpha = document.number("epsilon"), document.number("alpha")
-    require(epsilon > 0 and alpha > 0, "epsilon and alpha are not above 0")
+    guarantee, alpha = guarantee_of(document), document.number("alpha")
+    require(alpha > 0, "alpha is not above 0")
     metric, adjacency = document.word("metric"), document.word("adjacency")
     require(metric in MEASURES, "the metric is unknown")
     require(adjacency in CHANGES, "the adjacency is unknown")
@@ -182,17 +188,19 @@ def _problem(document: Part) -> _Problem:
     log_odds = measure.log_odds(factor)
     require_close(document.number("log_odds"), log_odds, "log_odds")
     require_close(document.number("required_separation"), factor * alpha, "required_separation")
-    return _Problem(epsilon, alpha, factor * alpha, log_odds, changes, measure)
+    return _Problem(guarantee, alpha, factor * alpha, log_odds, changes, measure)
 
 
 def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
     """The result of checking a rung, and the first and last number of records that it excludes."""
     family = rung.part("family")
-    one, moment = problem.epsilon * problem.changes, problem.measure.moment
     if family.word("type") == "orthogonal lines":
-        return verify_lines(rung, problem.alpha, one, moment)
+        return verify_lines(
+            rung, problem.alpha, problem.guarantee, problem.changes, problem.measure
+        )
     if family.word("type") == "separated elements":
-        return verify_guesses(rung, problem.alpha, one, moment)
+        one = problem.pure_epsilon("separated elements")
+        return verify_guesses(rung, problem.alpha, one, problem.measure.moment)
     found = _packing(family, problem.measure)
     return (found, *_check_packing(rung, found, problem))
 
@@ -234,7 +242,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
         separation <= found.separation - found.slack,
         f"separation is {found.separation:.15g} up to rounding, the file says {separation:.15g}",
     )
-    reachable = (others + problem.log_odds) / (problem.epsilon * problem.changes)
+    reachable = (others + problem.log_odds) / problem.pure_epsilon("packings")
     cancelled = abs(others + problem.log_odds) < 1e-13 * abs(problem.log_odds)
     require(not cancelled, "ln(M - 1) and the log odds cancel up to rounding")
     require_close(rung.number("largest_distance"), reachable, "largest_distance")

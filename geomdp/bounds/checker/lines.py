@@ -11,7 +11,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from geomdp.bounds.checker.allowances import verify_allowances
+from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.norms import Measure
+from geomdp.bounds.checker.steps import verify_risk
 from geomdp.bounds.checker.values import Part, require, require_close, rounded_down, rounded_up
 from geomdp.bounds.checker.verified import Verified
 
@@ -19,27 +23,20 @@ Vector = npt.NDArray[np.float64]
 
 #: `_lengths` leaves out eigenvectors with eigenvalues below this share of the largest eigenvalue.
 LEAST_EIGENVALUE = 1e-9
-#: Relative rounding error allowed for a sum over the T steps of a line. For T = 1000,
-#: the rounding errors are below a quarter of this number. Honest files have a larger margin, 5e-12.
-ROUNDING = 1e-12
-#: The risk of a line is checked for a list of estimates y and for each point t of the prior. This
-#: is the largest number of pairs (y, t): the check then takes about a second.
-MOST_CELLS = 1 << 24
-#: Largest number of points of a prior. `ROUNDING` is large enough for this number.
-MOST_STEPS = 1001
 
 
 def verify_lines(
-    rung: Part, alpha: float, epsilon: float, moment: int
+    rung: Part, alpha: float, guarantee: Guarantee, changes: int, measure: Measure
 ) -> tuple[Verified, int, int]:
     """Check a rung (one step of a certificate) that uses orthogonal lines.
 
     Returns the result of the check, and the first and last number of records that the rung
-    excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean
-    squared error and 1 for other errors.
+    excludes. `changes` is the number of changes, each to a neighbouring data set, that replace one
+    record.
     """
-    family = rung.part("family")
+    family, moment = rung.part("family"), measure.moment
     answers, subject, queries, conditions = answers_of(family)
+    answers = _bounded_queries(family, answers, measure)
     lengths = _lengths(family, answers)
     steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
     require(
@@ -47,7 +44,7 @@ def verify_lines(
         f"the entry 'steps' must have one number for each of {len(lengths)} lines",
     )
     require(bool(steps.min() >= 1), "a line has no step")
-    risks = _risks(rung, epsilon * copies, moment)
+    risks = _known_risks(rung, guarantee, copies * changes, moment)
     require(
         sorted(risks) == sorted(set(steps.tolist())),
         "the entry 'known' must have one risk for each value in 'steps'",
@@ -83,6 +80,22 @@ def verify_lines(
     )
 
 
+def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
+    """The answers to the queries whose errors the lines bound: all, or those that are listed.
+
+    The largest error over some of the queries is at most the largest error over all of them. This
+    is not true of the other measures of error.
+    """
+    if "queries" not in family.values:
+        return answers
+    require(measure.largest, "lines for some of the queries bound only the largest error")
+    queries = family.whole_array("queries", axes=1)
+    inside = queries.min() >= 0 and queries.max() < answers.shape[1]
+    require(bool(inside), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
+    require(bool((np.diff(queries) > 0).all()), "queries are not in increasing order")
+    return np.asarray(answers[:, queries])
+
+
 def _lengths(family: Part, answers: Vector) -> Vector:
     """|<u_j, w_j>| for differences w_j of answers and orthonormal vectors u_j.
 
@@ -113,58 +126,15 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 
 
+def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) -> dict[int, float]:
+    """The checked risk for each number of steps of a line, each step of so many changes."""
+    if guarantee.is_pure:
+        return _risks(rung, guarantee.epsilon * changes, moment)
+    found = [verify_risk(line, guarantee, changes, moment) for line in rung.parts("known")]
+    require(len(dict(found)) == len(found), "a number of steps has two risks")
+    return dict(found)
+
+
 def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """The checked risk for each number of steps of a line."""
-    risks: dict[int, float] = {}
-    for line in rung.parts("known"):
-        prior, risk = line.array("prior", axes=1), line.number("risk")
-        allowances = line.array("allowances", axes=1)
-        require(len(prior) > 1, "a prior has one point only")
-        require(
-            len(allowances) == len(prior), "there is not one allowance for each point of a prior"
-        )
-        require(bool((prior >= 0).all()), "a prior is negative")
-        mass = math.fsum(prior.tolist())
-        require_close(mass, 1.0, "the sum of a prior")
-        spacing = line.number("spacing")
-        require(0 < spacing <= 1 and (moment == 2 or spacing == 1), "spacing is out of range")
-        require(len(prior) ** 2 / spacing <= MOST_CELLS, "a line has too many steps or points y")
-        require(len(prior) <= MOST_STEPS, f"a line has more than {MOST_STEPS - 1} steps")
-        line.work.spend(50 * int(len(prior) ** 2 / spacing))
-        # e^600 is in the range of float64.
-        require(epsilon * len(prior) < 600, "epsilon times the number of points is above 600")
-        require(risk > 0, "a risk is not above 0")
-        # The sum of a prior can differ from 1 by rounding. Prior and allowances may be divided by
-        # this sum: the condition that `_holds` checks stays the same.
-        total = math.fsum(allowances.tolist()) / mass
-        require_close(risk, total, "risk")
-        require(risk <= total, f"risk is {total:.15g}, the file says {risk:.15g}")
-        require(
-            _holds(prior, allowances, epsilon, moment, spacing),
-            "the allowances are too large: some private estimate of a number from 0 to "
-            f"{len(prior) - 1} may have an error below {risk:.15g}",
-        )
-        risks[len(prior) - 1] = risk
-    return risks
-
-
-def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spacing: float) -> bool:
-    """Whether sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all estimates y and all densities f.
-
-    pi is the prior, nu are the allowances, and p is the `moment`. f_t > 0 is the density of an
-    output at t. From each t to the next, f_t changes by a factor from e^-epsilon to e^epsilon. The
-    test is a dynamic program from the last t down: `least` is the least value of the sum from t on,
-    divided by f_t. The least value is attained at the largest or the smallest factor. `size` is the
-    sum of the absolute values of the same terms. The rounding error of the sum is a small share of
-    `size`. So the sum must be at least this share, `ROUNDING` times `size`.
-    """
-    points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
-    least, size = np.zeros(len(points)), np.zeros(len(points))
-    for t in reversed(range(len(prior))):
-        distance = np.abs(points - t)
-        loss = distance if moment == 1 else distance**2 - (spacing / 2) ** 2
-        factor = np.where(least > 0, math.exp(-epsilon), math.exp(epsilon))
-        gain = prior[t] * loss - allowances[t]
-        terms = prior[t] * np.abs(loss) + abs(allowances[t])
-        least, size = gain + factor * least, terms + factor * size
-    return bool((least >= ROUNDING * size).all())
+    """The checked risk for each number of steps of a line, under pure privacy."""
+    return dict(verify_allowances(line, epsilon, 0.0, moment) for line in rung.parts("known"))

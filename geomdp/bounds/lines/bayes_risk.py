@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,15 @@ class PrivateLine:
     def steps(self) -> int:
         """Number of steps T."""
         return len(self.prior) - 1
+
+    def document(self) -> dict[str, Any]:
+        """The line as written to a certificate file."""
+        return {
+            "spacing": self.spacing,
+            "risk": self.risk,
+            "prior": np.array(self.prior),
+            "allowances": np.array(self.allowances),
+        }
 
 
 @lru_cache(maxsize=1024)

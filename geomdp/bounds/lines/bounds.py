@@ -18,15 +18,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp._validation import positive, require_type, whole
+from geomdp._validation import require_type, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
-from geomdp.bounds.certificates.problem import CHANGES, Problem
+from geomdp.bounds.certificates.problem import CHANGES, Problem, stated_privacy
 from geomdp.bounds.certificates.rung import without_dominated
-from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
+from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP
 from geomdp.bounds.lines.best_prior import LONGEST
-from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.line_sets import lines_for_all_queries, lines_for_some_queries
 from geomdp.bounds.lines.orthogonal_lines import (
     LinePlan,
     LineRung,
@@ -34,17 +33,12 @@ from geomdp.bounds.lines.orthogonal_lines import (
     line_plan,
     line_rung,
 )
-from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.separated import elements_or_sample
-from geomdp.privacy import Adjacency
+from geomdp.bounds.lines.risks import Accuracy
+from geomdp.bounds.metrics import MEAN_L2, Metric, WorstCase
+from geomdp.privacy import Adjacency, Privacy
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
-#: numbers take 64 MB.
-MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
-FRAME_RATIO = math.sqrt(2)
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices, and the ratio of each price to the price before. The last price is so low that
@@ -60,10 +54,11 @@ STEP_EPSILONS = (0.25, 0.5)
 def orthogonal_lines_bound(
     workload: Workload,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     alpha: float,
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
 ) -> Bound:
     """Lower bound on the sample complexity of any workload, from orthogonal lines alone.
 
@@ -71,9 +66,9 @@ def orthogonal_lines_bound(
     ----------
     workload : Workload
         k queries, on a universe of any size. At most 2^11 elements of it are used.
-    epsilon, alpha, metric, adjacency : as for `Problem`
+    epsilon, alpha, metric, adjacency, privacy : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation. The bound is best for
-        the metric `RMS`.
+        the metric `RMS`. Give either `epsilon` or `privacy`.
 
     Returns
     -------
@@ -102,8 +97,15 @@ def orthogonal_lines_bound(
     no mechanism has 0.1-DP (replace-one), root mean squared error per query 0.02
     with 771 records or fewer; with 771 records, the error is at least 0.02 on some
     data set of 3 orthogonal lines, each of at most 48 steps of 5 replacements
+
+    The same for a mechanism that is 0.005-zCDP, which every 0.1-DP mechanism is:
+
+    >>> gd.bounds.orthogonal_lines_bound(
+    ...     gd.workloads.Histogram(4), privacy=gd.ZCDP(0.005), alpha=0.02, metric=gd.bounds.RMS()
+    ... )
+    Bound(sc > 551, 0 assumptions)
     """
-    problem = Problem(epsilon, alpha, metric, adjacency)
+    problem = Problem(epsilon, alpha, metric, adjacency, privacy)
     reason = f"orthogonal lines do not exclude the error {alpha:.4g}, even with one record"
     return covering_bound(line_rungs(workload, problem), problem, [reason])
 
@@ -112,11 +114,12 @@ def orthogonal_lines_error(
     workload: Workload,
     n: int,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
 ) -> float:
-    """A lower bound on the error of every epsilon-DP mechanism on its worst data set of n records.
+    """A lower bound on the error of every private mechanism on its worst data set of n records.
 
     The bound is the largest `LinePlan.scale` of plans with at most n records, divided by n. If no
     plan has so few records, the bound is 0. The error is per query, in the units of the answers
@@ -137,7 +140,8 @@ def orthogonal_lines_error(
     >>> round(noise.predicted_rmse.value, 5)
     0.02049
     """
-    plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
+    asked = stated_privacy(epsilon, privacy)
+    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
     within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
     return max(within, default=0.0) / n
 
@@ -146,11 +150,12 @@ def additive_noise_error(
     workload: Workload,
     n: int,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    privacy: Privacy | None = None,
 ) -> float:
-    """A lower bound on the error of additive epsilon-DP noise that is independent of the data.
+    """A lower bound on the error of additive private noise that is independent of the data.
 
     The bound holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. The privacy of
     such a mechanism does not depend on n. So if lines exclude an error for some number of records,
@@ -172,92 +177,74 @@ def additive_noise_error(
     >>> round(error, 4)
     0.2634
     """
-    plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
+    asked = stated_privacy(epsilon, privacy)
+    plans = line_plans(workload, privacy=asked, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
     """One `LineRung` for each plan that excludes at least one number of records."""
     plans = line_plans(
-        workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
+        workload, privacy=problem.guarantee, metric=problem.metric, adjacency=problem.adjacency
     )
     rungs = (line_rung(plan, problem.alpha) for plan in plans)
     return [rung for rung in rungs if rung is not None]
 
 
 def line_plans(
-    workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
+    workload: Workload, *, privacy: Privacy, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
     """Plans for a workload, in increasing order of the number of records and of the scale."""
     require_type(workload, Workload, "workload")
     require_type(metric, Metric, "metric")
-    return _plans(
-        workload,
-        positive(epsilon, "epsilon") * CHANGES[checked_adjacency(adjacency)],
-        metric.moment,
-    )
+    changes = CHANGES[checked_adjacency(adjacency)]
+    largest = isinstance(metric, WorstCase)
+    return _plans(workload, Accuracy(privacy, changes, metric.moment, largest))
 
 
 @lru_cache(maxsize=32)
-def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
+def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
     """Plans for all frames and prices.
 
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
-    most = [max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS]
+    most = [max(1, math.floor(step / asked.loss)) for step in STEP_EPSILONS]
     # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}
     options |= dict.fromkeys(most, STEPS)
-    frames = _frames(workload)
-    if len(frames[-1].lengths) == 1:
-        # There is only one line. With one copy, every number of steps up to 40 is tried. For so few
+    frames = lines_for_all_queries(workload)
+    frames += lines_for_some_queries(workload) if asked.largest else ()
+    if all(len(lines.lengths) == 1 for lines in frames):
+        # All sets have one line. With one copy, every number of steps up to 40 is tried. For so few
         # records, the bound is then close to the least error of a private estimate on the line.
         options[1] = tuple(sorted({*options.get(1, ()), *range(1, LONGEST + 1)}))
     plans = (
         plan
         for copies, steps in options.items()
-        if epsilon * copies <= MOST_STEP
+        if asked.loss * copies <= MOST_STEP
         for lines in frames
-        for plan in _priced(lines, steps, copies, epsilon, power)
+        for plan in _priced(lines, steps, copies, asked)
     )
     return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
 
 
 def _priced(
-    lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
+    lines: OrthogonalLines, options: tuple[int, ...], copies: int, asked: Accuracy
 ) -> Iterator[LinePlan]:
     """Plans with the same number of steps on all lines, then with the best number for each price.
 
     The prices fall from high to low. Numbers of steps that are best for no price are left out.
     """
-    steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
+    steps = np.array([count for count in options if asked.loss * copies * count <= MOST_EPSILON])
     for count in steps.tolist():
-        yield line_plan(lines, np.full(len(lines.lengths), count), copies, epsilon, power)
+        yield line_plan(lines, np.full(len(lines.lengths), count), copies, asked)
     if len(lines.lengths) == 1 or len(steps) == 1:
         return
-    lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
+    risks = [asked.risk(count, copies).risk for count in steps.tolist()]
     # Squared lengths and gains are in units of the squared length of the longest line.
     shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
-    gains = shares * np.array([line.risk for line in lines_of]) ** (2 / power)
+    gains = shares * np.array(risks) ** (2 / asked.moment)
     for price in PRICE_RATIO ** np.arange(PRICES):
         chosen = steps[(gains - price * steps).argmax(axis=1)]
-        yield line_plan(lines, chosen, copies, epsilon, power)
-
-
-@lru_cache(maxsize=8)
-def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines."""
-    most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
-    elements = elements_or_sample(workload, most, PUBLIC_SEED)
-    answers = workload.evaluate(elements)
-    points = coordinates(answers - answers.mean(axis=0))
-    rank = points.shape[1]
-    sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
-    found = []
-    for size in sorted({*sizes, rank} - {0}):
-        pairs, lengths = widest_frame(points, size)
-        used, rows = np.unique(pairs, return_inverse=True)
-        chosen = elements[used]
-        found.append(OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths))
-    return tuple(found)
+        yield line_plan(lines, chosen, copies, asked)

@@ -7,20 +7,23 @@ j, X(t) has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other reco
 copies of a fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
 Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
-does not depend on t_j. The result is an estimate of b t_j delta_j. The data sets of t_j and t_j + 1
-are b replacements apart. Take independent priors on the entries of t, and measure the error of this
-estimate in units of b delta_j. `private_line` proves that the p-th moment of this error is at least
-lambda_j for all values of the other entries. The errors in orthogonal directions add up:
+does not depend on t_j. The result is an estimate of b t_j delta_j. The data sets of t_j and
+t_j + 1 are b replacements apart. Take independent priors on the entries of t, and measure the error
+of this estimate in units of b delta_j. `known_risk` proves that the p-th moment of this error is at
+least lambda_j for all values of the other entries. The errors in orthogonal directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
 For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
-proportional to lambda_j delta_j. The second inequality also bounds the largest error, because
-||e||_inf >= ||e||_2 / sqrt(k) for k queries. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for
-p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No epsilon-DP mechanism has an error
-below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n
-from b sum_j T_j to C / alpha.
+proportional to lambda_j delta_j. Let C be
+b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for
+p = 1. No mechanism with the guarantee has an error below C / n on all data sets of n >= b sum_j T_j
+records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
+
+For the largest error over the queries, take any set of k' of the k queries. The largest error is at
+least the largest error over these, which is at least their Euclidean norm divided by sqrt(k'). So
+the bound for the workload of these k' queries holds, with k' in place of k in C.
 
 Let W = (w_1, ..., w_i) and D = diag(weights). The frame U = (u_1, ..., u_i) is the polar factor of
 W D. Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. So only inner products
@@ -46,7 +49,7 @@ from geomdp.bounds.certificates.workloads import (
     element_rows,
     listing_document,
 )
-from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
+from geomdp.bounds.lines.risks import Accuracy, LineRisk
 from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
@@ -74,12 +77,15 @@ class OrthogonalLines:
         Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k.
     weights : (i,) array
         The diagonal of D, above 0.
+    queries : (k',) array of int, optional
+        Numbers of the queries whose errors are bounded, in increasing order; by default all. With
+        fewer than k queries, only the largest error over the queries is bounded.
 
     Raises
     ------
     ValueError
-        For records outside the universe, rows out of range, more pairs than queries, or weights
-        that are 0 or negative.
+        For records outside the universe, rows out of range, more pairs than queries, weights that
+        are not above 0, or queries that are out of range or not in increasing order.
 
     Notes
     -----
@@ -105,6 +111,7 @@ class OrthogonalLines:
     elements: npt.NDArray[Any]
     pairs: IntArray
     weights: FloatArray
+    queries: IntArray | None = None
 
     def __post_init__(self) -> None:
         require_type(self.workload, Workload, "workload")
@@ -112,25 +119,45 @@ class OrthogonalLines:
         pairs = element_rows(self.pairs, len(elements), "pairs")
         if pairs.shape[1] != 2:
             raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
-        whole(len(pairs), "number of pairs", maximum=self.workload.n_queries)
+        object.__setattr__(self, "queries", self._checked_queries())
+        whole(len(pairs), "number of pairs", maximum=self.count)
         weights = finite_array(self.weights, "weights", ndim=1)
         if weights.shape != (len(pairs),) or not weights.min() > 0:
             raise ValueError(f"weights must be {len(pairs)} numbers above 0, got {weights}")
         for name, value in (("elements", elements), ("pairs", pairs), ("weights", weights)):
             object.__setattr__(self, name, value)
 
+    def _checked_queries(self) -> IntArray | None:
+        """The numbers of the queries; None for all of them."""
+        if self.queries is None:
+            return None
+        k, queries = self.workload.n_queries, np.asarray(self.queries)
+        known = queries.ndim == 1 and queries.dtype.kind in "iu" and len(queries) > 0
+        if not (known and queries[0] >= 0 and queries[-1] < k and (np.diff(queries) > 0).all()):
+            raise ValueError(
+                f"queries must be increasing whole numbers from 0 to {k - 1}, got {self.queries!r}"
+            )
+        return None if len(queries) == k else queries
+
     def __repr__(self) -> str:
-        return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs)"
+        some = "" if self.queries is None else f" for {self.count} queries"
+        return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs{some})"
+
+    @property
+    def count(self) -> int:
+        """Number of queries whose errors are bounded."""
+        return self.workload.n_queries if self.queries is None else len(self.queries)
 
     @cached_property
     def answers(self) -> FloatArray:
-        """Answer vectors of the elements: (E, k)."""
+        """Answers of the elements to all queries: (E, k)."""
         return bounded_answers(self.workload, self.elements)
 
     @cached_property
     def lengths(self) -> FloatArray:
         """delta_1, ..., delta_i: lengths of the answer differences along the directions."""
-        differences = self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]]
+        answers = self.answers if self.queries is None else self.answers[:, self.queries]
+        differences = answers[self.pairs[:, 0]] - answers[self.pairs[:, 1]]
         weights = self.weights / self.weights.max()
         gram = differences @ differences.T
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
@@ -143,8 +170,10 @@ class OrthogonalLines:
     def document(self) -> dict[str, Any]:
         """The lines as written to a certificate file."""
         used, rows = np.unique(self.pairs, return_inverse=True)
+        some = {} if self.queries is None else {"queries": self.queries}
         return {
             "type": "orthogonal lines",
+            **some,
             **listing_document(self.workload, self.elements[used], self.answers[used]),
             "pairs": rows.reshape(self.pairs.shape),
             "weights": self.weights,
@@ -163,7 +192,7 @@ class LinePlan:
         Numbers of steps T_1, ..., T_i.
     copies : int
         Number of records b that one step replaces.
-    known : tuple of PrivateLine
+    known : tuple of LineRisk
         The Bayes risk for each different number of steps, in increasing order of these numbers.
     scale : float
         C, rounded down. With n records, the error C / n is excluded.
@@ -172,7 +201,7 @@ class LinePlan:
     lines: OrthogonalLines
     steps: IntArray
     copies: int
-    known: tuple[PrivateLine, ...]
+    known: tuple[LineRisk, ...]
     scale: float
 
     @property
@@ -229,31 +258,22 @@ class LineRung(ExcludedRange):
             "last": self.last,
             "assumptions": [],
             "steps": self.plan.steps,
-            "known": [
-                {
-                    "spacing": line.spacing,
-                    "risk": line.risk,
-                    "prior": np.array(line.prior),
-                    "allowances": np.array(line.allowances),
-                }
-                for line in self.plan.known
-            ],
+            "known": [line.document() for line in self.plan.known],
             "family": self.plan.lines.document(),
         }
 
 
-def line_plan(
-    lines: OrthogonalLines, steps: IntArray, copies: int, epsilon: float, power: int
-) -> LinePlan:
+def line_plan(lines: OrthogonalLines, steps: IntArray, copies: int, asked: Accuracy) -> LinePlan:
     """The plan with the numbers of steps T_j in `steps` (i,) and with b = `copies`.
 
-    `epsilon` is the privacy loss of one replaced record, and `power` the moment p of the error.
+    The number of queries of `lines` must be k, unless the largest error is bounded.
     """
+    assert asked.largest or lines.queries is None
     different, which = np.unique(steps, return_inverse=True)
-    known = tuple(private_line(count, epsilon * copies, power) for count in different.tolist())
+    known = tuple(asked.risk(count, copies) for count in different.tolist())
     risks = np.array([line.risk for line in known])[which]
-    squares = float((lines.lengths**2 * risks ** (2 / power)).sum())
-    scale = copies * math.sqrt(squares / lines.workload.n_queries) * (1 - LENGTH_MARGIN)
+    squares = float((lines.lengths**2 * risks ** (2 / asked.moment)).sum())
+    scale = copies * math.sqrt(squares / lines.count) * (1 - LENGTH_MARGIN)
     return LinePlan(lines, steps, copies, known, scale)
 
 

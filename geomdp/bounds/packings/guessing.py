@@ -51,7 +51,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
-from geomdp.bounds.certificates.problem import CHANGES, Problem
+from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange, without_dominated
 from geomdp.bounds.certificates.workloads import bounded_answers, listing_document
 from geomdp.bounds.metrics import MEAN_L2, Metric
@@ -223,7 +223,7 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
 
     A rung is dropped if another rung has at most as many copies and at least the same `last`.
     """
-    one = problem.epsilon * CHANGES[problem.adjacency]
+    one = problem.pure_epsilon * problem.changes
     found: list[GuessRung] = []
     for packed in _separated(workload, problem.metric.moment):
         most = math.log(MOST_ODDS * len(packed.elements))

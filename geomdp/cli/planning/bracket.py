@@ -15,8 +15,10 @@ from geomdp.cli.options import (
     RESULT,
     AdjacencyOption,
     ColumnsOption,
+    DeltaOption,
     EpsilonOption,
     ForceOption,
+    RhoOption,
     SampleOption,
     SchemaOption,
     TablesOption,
@@ -27,7 +29,6 @@ from geomdp.cli.options import (
 from geomdp.cli.output_files import check_free, check_place
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.progress import working
-from geomdp.privacy import PureDP
 
 if TYPE_CHECKING:
     from geomdp.advice import Bracket
@@ -102,7 +103,9 @@ def bracket(
     tables: TablesOption = None,
     weight: WeightOption = None,
     columns: ColumnsOption = None,
-    epsilon: EpsilonOption,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
     alpha: AlphaOption,
     metric: MetricOption = MetricFlag.MEAN_L2,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
@@ -115,15 +118,18 @@ def bracket(
     from geomdp.cli.questions import parse_question
 
     privacy, question = check_together(
-        lambda: parse_privacy(epsilon, None, None),
+        lambda: parse_privacy(epsilon, delta, rho),
         lambda: parse_question(workload, tables, weight, columns),
         lambda: _check_output(out, schema, force),
     )
-    assert isinstance(privacy, PureDP)  # there is no --delta
     task = planned_task(question, sample, schema)
     with working("bounding"):
         found = sample_complexity_bracket(
-            task.workload, privacy.epsilon, alpha, metric.metric(), adjacency.relation()
+            task.workload,
+            alpha=alpha,
+            metric=metric.metric(),
+            adjacency=adjacency.relation(),
+            privacy=privacy,
         )
     low, high = found.lower.records_text, found.upper.records_text
     display.print_rows(

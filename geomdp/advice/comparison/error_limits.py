@@ -1,0 +1,139 @@
+"""Proved limits on the error of a mechanism, for each measure of error and every data set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+
+from geomdp.bounds import RMS, MeanL2, Metric, WorstCase
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Projected
+from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
+from geomdp.noise import (
+    GeometricNoise,
+    KNormNoise,
+    LaplaceNoise,
+    LatticeBoxNoise,
+    StaircaseNoise,
+)
+from geomdp.noise.maxima import expected_maximum
+
+#: A prediction that is below all bounds in closed form by more than this share comes from a
+#: simulated bound. Smaller differences can come from the duality gap that predictions of
+#: projections include.
+TELLS_APART = 1e-5
+
+
+@dataclass(frozen=True)
+class ErrorLimit:
+    """An upper bound on the error of a mechanism for all data sets of n records.
+
+    Parameters
+    ----------
+    value : float
+        The bound, per query.
+    reason : str
+        The argument that proves the bound.
+    simulated : bool
+        Whether the bound uses an upper confidence limit from public draws.
+    """
+
+    value: float
+    reason: str
+    simulated: bool
+
+
+@singledispatch
+def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
+    """Upper bound on the error of `mechanism` in `metric`, for every data set of n records.
+
+    Parameters
+    ----------
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    mechanism : Mechanism
+        A mechanism for n records, with an exact sampler.
+
+    Returns
+    -------
+    ErrorLimit
+
+    Raises
+    ------
+    ValueError
+        If `metric` is none of the three.
+
+    References
+    ----------
+    Formula sheet JL-DEF, JL-KN, JL-L13, JL-L13b.
+    """
+    del mechanism
+    raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
+
+
+@error_limit.register
+def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
+    del metric
+    prediction = mechanism.predicted_rmse
+    value = prediction.value + STANDARD_ERRORS * prediction.stderr
+    return ErrorLimit(value, prediction.source, prediction.stderr > 0 or _simulated(mechanism))
+
+
+@error_limit.register
+def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
+    """Bound on the mean l2 error Y, from the bound on its root mean square: E Y <= (E Y^2)^(1/2).
+
+    K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
+    radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
+    ((r + 1) / (r + 2))^(1/2). Noises for few queries bound E ||Z||_2 themselves.
+    """
+    del metric
+    limit = error_limit(RMS(), mechanism)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return limit
+    noise = mechanism.noise
+    if isinstance(noise, GeometricNoise | LatticeBoxNoise | StaircaseNoise):
+        length = noise.mean_length() / math.sqrt(mechanism.workload.n_queries) / mechanism.n
+        return ErrorLimit(length, "the expected length of its noise", simulated=False)
+    if isinstance(noise, KNormNoise):
+        r = noise.effective_dimension
+    elif isinstance(noise, LaplaceNoise):
+        r = noise.dimension
+    else:
+        return limit
+    reason = f"{limit.reason} and the mean of its radius (JL-KN)"
+    return ErrorLimit(limit.value * math.sqrt((r + 1) / (r + 2)), reason, limit.simulated)
+
+
+@error_limit.register
+def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
+    """The smaller of two bounds on the expected largest error of a query.
+
+    The first bound is the root mean squared l2 norm of the error. The second bound, for additive
+    noise only, is a bound on the expected largest coordinate of the noise.
+    """
+    del metric
+    root = error_limit(RMS(), mechanism)
+    value = root.value * math.sqrt(mechanism.workload.n_queries)
+    euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return euclidean
+    largest = expected_maximum(mechanism.noise) / mechanism.n
+    if largest > euclidean.value:
+        return euclidean
+    return ErrorLimit(largest, "the expected largest coordinate of its noise", simulated=False)
+
+
+def _simulated(mechanism: Mechanism) -> bool:
+    """Whether the prediction of a projection uses a simulated mean of a support function.
+
+    The prediction is the least of a simulated bound and several bounds in closed form. If the
+    prediction is below all closed forms, it is the simulated bound.
+    """
+    if not isinstance(mechanism, Projected):
+        return False
+    others = mechanism.workload.l2_diameter() ** 2
+    if mechanism.inner.predicted_rmse.stderr == 0:
+        others = min(squared_noise_limit(mechanism.inner), others)
+    closed = math.sqrt(others / mechanism.workload.n_queries)
+    return mechanism.predicted_rmse.value < closed * (1 - TELLS_APART)

@@ -1,0 +1,96 @@
+"""Sets of orthogonal lines of growing size for a workload, and for some of its queries.
+
+A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
+
+For the largest error over the queries, lines for fewer queries can prove more (see
+`geomdp.bounds.lines.orthogonal_lines`). Two orders of the queries are tried. In the first order,
+each query is as far as possible from the span of the queries before it (QR with pivoting), and the
+first query is the one whose answers vary most. The first 1, 2, 4, 8, ... queries of this order are
+taken. In the second, 2, 4, 8, ... queries are evenly spaced.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.orthogonal_lines import OrthogonalLines
+from geomdp.bounds.packings.separated import elements_or_sample
+from geomdp.workloads import Workload
+
+#: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
+#: numbers take 64 MB.
+MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
+#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
+FRAME_RATIO = math.sqrt(2)
+#: Largest number of queries in a set of some queries. The sets are 1, 2, 4, ..., 64 queries. The
+#: elements times queries of an order are at most `MAX_ORDERED`, and further queries are left out.
+MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
+
+
+@lru_cache(maxsize=8)
+def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the answers."""
+    elements, answers = _answers(workload)
+    points = coordinates(answers - answers.mean(axis=0))
+    rank = points.shape[1]
+    sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
+    return tuple(
+        _lines(workload, elements, points, size, None) for size in sorted({*sizes, rank} - {0})
+    )
+
+
+@lru_cache(maxsize=8)
+def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """One set of lines for each chosen set of fewer than k queries, as many lines as possible."""
+    elements, answers = _answers(workload)
+    centred = answers - answers.mean(axis=0)
+    found = []
+    for queries in _query_sets(centred):
+        points = coordinates(centred[:, queries])
+        if points.shape[1]:
+            found.append(_lines(workload, elements, points, points.shape[1], queries))
+    return tuple(found)
+
+
+def _answers(workload: Workload) -> tuple[npt.NDArray[Any], FloatArray]:
+    """The elements used, and their answers (E, k)."""
+    most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
+    return elements, workload.evaluate(elements)
+
+
+def _lines(
+    workload: Workload,
+    elements: npt.NDArray[Any],
+    points: FloatArray,
+    size: int,
+    queries: IntArray | None,
+) -> OrthogonalLines:
+    """`size` orthogonal lines between `points` (E, r), the coordinates of the elements."""
+    pairs, lengths = widest_frame(points, size)
+    used, rows = np.unique(pairs, return_inverse=True)
+    chosen = elements[used]
+    return OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths, queries)
+
+
+def _query_sets(centred: FloatArray) -> list[IntArray]:
+    """Different sets of fewer than k queries, each in increasing order; `centred` is (E, k)."""
+    k = centred.shape[1]
+    considered = np.unique(np.linspace(0, k - 1, min(k, MAX_ORDERED // len(centred))).astype(int))
+    _, order = scipy.linalg.qr(centred[:, considered], mode="r", pivoting=True)
+    widest = int(np.ptp(centred, axis=0).argmax())
+    sets = {(widest,)}
+    for count in (1 << i for i in range(MOST_QUERIES.bit_length())):
+        if count < k:
+            sets.add(tuple(sorted(considered[order[:count]].tolist())))
+            sets.add(tuple(np.linspace(0, k - 1, count).round().astype(int).tolist()))
+    return [np.array(queries) for queries in sorted(sets) if len(queries) < k]

@@ -1,0 +1,80 @@
+"""The best known Bayes risk of a private count on one line, for each guarantee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from geomdp.bounds.lines.approximate_risk import approximate_line
+from geomdp.bounds.lines.bayes_risk import private_line
+from geomdp.bounds.lines.paired_risk import paired_line
+from geomdp.bounds.lines.smooth_risk import MOST_DIVERGENCE, smooth_line
+from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
+
+
+class LineRisk(Protocol):
+    """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps T."""
+
+    @property
+    def risk(self) -> float:
+        """A lower bound on the mean of |y - t|^p, rounded down."""
+
+    def document(self) -> dict[str, Any]:
+        """The proof as written to a certificate file."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What lines need to know of a problem: the guarantee, and how errors are measured.
+
+    Parameters
+    ----------
+    privacy : PureDP, ApproxDP or ZCDP
+        The guarantee that the mechanism must give.
+    changes : int
+        Number of changes, each to a neighbouring data set, that together replace one record.
+    moment : int
+        The moment p of the error, 1 or 2.
+    largest : bool
+        Whether the error is the largest error over the queries.
+    """
+
+    privacy: Privacy
+    changes: int
+    moment: int
+    largest: bool
+
+    @property
+    def loss(self) -> float:
+        """The privacy loss of one replaced record: see `loss`."""
+        return loss(self.privacy) * self.changes
+
+    def risk(self, steps: int, copies: int) -> LineRisk:
+        """The best bound for `steps` steps, each of which replaces `copies` records."""
+        return known_risk(steps, self.privacy, self.changes * copies, self.moment)
+
+
+def loss(privacy: Privacy) -> float:
+    """The privacy loss of one change, to choose lengths of steps: epsilon, or sqrt(2 rho)."""
+    match privacy:
+        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+            return epsilon
+        case ZCDP(rho=rho):
+            return math.sqrt(2 * rho)
+
+
+def known_risk(steps: int, privacy: Privacy, changes: int, moment: int) -> LineRisk:
+    """The best bound for `steps` steps of `changes` changes each; `moment` is p."""
+    if isinstance(privacy, PureDP):
+        return private_line(steps, privacy.epsilon * changes, moment)
+    found: list[LineRisk] = [paired_line(steps, privacy, changes, moment)]
+    if isinstance(privacy, ApproxDP):
+        found.append(approximate_line(steps, privacy, changes, moment))
+    elif moment == 2 and 2 * privacy.rho * changes**2 <= MOST_DIVERGENCE:
+        found.append(smooth_line(steps, privacy.rho * changes**2))
+    return max(found, key=lambda line: line.risk)

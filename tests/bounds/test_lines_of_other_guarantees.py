@@ -1,0 +1,257 @@
+"""Lines under zCDP and (epsilon, delta)-DP: below every mechanism, and close to the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+from scipy.stats import norm
+
+import geomdp as gd
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    MeanL2,
+    Metric,
+    WorstCase,
+    approximate_line,
+    check_certificate,
+    orthogonal_lines_bound,
+    orthogonal_lines_error,
+    paired_line,
+    smooth_line,
+)
+from geomdp.bounds.checker.guarantees import Guarantee
+from geomdp.bounds.lines.overlaps import overlap
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.workloads import Histogram, Marginals, Prefixes, Workload
+from tests.bounds.test_checker import saved
+
+OTHERS: list[Privacy] = [ZCDP(0.5), ZCDP(0.005), ApproxDP(1.0, 1e-6), ApproxDP(0.1, 0.01)]
+METRICS: list[Metric] = [RMS(), MeanL2(), WorstCase()]
+
+
+def gaussian_scale(privacy: Privacy) -> float:
+    """Standard deviation of Gaussian noise on one count, where a change has size 1."""
+    if isinstance(privacy, ZCDP):
+        return 1 / math.sqrt(2 * privacy.rho)
+    assert isinstance(privacy, ApproxDP)
+    return gd.privacy.analytic_gaussian_scale(1.0, privacy)
+
+
+# --- overlaps of outputs -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("privacy", OTHERS, ids=str)
+@pytest.mark.parametrize("changes", [1, 2, 3, 7, 20])
+def test_outputs_of_gaussian_noise_overlap_at_least_as_much(privacy: Privacy, changes: int) -> None:
+    exact = 2 * norm.sf(changes / (2 * gaussian_scale(privacy)))
+    assert overlap(privacy, changes) <= exact
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-9, 0.01, 0.4])
+def test_randomized_response_that_fails_with_probability_delta_attains_the_overlap(
+    epsilon: float, delta: float
+) -> None:
+    """Kairouz-Oh-Viswanath 2015: no (epsilon, delta)-DP answer tells more about one bit."""
+    exact = (1 - delta) * 2 / (1 + math.exp(epsilon))
+    assert overlap(ApproxDP(epsilon, delta), 1) == pytest.approx(exact, rel=1e-9)
+    assert overlap(ApproxDP(epsilon, delta), 1) <= exact
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 3.0, 40.0])
+def test_zcdp_overlap_beats_pinsker_and_bretagnolle_huber(rho: float) -> None:
+    known = max(1 - math.sqrt(rho / 2), 1 - math.sqrt(-math.expm1(-rho)))
+    assert overlap(ZCDP(rho), 1) >= known * (1 - 1e-12)
+    d = 1 - overlap(ZCDP(rho), 1)
+    if d < 1:
+        assert d * math.log((1 + d) / (1 - d)) == pytest.approx(rho, rel=1e-5)
+    # Randomized response is e^2 / 2-zCDP for its loss e, and shows that little is lost.
+    loss = math.sqrt(2 * rho)
+    assert overlap(ZCDP(rho), 1) <= 2 / (1 + math.exp(loss))
+
+
+@pytest.mark.parametrize("privacy", OTHERS, ids=str)
+def test_the_checker_computes_the_same_overlap_by_other_formulas(privacy: Privacy) -> None:
+    own = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} | privacy.parameters()
+    for changes in (1, 2, 5, 30, 1000, 10**6):
+        found = Guarantee(**own).overlap(changes)
+        assert found == pytest.approx(overlap(privacy, changes), rel=1e-9, abs=1e-15)
+    assert Guarantee(**own).overlap(10**9) == overlap(privacy, 10**9) == 0.0
+
+
+# --- one line ------------------------------------------------------------------------------------
+
+
+def bayes_risk(scale: float, steps: int, prior: np.ndarray, moment: int) -> float:
+    """Least mean error of an estimate of t from t plus Gaussian noise, by a fine grid."""
+    outputs = np.arange(-8 * scale, steps + 8 * scale, scale / 200)
+    joint = prior[:, None] * norm.pdf(outputs, np.arange(steps + 1)[:, None], scale) * scale / 200
+    t = np.arange(steps + 1)[:, None]
+    if moment == 2:
+        estimates = (t * joint).sum(axis=0) / joint.sum(axis=0)
+        return float((joint * (t - estimates) ** 2).sum())
+    return float((np.abs(t - t.T) @ joint).min(axis=0).sum())
+
+
+@pytest.mark.parametrize("privacy", OTHERS, ids=str)
+@pytest.mark.parametrize("steps", [1, 2, 5, 30])
+@pytest.mark.parametrize("moment", [1, 2])
+def test_no_estimate_from_gaussian_noise_beats_a_line(
+    privacy: Privacy, steps: int, moment: int
+) -> None:
+    scale = gaussian_scale(privacy)
+    uniform = np.full(steps + 1, 1 / (steps + 1))
+    best = bayes_risk(scale, steps, uniform, moment)
+    assert 0 < paired_line(steps, privacy, 1, moment).risk <= best * (1 + 1e-6)
+    if isinstance(privacy, ZCDP) and moment == 2:
+        line = smooth_line(steps, privacy.rho)
+        before, after = np.array([0.0, *line.weights]), np.array([*line.weights, 0.0])
+        roots = np.hypot(after - before, math.sqrt(math.expm1(2 * privacy.rho)) * before)
+        best = bayes_risk(scale, steps, roots / roots.sum(), 2)
+        assert 0 < line.risk <= best * (1 + 1e-6)
+
+
+def test_gaussian_noise_is_optimal_for_one_query_under_zcdp() -> None:
+    """Long lines of short steps prove 97% of the variance of Gaussian noise."""
+    risk = smooth_line(400, 0.005).risk
+    assert 97.0 < risk <= 100.0
+
+
+def least_error(steps: int, privacy: ApproxDP, moment: int, fineness: int) -> float:
+    """Linear program: least worst-case error over t of estimates on a grid, all t private."""
+    outputs = np.arange(fineness * steps + 1) / fineness
+    T, Y = steps + 1, len(outputs)
+    pairs = [(t, t + 1) for t in range(steps)] + [(t + 1, t) for t in range(steps)]
+    chances, slacks = T * Y, len(pairs) * Y
+    worst = chances + slacks
+    rows, bounds = scipy.sparse.lil_matrix((slacks + len(pairs) + T, worst + 1)), []
+    for i, (t, other) in enumerate(pairs):
+        for y in range(Y):
+            row = i * Y + y
+            rows[row, t * Y + y] = 1.0
+            rows[row, other * Y + y] = -math.exp(privacy.epsilon)
+            rows[row, chances + row] = -1.0
+            bounds.append(0.0)
+    for i in range(len(pairs)):
+        rows[slacks + i, chances + i * Y : chances + (i + 1) * Y] = 1.0
+        bounds.append(privacy.delta)
+    for t in range(T):
+        rows[slacks + len(pairs) + t, t * Y : (t + 1) * Y] = np.abs(outputs - t) ** moment
+        rows[slacks + len(pairs) + t, worst] = -1.0
+        bounds.append(0.0)
+    sums = scipy.sparse.kron(scipy.sparse.eye(T), np.ones((1, Y)))
+    sums = scipy.sparse.hstack([sums, scipy.sparse.csr_matrix((T, slacks + 1))])
+    goal = np.zeros(worst + 1)
+    goal[worst] = 1.0
+    found = scipy.optimize.linprog(
+        goal, A_ub=rows.tocsr(), b_ub=bounds, A_eq=sums, b_eq=np.ones(T), method="highs"
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("privacy", [ApproxDP(1.0, 1e-3), ApproxDP(0.3, 0.05)], ids=str)
+@pytest.mark.parametrize("moment", [1, 2])
+def test_no_line_is_above_the_best_mechanism_for_one_query(privacy: ApproxDP, moment: int) -> None:
+    for steps in (1, 3, 8):
+        best = least_error(steps, privacy, moment, fineness=4 if moment == 2 else 1)
+        # Longer steps on the same data sets are bounds, too.
+        pairs, duals = (
+            max(
+                line(steps // size, privacy, size, moment).risk * size**moment
+                for size in range(1, steps + 1)
+            )
+            for line in (paired_line, approximate_line)
+        )
+        found = max(pairs, duals)
+        print(f"{privacy}, {steps} records, moment {moment}: best / pairs {best / pairs:.3f}")
+        print(f"  best / allowances less delta K {best / duals:.3f}")
+        assert found <= best * (1 + 1e-6)
+        assert best <= found * 2
+        if privacy.delta < 0.01:
+            assert best <= found * 1.05
+        if (steps, moment) == (1, 1):  # the error of randomized response
+            assert best <= pairs * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-4, 0.003, 0.03])
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_mechanism_that_fails_with_probability_delta_obeys_the_allowances(
+    steps: int, delta: float
+) -> None:
+    """With probability delta, the mechanism reveals t; otherwise it is the best pure one."""
+    pure = gd.bounds.private_line(steps, 0.5, 1)
+    line = approximate_line(steps, ApproxDP(0.5, delta), 1, 1)
+    assert line.risk <= (1 - delta) * pure.risk * (1 + 1e-6)
+    assert line.risk >= pure.risk - 2 * delta * steps**2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(0, ZCDP(1.0), 1, 1), (1001, ZCDP(1.0), 1, 1), (1, ZCDP(1.0), 0, 1), (1, 1.0, 1, 1)],
+)
+def test_bad_lines_are_refused(arguments: tuple) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        paired_line(*arguments)
+    with pytest.raises(ValueError, match="rho must be at most 32"):
+        smooth_line(1, 33.0)
+
+
+# --- workloads ---
+
+WORKLOADS: list[Workload] = [Histogram(5), Prefixes(9), Marginals(4, 2)]
+
+
+def lines_bound(workload: Workload, privacy: Privacy, metric: Metric, alpha: float = 0.02) -> Bound:
+    return orthogonal_lines_bound(workload, privacy=privacy, alpha=alpha, metric=metric)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+@pytest.mark.parametrize("privacy", OTHERS, ids=str)
+def test_no_gaussian_error_is_excluded(workload: Workload, privacy: Privacy) -> None:
+    for adjacency, n in itertools.product(Adjacency, (10, 1000, 100_000)):
+        gaussian = gd.mechanisms.Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
+        error = orthogonal_lines_error(
+            workload, n, privacy=privacy, metric=RMS(), adjacency=adjacency
+        )
+        assert 0 < error < gaussian.predicted_rmse.value
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_pure_mechanisms_obey_the_bounds_of_weaker_guarantees(workload: Workload) -> None:
+    pure = PureDP(0.2)
+    for weaker in (ApproxDP(0.2, 1e-9), ZCDP(0.02)):
+        for n in (100, 10_000):
+            laplace = gd.mechanisms.KNorm(workload, n=n, privacy=pure, exact=True)
+            error = orthogonal_lines_error(workload, n, privacy=weaker, metric=RMS())
+            assert error < laplace.predicted_rmse.value
+            assert error < orthogonal_lines_error(workload, n, privacy=pure, metric=RMS())
+
+
+@pytest.mark.parametrize("privacy", OTHERS, ids=str)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_certificates_are_confirmed(privacy: Privacy, metric: Metric, tmp_path: Path) -> None:
+    for workload in WORKLOADS:
+        bound = lines_bound(workload, privacy, metric)
+        checked = check_certificate(saved(bound, tmp_path))
+        assert checked.records == bound.value > 0
+        assert str(privacy) in checked.statement
+        assert str(privacy) in bound.statement
+
+
+@pytest.mark.parametrize("privacy", [PureDP(1.0), *OTHERS], ids=str)
+def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy) -> None:
+    """A query that copies another one changes the mean, and not the largest error."""
+    matrix = np.array([[0.0, 1.0, 0.0], *([[0.0, 0.0, 0.1]] * 30)])
+    wide = lines_bound(gd.workloads.Explicit(matrix), privacy, WorstCase())
+    alone = lines_bound(gd.workloads.Explicit(matrix[:1]), privacy, WorstCase())
+    assert wide.value >= alone.value * 0.98 > 20
+    mean = lines_bound(gd.workloads.Explicit(matrix), privacy, MeanL2(), alpha=0.005)
+    assert all(rung.plan.lines.queries is None for rung in mean.certificate.rungs)
