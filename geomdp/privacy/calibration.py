@@ -172,7 +172,7 @@ def _log_delta(a: float, epsilon: float) -> float:
 
     Let b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta. Then b + a = theta and
     e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
-    R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows in float64.
+    R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows.
     For theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation. For
     theta >= 1 and 0 <= -a <= 39, the difference is at least R(-a) / 41, so it loses at most two
     digits of R, and not of the much larger ln(phi(a)).
