@@ -19,7 +19,8 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Largest number of characters that describe a workload in the `repr` of a mechanism.
+#: Largest length of a workload's `repr` in the `repr` of a mechanism. A longer `repr` is replaced
+#: by the name of the workload's class.
 LONGEST = 60
 
 
@@ -53,7 +54,7 @@ class FunctionOfSums(abc.ABC):
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Do all work that depends on public arguments alone. This work cannot fail later.
+        """Do all work that depends on public arguments alone, so that it cannot fail later.
 
         The set-up reads no records and may take long. A second call does nothing.
         """
@@ -199,7 +200,7 @@ class Mechanism(FunctionOfSums):
             generator makes the release reproducible. The privacy record then says ``seeded: no
             privacy claim``.
         ledger : Ledger, optional
-            The privacy budget. The ledger is asked whether it can pay before the records are read.
+            The privacy budget. Before the records are read, the ledger is asked whether it can pay.
             It pays after the records are found valid and before noise is added to their sums.
 
         Raises

@@ -2,9 +2,9 @@
 
 ESS is the effective sample size.
 
-Draws are arrays (chains, draws, m). Every result is an array (m,) with one value per coordinate. A
-coordinate is any real function of the state. Diagnostics can refute convergence but cannot prove it
-(SAM-3).
+Draws are arrays (chains, draws, m). Each diagnostic is an array (m,) with one value per coordinate.
+A coordinate is any real function of the state of a chain. Diagnostics can refute convergence but
+cannot prove it (SAM-3).
 
 References
 ----------
@@ -23,19 +23,19 @@ from geomdp.geometry.results import Diagnostics
 
 #: Smallest number of draws of a chain: each half of the chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: If the variance of the normal scores of a coordinate is at most this limit, it counts as 0. A
-#: variance below the limit is rounding error.
+#: Normal scores of a moving coordinate have a variance near 1. A variance up to this limit is
+#: rounding error and is treated as 0.
 STILL = 1e-20
 
 
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    First all values are replaced by normal scores (normal quantiles of their ranks). The bulk
-    statistic is (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws. W is the mean variance
-    within a half-chain. B is n times the variance of the means of the half-chains. The folded
-    statistic uses |x - median| in place of each value x. It detects chains that differ only in
-    spread.
+    For the bulk statistic, all values are replaced by normal scores (normal quantiles of their
+    ranks). For half-chains of n draws, the statistic is (((n - 1) W + B) / (n W))^(1/2). W is the
+    mean of the variances within half-chains. B is n times the variance of the means of the
+    half-chains. The folded statistic is computed in the same way, from |x - median| in place of
+    each value x. It detects chains that differ only in spread.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        A value near 1 means that the chains agree. If no chain moves, the value is NaN or infinite.
+        A value near 1 means that the chains agree. If no chain moves in a coordinate, the value of
+        this coordinate is NaN or infinite.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     """
     draws = _checked(draws, minimum_chains=2)
     halves = _split(draws)
-    # As in arviz, Stan and the paper, one median of all draws serves every half-chain.
+    # As in arviz, Stan and the paper, the median is over the draws of all half-chains together.
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.maximum(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
 
@@ -73,9 +74,9 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
 def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
-    ESS = S / (1 + 2 sum_t rho_t), where S is the number of draws of all chains, and rho_t is the
-    autocorrelation at lag t, pooled over chains. The sum is over Geyer's initial monotone sequence
-    of pairs.
+    ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all chains, and
+    rho_t is the autocorrelation at lag t, pooled over chains. The sum is over Geyer's initial
+    monotone sequence of pairs.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        The ESS of each coordinate, at most S log10(S). This limit matters for negative
-        correlations. If a coordinate does not move, its ESS is S.
+        The ESS of each coordinate, at most S log10(S). This limit matters only if correlations are
+        negative. If a coordinate does not move, its ESS is S.
 
     Raises
     ------
@@ -199,8 +200,8 @@ def _effective_size(draws: FloatArray) -> FloatArray:
     size = chains * length
     rho, moving = _autocorrelation(draws)
     rho[0] = 1.0
-    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The last
-    # pairs are left out, because autocorrelations at the largest lags are means of few products.
+    # Sums of pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The
+    # largest one or two lags are left out, because their autocorrelations are sums of few products.
     pairs = max(1, (length - 1) // 2)
     even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
     sums = even + odd

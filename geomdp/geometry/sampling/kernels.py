@@ -75,10 +75,11 @@ class CoordinateHitAndRun:
 
     One coordinate after the other is redrawn uniformly on its chord. Each such move is reversible.
 
-    On a polytope with listed facets, all chains move along the same coordinate at the same time,
-    with independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F facets in
-    dimension m. Within a step, the products of facet normals and points are updated. At the start
-    of a step they are computed afresh, because rounding errors would accumulate.
+    On a polytope with listed facets (`HPolytope` or `SlabBody`), all chains move along the same
+    coordinate at the same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per
+    chain for F facets in dimension m. Within a step, the products of facet normals and points are
+    updated. At the start of a step these products are computed afresh, because rounding errors
+    would accumulate.
 
     On every other full-dimensional body a sweep computes m batches of chords.
 

@@ -83,8 +83,8 @@ def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
 def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # Drop inequalities that are constant on the image, such as the two halves of an equality. Such
-    # an inequality holds at the offset, so it holds on the whole image.
+    # Drop each inequality with a normal that maps to 0, such as the two halves of an equality. Its
+    # left side does not depend on y, and it holds at the offset, so it holds for every y.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
@@ -192,14 +192,14 @@ def _(body: Shifted) -> Walk:
 
 
 def interior_point(body: Body) -> FloatArray:
-    """A point (m,) in the relative interior: the centroid of r + 1 independent extreme points.
+    """A point (m,) in the relative interior: the mean of r + 1 affinely independent extreme points.
 
     r is the dimension of the affine hull of `body`.
 
     Raises
     ------
     ValueError
-        If `body` does not fill its affine hull.
+        If `body` has a smaller dimension than the affine hull that it declares.
     """
     return np.asarray(independent_points(body).mean(axis=0))
 
@@ -210,8 +210,8 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     Each round runs the chains and computes the covariance of the last points. The new coordinates
     make this covariance the identity. The chains need not have mixed, because the choice of
     coordinates affects speed only. A symmetric body keeps its centre 0. If the first covariance is
-    already near a multiple of the identity, the body keeps its coordinates. The reason is that
-    normals of facets can be sparse in the given coordinates.
+    already near a multiple of the identity, the coordinates stay as given, because facet normals
+    can be sparse in them, and sparse normals make steps cheap.
 
     Parameters
     ----------

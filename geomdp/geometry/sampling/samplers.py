@@ -25,8 +25,8 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Number of chains of `sample_uniform`.
 CHAINS = 128
-#: Number of chains that move together in `ChainSampler.draw`. The number is limited, because the
-#: products of all facet normals with the points of these chains need memory.
+#: Largest number of chains that move together in `ChainSampler.draw`. The limit is for memory: the
+#: products of all facet normals with the points of these chains are stored.
 LOCKSTEP = 256
 #: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
@@ -128,9 +128,9 @@ class ChainSampler:
     Raises
     ------
     MissingOracle
-        If the body has no chords.
+        If the body lacks what the chains need, such as chords or a membership test.
     ValueError
-        If the body is unbounded or `relaxations` is not above 0 and at most 1e6.
+        If the body is unbounded or a single point. If `relaxations` is not above 0 and at most 1e6.
 
     Examples
     --------
@@ -204,8 +204,8 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    If the body has an exact sampler, points are exactly uniform and independent. The same holds for
-    a small polytope with listed vertices, because it is cut into simplices.
+    If the body has an exact sampler, or is a small polytope with listed vertices (which can be cut
+    into simplices), the points are exactly uniform and independent.
 
     For other bodies the points come from hit-and-run in rounded coordinates (coordinate hit-and-run
     on polytopes with listed facets). There are 128 independent chains, or n if n is less than 128.
@@ -216,7 +216,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     Parameters
     ----------
     body : Body
-        A body in R^m with an exact sampler or chords.
+        A body in R^m with an exact sampler, chords or a membership test.
     n : int
         Number of points, at least 1.
     rng : Generator, int or None
@@ -232,7 +232,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     Raises
     ------
     MissingOracle
-        If the body has no exact sampler and no chords.
+        If the body has no exact sampler and lacks what the chains need, such as a membership test.
     ValueError
         If n is below 1, or the body is unbounded.
 

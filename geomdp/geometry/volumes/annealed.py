@@ -22,7 +22,7 @@ from geomdp.geometry.sampling.samplers import pilot
 
 #: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
 #: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
-#: intersection. This has about half the volume or more, so a short burn-in suffices.
+#: intersection, which has at least about half the volume. So a short burn-in suffices.
 RELAXATIONS = 5.0
 #: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
 #: equal to each other.
@@ -37,7 +37,8 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    Let m be the dimension of K. All points are in rounded coordinates. Let r be the root mean
+    Let m be the dimension of K. The following holds in rounded coordinates; the volume found there
+    is then multiplied by the volume factor of the change of coordinates. Let r be the root mean
     square of a coordinate of a uniform point of K. Let B_i be the ball of radius r 2^(i/m) about
     the centre, i = 0, 1, ... Then
 
@@ -72,7 +73,7 @@ def annealed_volume(
     Raises
     ------
     MissingOracle
-        If K has no chords.
+        If K lacks what the chains need, such as chords or a membership test.
     ValueError
         For an unbounded body, a single point, `draws` below 1, `level` outside (0, 1), or a body
         that contains none of the points drawn from B_0.

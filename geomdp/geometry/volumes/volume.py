@@ -19,8 +19,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: Least number of points in the body for the estimate by rejection. The relative standard error of
-#: the estimate is then at most 10%.
+#: If fewer points than this lie in the body, `annealed_volume` replaces the estimate by rejection.
+#: With this number, the relative standard error of the estimate by rejection is at most 10%.
 ENOUGH_HITS = 100
 
 
@@ -46,7 +46,7 @@ def volume(
     rng : numpy Generator, int or None
         Randomness of the points.
     samples : int
-        Number of points n.
+        Number of points n, at least 2.
     level : float
         Probability that the interval misses the volume, in (0, 1).
 
@@ -100,7 +100,7 @@ def volume(
 def volume_radius(
     body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
 ) -> Estimate:
-    """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the r-ball of the same volume.
+    """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the ball of R^r with this volume.
 
     r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
     R^r. The volume radius is an increasing function of the volume, so both ends of the interval of
@@ -113,7 +113,7 @@ def volume_radius(
     rng : numpy Generator, int or None
         Randomness of the points.
     samples : int
-        Number of points n.
+        Number of points n, at least 2.
     level : float
         Probability that the interval misses the volume radius, in (0, 1).
 

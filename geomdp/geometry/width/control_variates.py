@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 
-#: The control variate reduces the variance of a sample. Its ellipsoid is fitted to about one
-#: extreme point per 8 values of the sample, and to at most 256 extreme points.
+#: The ellipsoid of the control variate is fitted to about one extreme point per 8 values of the
+#: sample, and to at most 256 extreme points.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 

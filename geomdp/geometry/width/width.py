@@ -58,9 +58,11 @@ def gaussian_width(
         assumptions. The centre of the interval is the mean of the X_i, not the value. The value is
         more accurate than this mean, but no interval is proved for the value.
 
-        In place of D, an upper bound is used. For few listed vertices, and for symmetric bodies
-        with an exact radius, the bound is D. For other bodies, the bound is twice `Body.radius`, or
-        the diagonal of the bounding box (2 m support values).
+        The code replaces D by an upper bound. The bound equals D for few listed vertices, and for
+        symmetric bodies with an exact radius. For many listed vertices, the bound is twice the
+        largest distance of a vertex from the mean of the vertices. For most other bodies, it is
+        twice `Body.radius` or the diagonal of the bounding box (2 m support values), whichever is
+        smaller.
 
     Raises
     ------

@@ -47,11 +47,12 @@ Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
 
 class AdditiveMechanism(Mechanism):
-    """M(X) = (sum over x in X of Q(x) + Z) / n. The workload and `privacy` give the law of Z.
+    """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
     random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
-    does not depend on n, so copies of the mechanism for another n share the noise distribution.
+    depends on the workload, `privacy` and `adjacency`, but not on n. So copies of the mechanism for
+    another n share the noise distribution.
 
     To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
     claim, and refuses constant workloads and definitions of privacy that `noise` does not satisfy.
@@ -134,9 +135,9 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64. This is so if the sums (of answers or of rounded
-        answers) are not exact. It is also so if parameters of the noise are rounded without a proof
-        of privacy.
+        None if their noise is drawn in float64. There are two reasons for that: the sums (of
+        answers or of rounded answers) are not exact, or parameters of the noise are rounded without
+        a proof of privacy.
         """
         if not self._sums_are_exact:
             return None
@@ -149,7 +150,7 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rows(self) -> CertifiedRows | None:
-        """Answers that get rounded noise and determine all other answers; None if all get noise."""
+        """Noise on a few answers that determine all others; None if all answers get noise."""
         return None
 
     @cached_property
@@ -182,7 +183,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _capacity(self) -> int:
-        """Largest number of records with exact sums. Whole-number sums are exact below 2^53."""
+        """Largest number of records with exact sums. Sums of whole numbers are exact below 2^53."""
         if self.measurement is not None:
             return self.measurement.capacity
         return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
@@ -204,7 +205,7 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums of the answers, or of the `measurement` that replaces the answers.
+        """The sums that releases use: of the answers, or of the rounded answers of `measurement`.
 
         ``ValueError`` if releases use rounded noise and there are too many records for exact sums.
         """
@@ -313,7 +314,9 @@ def quotients(
         raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
     size, each = n * unit, unit // step
     if len(scaled) != len(multiples):
-        raise ValueError(f"{len(scaled)} sums need as many multiples, got {len(multiples)}")
+        raise ValueError(
+            f"there must be {len(scaled)} multiples for as many sums, got {len(multiples)}"
+        )
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
         # All numerators are below 2^53. So they are exact in float64, and only the quotient is

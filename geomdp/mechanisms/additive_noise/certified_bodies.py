@@ -36,8 +36,9 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest relative distance of the vertices of a triangulated body from whole numbers. It is above
-#: 0 because the library makes such bodies larger by the factor 1 + 1e-9.
+#: If the vertices of a triangulated body are farther than this from whole numbers, relative to the
+#: body's radius, the body is not certified. The limit is above 0 because the library makes such
+#: bodies larger by the factor 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 
 
@@ -75,15 +76,15 @@ def certified_body(
     all differences of these r answers between neighbours. `certified_rows` does the same for
     ellipsoids.
 
-    For a triangulated polytope, the body is the image of the polytope on the r coordinates. The
-    proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
+    For a triangulated polytope, the body is the projection of the polytope to the r coordinates.
+    The proof is in whole numbers and needs no slack. All other bodies are made larger by `SLACK`.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     body : Body
-        Body in R^m. In float64 it contains all differences of answers of neighbours.
+        Body in R^m. Up to rounding, it contains all differences of answers of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -128,9 +129,9 @@ def _fitting(
 def _whole_image(
     body: TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> TriangulatedPolytope | None:
-    """The image on the coordinates `places`, with its vertices rounded to whole numbers.
+    """The projection to the coordinates `places`, with its vertices rounded to whole numbers.
 
-    None without a proof that the image contains all differences of the points.
+    None without a proof that the rounded projection contains all differences of the points.
     """
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)

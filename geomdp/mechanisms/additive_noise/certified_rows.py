@@ -1,7 +1,7 @@
 """Ellipsoid noise on a few answers that determine all answers, with a proof that covers rounding.
 
-The ellipsoid is given by a matrix `root` with one row per answer. The few answers are some of these
-rows.
+The ellipsoid is given by a matrix `root` with one row per answer. The rows of the few answers give
+the ellipsoid of the noise.
 """
 
 from __future__ import annotations

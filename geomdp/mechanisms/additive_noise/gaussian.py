@@ -28,7 +28,7 @@ class Gaussian(AdditiveMechanism):
     `analytic_gaussian_scale` for (epsilon, delta)-DP.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `ZCDP` or an
-    `ApproxDP`, because Gaussian noise satisfies epsilon-DP for no epsilon.
+    `ApproxDP`, because Gaussian noise does not satisfy epsilon-DP for any epsilon.
 
     Notes
     -----
@@ -96,8 +96,8 @@ class Gaussian(AdditiveMechanism):
     def _rounded(self) -> RoundedGaussians | None:
         """Noise in all of R^m. Its privacy does not depend on the rounding of the basis.
 
-        The orthogonal projection of this noise onto the span has the distribution of `noise`.
-        Projecting is post-processing.
+        The orthogonal projection of this noise onto the span is post-processing, and has the
+        distribution of `noise`.
         """
         if self.grid is None or self.measurement is not None:
             return None

@@ -17,9 +17,10 @@ class Hierarchical(StrategyMechanism):
 
     M(X) = (sum over i of R_i (C_i h + Z_i)) / n, plus public constants. h is the histogram of the
     records. C_i maps every element to a point of a simplex: a cell of partition i, or a mixture of
-    cells. Under replace-one, Z_i is K-norm noise with epsilon_i of the difference body of this
-    simplex (X-SIM). Under add/remove, Z_i is K-norm noise of the l1 ball, which is Laplace noise.
-    The R_i are the least-squares weights, and the epsilon_i add up to epsilon. The partitions are:
+    cells. Under replace-one, Z_i is K-norm noise of the difference body of this simplex, with the
+    budget epsilon_i (X-SIM). Under add/remove, Z_i is Laplace noise (K-norm noise of the l1 ball)
+    with the budget epsilon_i. The R_i are the least-squares weights, and the epsilon_i add up to
+    epsilon. The partitions are:
 
     * For tables: the cells of tables of chosen sets of columns (`WeightedMarginals`).
     * For listed universes: either a binary tree over the elements, or the histogram together with

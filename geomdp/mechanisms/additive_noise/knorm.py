@@ -26,7 +26,7 @@ from geomdp.workloads.structure.symmetries import random_symmetry
 
 #: Largest number of slabs of an outer body per dimension, and largest value of slabs^2 x dimension.
 #: The time of a refinement is proportional to slabs^2 x dimension. Together these limits allow 1100
-#: slabs in dimension 55, 1030 in dimension 94 and 816 in dimension 150.
+#: slabs in dimension 55, 1031 in dimension 94 and 816 in dimension 150.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
@@ -38,7 +38,7 @@ class KNorm(PureMechanism):
     these that applies:
 
     * `body`, if it is given. The constructor checks that it contains the differences.
-    * With `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
+    * If `exact`, that body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
     * The neighbour body, if it has an exact sampler. Let K_Q be the sensitivity polytope. The
       neighbour body is K_Q - K_Q for replace-one, and the convex hull of K_Q and -K_Q for
       add/remove.
@@ -188,8 +188,9 @@ class KNorm(PureMechanism):
 def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
     """Return `body` if it contains all differences of neighbours, else raise ``ValueError``.
 
-    If some differences are outside of the body by rounding alone, the body is scaled up (by at most
-    1 + 2e-8) until it contains all differences. So the privacy claim holds without a tolerance.
+    If some differences are outside of the body by rounding alone, the body is scaled up (by a
+    factor of at most 1 + 2e-8) until it contains all differences. So the privacy claim holds
+    without a tolerance.
     """
     factor = check_contains_neighbours(body, workload, adjacency)
     return body if factor == 1 else Scaled(body, factor)

@@ -41,18 +41,18 @@ class Matrix(StrategyMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable T,
-    Pr[M(X) in T] <= e^epsilon Pr[M(X') in T] for `PureDP`, in real arithmetic: A h changes by at
-    most its l1 sensitivity, so the noisy measurements are epsilon-DP, and M is a function of them
-    and of n. With Gaussian noise the same argument gives rho-zCDP or (epsilon, delta)-DP. The
-    strategy depends on public arguments only. For the strategies of this package, the sampler is
-    exact. For another strategy, the status of the sampler is the status of the strategy's noise.
+    Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T]
+    for `PureDP`, in real arithmetic: A h changes by at most its l1 sensitivity, so the noisy
+    measurements are epsilon-DP, and M is a function of them and of n. With Gaussian noise and the
+    l2 sensitivity, the same proof gives rho-zCDP or (epsilon, delta)-DP. The strategy depends on
+    public arguments only. For the strategies of this package, the sampler is exact. For another
+    strategy, the status of the sampler is the status of the strategy's noise.
 
     Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
 
     The set-up runs on first use. For the p-identity strategy, it takes seconds with 256 elements,
-    and minutes with 1024 elements. For tables of ten columns it takes a second. For all
-    4-way tables of 20 binary columns 6 s were measured.
+    and minutes with 1024 elements. For tables of ten columns it takes a second, and for all 4-way
+    tables of 20 binary columns 6 s.
 
     References
     ----------

@@ -50,9 +50,9 @@ class RealRecords(Measurement):
     """
 
     grid = 2 * REAL_BITS
-    # A sum is stored as digits in base 2^20, least significant digit first. The last digit is all
-    # that remains of the sum, so it can exceed 2^20. It is at most about the number of records, and
-    # must be below 2^53.
+    # A sum is stored as digits in base 2^20, least significant digit first. The last digit holds
+    # the whole rest of the sum, so it can exceed 2^20. This digit is at most about the number of
+    # records, and must be below 2^53.
     capacity = 1 << 52
 
     def __init__(

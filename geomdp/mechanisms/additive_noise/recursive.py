@@ -29,10 +29,10 @@ class Recursive(PureMechanism):
     M(X) = (sum of Q(x) + Z) / n. K is a symmetric body that contains all differences of sums of
     neighbours. A recursion splits the span of K into orthogonal subspaces V_i, by the covariance of
     uniform points of K. Level i of the recursion has the subspace V_i. A shadow of K is an
-    orthogonal projection of K. Z is the sum over i of Z_i. Z_i is K-norm noise of a shadow K_i,
-    projected on V_i. The split of the budget among the levels minimises the error. The recursion
-    stops at the number of levels with the least error. If all axes of K have similar lengths, there
-    is one level, and Z is K-norm noise of K.
+    orthogonal projection of K. Z is the sum over i of Z_i. To get Z_i, K-norm noise of a shadow K_i
+    is drawn and projected on V_i. The split of the budget among the levels minimises the error. The
+    recursion stops at the number of levels with the least error. If all axes of K have similar
+    lengths, there is one level, and Z is K-norm noise of K.
 
     If `body` is given, K is `body`. The constructor checks that it contains the differences. If
     not, K is the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. These
@@ -48,14 +48,14 @@ class Recursive(PureMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, if all Z_i have their stated
-    distributions. Subspaces and shadows K_i are public. A difference of sums of neighbours lies in
-    K, so its shadow lies in K_i. The shadow of the sum plus K-norm noise of K_i with epsilon_i is
-    therefore epsilon_i-DP. The epsilon_i add up to epsilon, so all levels together are epsilon-DP
-    by composition. Projecting each level on V_i and adding the levels up is post-processing. With
-    exact samplers the Z_i have their stated distributions. With a Markov chain in any level
-    (`guarantee.sampler` is `Heuristic`) no guarantee is claimed (SAM-3).
+    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
+    in real arithmetic, if all Z_i have their stated distributions. Subspaces and shadows K_i are
+    public. A difference of sums of neighbours lies in K, so its shadow lies in K_i. The shadow of
+    the sum plus K-norm noise of K_i with epsilon_i is therefore epsilon_i-DP. The epsilon_i add up
+    to epsilon, so all levels together are epsilon-DP by composition. Projecting the noisy shadow of
+    each level on its V_i, and adding up the levels, is post-processing. With exact samplers the Z_i
+    have their stated distributions. With a Markov chain in any level (`guarantee.sampler` is
+    `Heuristic`) no guarantee is claimed (SAM-3).
 
     Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is
     E ||Z_i||^2 of level i at epsilon_i = 1. If the second moment of a level has no closed form, A_i

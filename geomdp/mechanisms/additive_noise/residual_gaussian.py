@@ -43,12 +43,13 @@ class ResidualGaussian(AdditiveMechanism):
     closed form. Under replace-one, the s_A are optimised for the true sensitivity: the largest over
     all sets of columns in which two records can differ.
 
-    No step needs a matrix over cells. For all 3-way tables of 100 columns with 2 to 6 levels, the
-    figure `many_columns` measures set-up and release: seconds each, and less than 8 GiB of memory.
+    No computation needs a matrix with a row for every cell. For all 3-way tables of 100 columns
+    with 2 to 6 levels, the figure `many_columns` measures set-up and release: seconds each, and
+    less than 8 GiB of memory.
 
     For parameters and errors see `AdditiveMechanism`. `workload` is a `MarginalTables` or a
-    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. If a table has a
-    larger weight, it gets less noise in comparison with its counts.
+    `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
+    larger weight gets less noise relative to its counts.
 
     Notes
     -----
@@ -67,7 +68,8 @@ class ResidualGaussian(AdditiveMechanism):
 
         2 (p_A - product over i in A of (1[i not in D] - 1 / l_i)).
 
-    The number of records, A = {}, is public then, and s_A = 0. The sampler is exact.
+    The residual of the empty set A = {} is the number of records. Under replace-one this number is
+    public, so s_A = 0 for A = {}. The sampler is exact.
 
     Error: exactly (sum over A of v_A s_A / m)^(1/2) / n per query. Let w_T be the weight of table
     T. v_A is the sum over tables T that contain A of
@@ -144,10 +146,11 @@ class ResidualGaussian(AdditiveMechanism):
     def _proved_scales(self) -> FloatArray:
         """Scales (sets,) of the noise that are proved to give the guarantee, as floats.
 
-        A scale is sqrt(2^b s_A), where b is the number of columns of A with two levels. The
-        standard deviation `unit` is proved for a change of length 1. Precisions are in units of
-        1 / unit^2. If their cost is at most 1, the guarantee holds. Scales are made larger by a few
-        parts in 10^16 until the cost is at most 1.
+        A scale is sqrt(2^t s_A), where t is the number of columns of A with two levels. Noise of
+        standard deviation `unit` is proved to give the guarantee for a change of length 1.
+        Precisions are the 1 / s_A in units of 1 / unit^2. Their cost is the sum over A of c_A / s_A
+        in these units, for the worst neighbours. If the cost is at most 1, the guarantee holds.
+        Scales are made larger by a few parts in 10^16 until the cost is at most 1.
         """
         unit = proved_gaussian_scale(1, self.privacy)
         doubled = doublings(self._residuals)
@@ -201,7 +204,7 @@ class ResidualGaussian(AdditiveMechanism):
 
 
 def _precisions(scales: FloatArray, doubled: FloatArray) -> FloatArray:
-    """1 / s_A (sets,) for the scales sqrt(2^b s_A), where `doubled` is 2^b; 0 if s_A is 0."""
+    """1 / s_A (sets,) for the scales sqrt(2^t s_A), where `doubled` is 2^t; 0 if s_A is 0."""
     found = np.zeros_like(scales)
     moving = scales > 0
     found[moving] = doubled[moving] / scales[moving] ** 2

@@ -86,8 +86,8 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-        # The distribution of U does not change under conjugation by rotations. So with
-        # u = svec(U) and t = svec(I), E u u^T = a (I - t t^T / p) + b t t^T / p.
+        # U and V U V^T have the same distribution for every rotation V. So with u = svec(U) and t =
+        # svec(I), E u u^T = a (I - t t^T / p) + b t t^T / p for two numbers a and b.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)

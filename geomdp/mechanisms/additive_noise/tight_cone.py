@@ -24,10 +24,10 @@ KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
 #: the violations by these draws. So about 20 draws have violations below the limit.
 PILOT_DRAWS = 2048
-#: An event says that a column has a certain level. If there are more triples of events of three
-#: columns than this number, the body is not cut. The reason is that with more triples the
-#: inequalities are seldom violated, or cut off little. 2^13 triples are checked in a fraction of a
-#: millisecond.
+#: An event says that a column has a certain level. If there are more triples of events (of three
+#: different columns) than this number, the body is not cut. The reason is that with more triples
+#: the inequalities are seldom violated, or cut off little. 2^13 triples are checked in a fraction
+#: of a millisecond.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this number, the body is not cut. A try
 #: needs L^2 P multiplications for L events and P contrasts. This number just allows two columns of
@@ -44,9 +44,10 @@ class TightCone(PureMechanism):
     The limit is the 1% quantile of the violation over public draws. So about 1% of the volume
     remains, or more if the limit is 0.
 
-    If a draw would take long, K is not cut. This is so in two cases. An event says that a column
-    has a certain level. In the first case, there are more than 2^13 triples of events of three
-    columns. In the second case there are many levels, such as two columns of 33 levels.
+    K is not cut in two cases. An event says that a column has a certain level. In the first case, a
+    cut would help little, because there are more than 2^13 triples of events of three columns. In
+    the second case, a draw would take long, because there are many levels, such as two columns of
+    33 levels.
 
     M(X) = (sum of Q(x) + Z) / n. Let U_1 and U_2 be uniform on K, and r the dimension of K.
 
@@ -119,7 +120,8 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     """The moment body of tables (`TableMoments`), cut to about the share `KEPT` of its volume.
 
     If the limit on the violation is 0, more of the volume remains, and all points satisfy all
-    inequalities. The body is not cut if a draw would take long.
+    inequalities. The body is not cut if a cut would help little (see `MAX_TRIPLES`) or a draw would
+    take long.
     """
     body = TableMoments(levels)
     # In a column with two levels, one event is the complement of the other. So the second event

@@ -1,4 +1,4 @@
-"""Answers rounded to a unit. Unseeded releases of real answers on small universes measure them."""
+"""Answers rounded to a unit, for unseeded releases of real-valued answers on small universes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.universe.universes import Records
 
 #: Let L be the largest l1 norm of an answer vector. The unit is chosen to make L at most 2^28
-#: units. Sums of about 2^24 records are then exact in float64. Rounding moves an answer or a mean
-#: by at most 2^-28 L. For comparison, take Laplace noise for l1 sensitivity 2 L / n. Rounding moves
-#: a mean by about a thousandth of the standard deviation of this noise at n epsilon = 10^6, and by
-#: a hundredth at n epsilon = 10^7.
+#: units. Sums of 2^24 records are then exact in float64. Rounding moves an answer or a mean by at
+#: most 2^-28 L. For comparison, take Laplace noise for l1 sensitivity 2 L / n. Rounding moves a
+#: mean by about a thousandth of the standard deviation of this noise at n epsilon = 10^6, and by a
+#: hundredth at n epsilon = 10^7.
 NORM_BITS = 28
 #: Largest N^2 m for N elements and m queries. All pairs of elements are compared. At this limit,
 #: the comparison takes a second.
@@ -37,8 +37,8 @@ class Measurement(abc.ABC):
     """Answers rounded record by record to a public grid, and noise that makes the sums private.
 
     Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
-    grid, or to a finer grid that contains this grid. A mechanism with proved privacy, correctly
-    rounded, would have the same output (X-GRID).
+    grid, or to a finer grid that contains this grid. So the output is the correctly rounded output
+    of a mechanism whose privacy is proved (X-GRID).
     """
 
     #: Noise is rounded to multiples of 2^-grid.
@@ -108,7 +108,8 @@ def units_of(workload: Workload) -> Units | None:
     None in any of these cases:
 
     * The answers are whole numbers already, or all 0.
-    * An answer vector has l1 norm 2^28 or more. A unit would then be larger than 1.
+    * An answer vector has l1 norm 2^28 or more. Answers would then be rounded to whole numbers or
+      more coarsely.
     * The universe is infinite or has more than 2^12 elements.
     * N^2 m is above 2^29 for N elements and m queries.
     """

@@ -1,4 +1,4 @@
-"""Private distinguishers find a query on which data and hypothesis differ nearly most.
+"""Private distinguishers find a query on which data and hypothesis differ nearly the most.
 
 A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
 answers of the data D and of the hypothesis H. For n records, a gap has sensitivity 1/n. The
@@ -130,7 +130,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
             if _kind(query) != first:
                 raise ValueError(
                     "queries must all be sparse, or all be dense with the same number of values: "
-                    f"number {position} differs from number 0"
+                    f"query {position} differs from query 0"
                 )
         self._queries = queries
 

@@ -43,12 +43,13 @@ class IterativeConstruction(Generic[AnyQuery]):
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
     much. The true answer to this query is released with Laplace noise. If the noisy answer differs
     from the answer of the hypothesis by less than 3 alpha / 4, the run ends. If not, the noisy
-    answer updates the hypothesis. There are at most B = floor(B(alpha/2)) rounds. Here B(.) is the
-    bound of the update rule.
+    answer updates the hypothesis. Let B be the bound of the update rule at the accuracy alpha / 2,
+    rounded down. There are at most B rounds. A round has two private steps: the choice of the
+    query, and the noisy answer.
 
-    By default, the budget eps0 of one step is as in `step_epsilon`. Let |C| be the number of
-    queries. By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with
-    corrected constants; DISC-13):
+    By default, `step_epsilon` gives the budget eps0 of one step. Let |C| be the number of queries.
+    By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with corrected
+    constants; DISC-13):
 
         ln(2 B / beta) / (eps0 n) <= alpha / 8,    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8.
 
@@ -57,8 +58,8 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
     (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
-    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). The number B of rounds is then cut off
-    to keep the result at most `privacy`. Without a seed this also holds on the computer, because
+    composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to
+    keep this guarantee at most `privacy`. Without a seed this also holds on the computer, because
     noise is compared and rounded exactly (X-GRID).
 
     Parameters

@@ -29,7 +29,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
     Let D be the data and H the hypothesis. For each query f, NumericSparse compares f(D) - f(H) and
-    f(H) - f(D) with the threshold 2 alpha0. If it finds one difference above the threshold, a noisy
+    f(H) - f(D) with the threshold 2 alpha0. If one difference is found above the threshold, a noisy
     value of this difference gives the answer, and H is updated. If not, the answer is f(H). Let B
     be the bound of the update rule. After c = floor(B(alpha0)) updates, all answers come from H
     without access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
@@ -39,11 +39,11 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     state `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
 
     Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. A run uses a single NumericSparse with
-    queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is the sum
+    queries of sensitivity 1/n, and has the same guarantee. If `epsilon_0` is stated, eps is
     c epsilon_0 for pure DP, and epsilon_0 sqrt(8 c ln(2/delta)) for approximate DP. The number c of
-    updates is then cut off to keep the result at most `privacy`. Without a seed the guarantee also
-    holds on the computer: true answers are exact rational numbers, and noise is compared and
-    rounded exactly (X-GRID).
+    updates is then lowered, if necessary, to keep the guarantee at most `privacy`. Without a seed
+    the guarantee also holds on the computer: true answers are exact rational numbers, and noise is
+    compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return self._ask(query, lambda: Fraction(truth))
 
     def _ask(self, query: Query, true_answer: Callable[[], Fraction]) -> Answer:
-        """Answer from H. `true_answer` is called only if there are updates left."""
+        """Answer one query. `true_answer` is called only if there are updates left."""
         self._require_own_process()
         if self.exhausted:
             raise BudgetExhausted(
@@ -287,7 +287,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         most = 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
         if not (0 <= truth <= most and math.isfinite(truth)):
             raise ValueError(
-                "a query's true answer must lie in [0, 1], and so must its value on every record"
+                "a query must have values in [0, 1] on every record, but its true answer shows "
+                "a value outside [0, 1]"
             )
         return query.exact_total(self._tally) / self.n
 

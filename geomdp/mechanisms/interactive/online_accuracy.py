@@ -1,4 +1,4 @@
-"""The accuracy of an online construction, as a function of the number of updates."""
+"""The accuracy that is proved for an online construction, and the updates that it can pay."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def allowed_rounds(
 def noise_limit(rounds: Rounds, queries: int, beta: float) -> float:
     """The accuracy of NumericSparse for queries of sensitivity 1, with probability 1 - beta.
 
-    Each of the k = `queries` takes two comparisons.
+    Each of the k = `queries` queries takes two comparisons.
     """
     return numeric_sparse(rounds.spent, cutoff=rounds.updates, queries=2 * queries, beta=beta)

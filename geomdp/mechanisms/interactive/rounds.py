@@ -1,9 +1,9 @@
 """The number of updates of a run, and what they spend, for a given accuracy and budget of a step.
 
-An update rule with the bound B makes at most B(alpha) updates at the accuracy alpha.
+The bound of an update rule at the accuracy alpha is the largest number of updates that it can need.
 
 If the user states the budget epsilon_0 of a step, a run spends the composition of its steps. This
-may be less than the total budget. If the total budget pays for fewer than B(alpha) updates, a run
+may be less than the total budget. If the total budget pays for fewer updates than the bound, a run
 stops early, and no theorem states its accuracy.
 
 If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
@@ -59,8 +59,8 @@ def rounds_within(
 ) -> Rounds:
     """The rounds of a run if the rule needs at most floor(`bound`) updates.
 
-    Without `spending`, the updates share the whole `budget`. With `spending`, the number of updates
-    is limited: they cost at most `budget`.
+    Without `spending`, the updates share the whole `budget`. With `spending`, there are only as
+    many updates as `budget` can pay.
 
     Raises
     ------
@@ -88,14 +88,15 @@ def is_bounded(rule: UpdateRule[Any], alpha: float) -> bool:
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each private step of a run with B `updates`, which is 2 B steps (IC-T4).
+    """Epsilon of each of the 2 B private steps of a run with B = `updates` updates (IC-T4).
 
     The result is eps / (2 B) for eps-DP, and eps / (4 sqrt(B ln(1/delta))) for (eps, delta)-DP.
 
     Raises
     ------
     ValueError
-        If 2 B steps with this epsilon exceed (eps, delta) by advanced composition (GEN-2a).
+        If the guarantee of the 2 B steps by advanced composition (GEN-2a) is larger than
+        (eps, delta).
     """
     updates = whole(updates, "updates")
     match privacy:
@@ -113,7 +114,7 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 
 
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Cost of B `updates`. An update is two steps of epsilon_0-DP: a choice and an answer.
+    """Cost of B = `updates` updates, each of two epsilon_0-DP steps: a choice and an answer.
 
     For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, compare
     basic and advanced composition of 2 B steps (GEN-2, GEN-2a). The smaller epsilon is the cost.
@@ -130,7 +131,7 @@ def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) ->
 
 
 def composed_sparse(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
-    """Guarantee of NumericSparse with c `updates` and the budget epsilon_0 for each update.
+    """Guarantee of NumericSparse with c = `updates` updates and the budget epsilon_0 for each.
 
     8/9 of epsilon_0 are for comparisons and 1/9 for the value (SV-NUM). For pure DP the total is
     c epsilon_0. For approximate DP with the delta of `budget`, the total is

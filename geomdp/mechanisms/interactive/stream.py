@@ -25,7 +25,8 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-#: A query: the true answer. If the mechanism has the records: a function of the records.
+#: A query is given as its true answer. If the mechanism holds the records, a query is given as a
+#: function of the records.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
@@ -119,8 +120,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Parameters
         ----------
         query : float or callable
-            The query's true answer. If the mechanism has the records: a function from the records
-            to the true answer.
+            The query's true answer. If the mechanism holds the records, a function that computes
+            the true answer from the records.
 
         Returns
         -------
@@ -212,7 +213,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
             kind, size = queries.dtype.kind, queries.dtype.itemsize
             if kind not in "biuf" or size > 8 or queries.ndim != 1:
                 raise ValueError(
-                    f"queries must be numbers (k,), got {queries.dtype} of {queries.shape}"
+                    "queries must be a one-dimensional array of numbers of at most 64 bits, got "
+                    f"{queries.dtype} of shape {queries.shape}"
                 )
             if not np.isfinite(queries).all():
                 raise ValueError("a query's true answer must be a finite number")

@@ -1,1 +1,1 @@
-"""Mechanisms that move the noisy answers of another one closer to the truth."""
+"""Mechanisms that post-process the noisy answers of another mechanism to lower the error."""

@@ -42,8 +42,8 @@ class Coarse(PostProcessed):
     inner : Mechanism
         The mechanism for Q'.
     net : (s, m) array
-        S, in the order of the choice. Each new point has the largest distance from the earlier
-        points.
+        S. The rows are in the order in which the points were chosen: each new point has the largest
+        distance from the earlier points.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The fitting mechanism: additive noise, then generalised least squares over the body."""
+"""The fitting mechanism: additive noise, then generalised least squares over a polytope."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Fitted(PostProcessedNoise):
     answers only (post-processing, GEN-2). If S has no closed form, it is estimated from public
     draws; privacy and the bound hold for any norm.
 
-    Error: in the norm of f, the error of f is never larger than the noise. In the Euclidean norm,
-    for every data set of n records, by Minkowski's inequality,
+    Error: in the norm that defines f, the error of f is never larger than the noise. In the
+    Euclidean norm, for every data set of n records, by Minkowski's inequality,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 

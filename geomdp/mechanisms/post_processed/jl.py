@@ -112,10 +112,11 @@ class JL(PostProcessedNoise):
         E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
 
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
-    JL-T9 for Gaussian maps. For other laws diam(K_Q) bounds delta(A) instead. `predicted_rmse` is
-    the sum of the noise term for the drawn A and the bound on the mean distortion over A. So the
-    error averaged over A is at most the prediction averaged over A. For a single A the error can
-    be larger than the prediction.
+    JL-T9 for Gaussian maps. For Gaussian maps, let s be the noise term for the drawn A plus the
+    bound on the mean distortion over A. The left side of the first bound, averaged over A, is at
+    most s averaged over A. `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m).
+    For a single A the error can be larger than the prediction. For other laws no explicit bound is
+    known, and the prediction is diam(K_Q) / sqrt(m).
 
     References
     ----------
@@ -156,8 +157,8 @@ class JL(PostProcessedNoise):
         if isinstance(dimension, AutoDimension):
             if not isinstance(law, GaussianMap):
                 raise ValueError(
-                    f"dimension must be a number for {law!r}: predictions, by which AutoDimension "
-                    "chooses, bound the distortion of Gaussian maps only"
+                    f"dimension must be a number for {law!r}: AutoDimension compares predicted "
+                    "errors, which depend on the dimension for Gaussian maps only"
                 )
             trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
             best = min(trials, key=lambda trial: trial.predicted_rmse.value)
@@ -244,10 +245,10 @@ def width_limit(body: Body) -> float:
 def distortion_bound(width: float, diameter: float, rows: int) -> float:
     """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k.
 
-    Let w and diam be width and diameter of K_Q and h_k a standard Gaussian vector in R^k. By
-    Gordon's inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt k - ||h_k||) diam. Since
-    E||h_k|| is at least sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part
-    is at most 1/(4 sqrt k) + sqrt(1/2) / 2.
+    Let w and diam be width and diameter of K_Q and g a standard Gaussian vector in R^k. By Gordon's
+    inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam. Since E ||g|| is at
+    least sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2, E max(0, sqrt(k) - ||g||) is at most
+    1/(4 sqrt(k)) + sqrt(1/2) / 2.
     """
     drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
     return (2 * width + drift * diameter) / math.sqrt(rows)

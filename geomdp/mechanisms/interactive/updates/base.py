@@ -19,8 +19,8 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 class UnfollowedAnswerError(ValueError):
     """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
 
-    Then the bound on the number of updates does not hold. One possible reason: the noise on an
-    earlier answer was too large.
+    Then the bound on the number of updates does not hold. A possible reason is that the noise on
+    this answer or on an earlier one was too large.
     """
 
 
@@ -39,7 +39,7 @@ class UpdateRule(Protocol[Query]):
     """Starts hypotheses for a target accuracy and bounds the number of updates they need."""
 
     def bound(self, alpha: float) -> float:
-        """The bound B(alpha) on the number of updates at accuracy `alpha`; infinity without one."""
+        """B(alpha), a bound on the number of updates at accuracy `alpha`; can be infinite."""
 
     def start(self, alpha: float) -> Hypothesis[Query]:
         """The initial hypothesis for accuracy `alpha`."""
@@ -48,8 +48,7 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    The privacy budget has already paid for the answer. So if the rule cannot follow the answer,
-    this must not end in an error.
+    A run must not end in an error here, because the privacy budget has already paid for the answer.
     """
     try:
         hypothesis.update(query, answer)

@@ -18,15 +18,16 @@ MAX_NET_ENTRIES = 1 << 26
 
 
 def net_fineness(size: int, records: int, n_queries: int) -> float:
-    """Fineness of `net` (`size`, `records`) for any q = `n_queries` queries with values in [0, 1].
+    """Fineness of the net `net(size, records)` for q = `n_queries` queries with values in [0, 1].
 
     Every data set has a candidate whose answers to all q queries differ by at most this number from
     the answers of the data set. The number is the smaller of two bounds, with M = `size` and
     l = `records`:
 
-    * sqrt(ln(2 q) / (2 l)). By Hoeffding's inequality and the union bound, l records drawn from the
-      data set fail any larger bound with probability below 1. The net is finite, so some candidate
-      meets the bound itself.
+    * sqrt(ln(2 q) / (2 l)). Draw l records from the data set. For every larger number t, by
+      Hoeffding's inequality and the union bound, all errors are at most t with probability above 0.
+      So some candidate has errors of at most t. The net is finite, so some candidate has errors of
+      at most the bound itself.
     * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. This is the largest total
       variation distance of a distribution from its rounding to multiples of 1 / l.
 
@@ -107,7 +108,7 @@ class Median:
         Distributions on {0, ..., M - 1}, one in each row. These rows are the net.
     fineness : float
         A number f for which the caller vouches: for every data set, some candidate answers all
-        queries of the class with errors of at most f. `net_fineness` gives it for `net`. If f is
+        queries of the class with errors of at most f. `net_fineness` computes f for `net`. If f is
         too small, the stated accuracy can be false; privacy does not depend on f.
 
     Raises
@@ -140,7 +141,7 @@ class Median:
             sums = candidates.sum(axis=1)
         if (np.abs(sums - 1) > 1e-9).any():
             row = int(np.argmax(np.abs(sums - 1)))
-            raise ValueError(f"candidates must sum to 1, row {row} sums to {sums[row]}")
+            raise ValueError(f"rows of candidates must sum to 1, row {row} sums to {sums[row]}")
         object.__setattr__(self, "candidates", candidates)
         fineness = real_number(self.fineness)
         if not 0 <= fineness < math.inf:
@@ -206,13 +207,15 @@ class MedianHypothesis:
         Raises
         ------
         UnfollowedAnswerError
-            If no candidate would be left, because the net is not fine enough for these answers.
+            If no candidate would be left: the net is not fine enough, or the noise on an answer was
+            too large.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values
         keep = answers < median if answer < median else answers > median
         if not (self._alive & keep).any():
             raise UnfollowedAnswerError(
-                "no candidate is left: the net must be strictly finer than alpha"
+                "no candidate is left: the net must be strictly finer than alpha, and the noise on "
+                "answers smaller than alpha"
             )
         self._alive &= keep
