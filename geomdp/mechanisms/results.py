@@ -32,9 +32,9 @@ class PredictionKind(enum.StrEnum):
     'upper_bound'
     """
 
-    #: The error on every data set, against its true answers. Under add/remove these are the sums
-    #: over the records divided by the declared n, so means over another number of records can be
-    #: further away. If the number is an estimate, `stderr` is above 0.
+    #: The error on every data set, measured against the true answers. Under add/remove the true
+    #: answers are the sums over the records, divided by the declared n. The means over another
+    #: number of records can be further away. If the number is an estimate, `stderr` is above 0.
     EXACT = "exact"
     #: An upper bound on the error that holds for every data set.
     UPPER_BOUND = "upper_bound"
@@ -58,8 +58,8 @@ class Prediction:
     kind : PredictionKind
         Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Id of the formula in the formula sheet. If a part of the formula was estimated, also this
-        part.
+        Where the value comes from: a formula, in most cases with its id in the formula sheet, and
+        what was estimated.
     stderr : float
         Standard error of `value`; 0 if nothing was estimated.
 
@@ -121,9 +121,9 @@ class Release:
     workload : Workload, optional
         The queries, which label the answers in the table of a notebook.
     noisy : array, optional
-        The noisy values from which the answers were computed; they are private, too. If the answers
-        are a projection of noisy answers (m,) to the queries, the noisy values are these noisy
-        answers. Confidence intervals can be computed around them.
+        The noisy values from which the answers were computed; they are private, too. If noisy
+        answers (m,) were projected, these are the answers before the projection. Confidence
+        intervals can be computed around them.
 
     Examples
     --------

@@ -26,9 +26,9 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.noise.knorm import MOMENT_DRAWS
 from geomdp.noise.levels import Level, NoiseBody, Stage
 
-#: A matrix M counts as an isometry if all entries of M^T M - I have moduli of at most this number.
-#: For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the number of
-#: rows.
+#: A matrix M is treated as an isometry if all entries of M^T M - I have moduli of at most this
+#: number. For float64 matrices with orthonormal columns, these entries are a few 1e-16 times the
+#: number of rows.
 ISOMETRY_TOLERANCE = 1e-12
 
 
@@ -187,7 +187,7 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """A full-dimensional body with its sampler.
+    """A full-dimensional `body` with a sampler and the second moment.
 
     None if `exact` is set and the body has no exact sampler or second moment.
     """

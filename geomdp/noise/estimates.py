@@ -16,7 +16,7 @@ def mean_estimate(numbers: FloatArray) -> Estimate:
 
 
 def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
-    """The estimate of factor * x + offset from an estimate of x, for a factor of at least 0."""
+    """The estimate of factor * x + offset from an estimate of x; `factor` is at least 0."""
     low, high = estimate.interval
     return Estimate(
         factor * estimate.value + offset,

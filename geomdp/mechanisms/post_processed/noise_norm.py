@@ -36,10 +36,12 @@ DRAWS = 8
 
 
 def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
-    """The projection on K = `reachable_body` of the workload in the norm (z^T S^-1 z)^(1/2).
+    """The projection on K = `reachable_body` of the workload, in the norm of the noise of `inner`.
 
-    K is the sensitivity polytope or a relaxation of it, and S the covariance of the noise of
-    `inner`.
+    K is the sensitivity polytope or a relaxation of it. The norm is (z^T S^-1 z)^(1/2). Here z are
+    coordinates in the public subspace of the answers (`answer_hull`), and S is the covariance of
+    the noise in these coordinates. For a relaxation, `SignNorm` approximates S by a diagonal
+    matrix.
     """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)
@@ -57,8 +59,9 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 class WhitenedNorm:
     """Least squares over K, in coordinates in which the noise is isotropic."""
 
-    #: A (r, m), for which A S A^T is a multiple of the identity. S is the covariance of the noise
-    #: and has rank r.
+    #: The matrix A (k, m), where k is the dimension of the public subspace of the answers. The k
+    #: entries of A times the noise are uncorrelated. They have equal variances, except where
+    #: `LEAST_SHARE` raised a variance.
     whitening: FloatArray
     #: Least squares over K for observations of A y.
     projector: Projector
@@ -85,8 +88,8 @@ class SignNorm:
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r for r in the elliptope (the set of correlation matrices). g^2 is proportional
-    #: to 1 / noise variance.
+    #: All diag(g) r, where r holds the entries above the diagonal of a correlation matrix. g^2 is
+    #: proportional to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod
@@ -109,7 +112,7 @@ class SignNorm:
         """See `Projector.prepare`; all is computed when the norm is built."""
 
     def nearest(self, noisy: FloatArray) -> Projection:
-        """The nearest point in the weighted norm. It takes about ten eigendecompositions."""
+        """The nearest point in the weighted norm. Cost: about ten eigendecompositions."""
         stretch = self.body.matrix
         products = _products(noisy - self.signs.constant, self.signs)
         found = self.body.project((stretch @ products)[None])[0] / stretch.diagonal()

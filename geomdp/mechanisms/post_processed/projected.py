@@ -55,9 +55,9 @@ class Projected(PostProcessedNoise):
     inner : AdditiveMechanism
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Let h_K be the support function of K. The prediction estimates E h_K(Z) from public draws.
-        This is the largest number of draws. Fewer draws take less time and give a looser bound.
-        Releases do not depend on `draws`.
+        Largest number of public draws from which the prediction estimates E h_K(Z). Here h_K is the
+        support function of K. Fewer draws take less time and give a looser bound. Releases do not
+        depend on `draws`.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class Projected(PostProcessedNoise):
         return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
-        """The point of K nearest to noisy means (m,), up to the gap that `predicted_rmse` counts.
+        """The point of K nearest to noisy means (m,), up to the gap included in `predicted_rmse`.
 
         `warm_start` is an earlier projection on K, as for `Projector.nearest`.
         """
@@ -179,7 +179,7 @@ def reachable_body(workload: Workload) -> Body:
 
 
 def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
-    """`Projector` of a body through a matrix, after a check that extreme points can be found.
+    """`Projector(body, matrix)`, after a check that extreme points of the body can be found.
 
     The universe may be too large for a search of extreme points. Then the error must be raised
     before a ledger pays. The method `extreme_point` checks the size before the search. So a call
@@ -209,7 +209,7 @@ def relative_tolerance(energy: float, scale: float) -> float:
 
     `energy` is the mean squared noise. The tolerance is relative to `scale`^2 and is kept between
     1e-14 and 1e-8. A gap eta adds little to the bounds on the error e: e^2 <= ||Z||^2 + 2 eta and
-    E e^2 <= E h_K(Z) + eta. Both follow from <y - p, Q(X) - p> <= eta for the noisy answers
-    y = Q(X) + Z and the point p that was found.
+    E e^2 <= E h_K(Z) + eta. Let p be the point that was found, and y = Q(X) + Z the noisy answers,
+    with the noise Z on means. Both bounds follow from <y - p, Q(X) - p> <= eta.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

@@ -33,7 +33,7 @@ class Shrunk(PostProcessedNoise):
 
     c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
-    The factor s minimises the bound on the error below.
+    This s minimises the error bound that is proved below.
 
     ``ValueError`` if `inner` is not an additive mechanism.
 
@@ -49,9 +49,9 @@ class Shrunk(PostProcessedNoise):
 
     This bound is below v, the squared error of the noise. It is also below r^2, a bound on the
     squared error of the answer c. Let h_K be the support function of K. If E h_K(Z) / n exceeds
-    r^2 v / (r^2 + v), the bound is also below the bound of `Projected`. In this case the nearest
-    point of K says little about the data. For data far from c, the error is nearly as large as the
-    bound. Copies of one record are an example.
+    r^2 v / (r^2 + v), the bound is also below the bound min{v, E h_K(Z) / n} of `Projected`. In
+    this case the nearest point of K says little about the data. For data far from c, the error is
+    nearly as large as the bound. Copies of one record are an example.
 
     References
     ----------
@@ -120,14 +120,14 @@ class Shrunk(PostProcessedNoise):
 
 
 def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
-    """A public point c (m,) and a proved r with r >= ||Q(x) - c||_2 for every element x.
+    """A public point c (m,), and a proved r with r >= ||Q(x) - c||_2 for all answer vectors Q(x).
 
     * For `MarginalTables`, c holds the tables of uniform data. r^2 is the sum over tables of
       1 - 1 / (number of cells). This sum is ||Q(x) - c||^2 for every element x.
     * If all elements together have at most 2^24 answers, c is the mean of Q(x) over the elements. r
       is the largest distance of a Q(x) from c.
-    * For any other workload, c is the point of the affine hull nearest to 0. Let R be the largest
-      norm of an answer vector. Then r^2 = R^2 - ||c||^2.
+    * For any other workload, c is the point nearest to 0 in the affine hull of all Q(x). Let R be
+      the largest norm of an answer vector. Then r^2 = R^2 - ||c||^2.
     """
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])

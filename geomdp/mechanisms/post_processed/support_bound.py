@@ -28,11 +28,12 @@ from geomdp.noise.base import Noise
 #: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
 #: near 1%.
 MAX_DRAWS = 512
-#: Smallest number of draws, for every dimension. A caller can ask for fewer draws.
+#: Number of draws in dimensions so high that `MAX_NUMBERS` would allow fewer. A caller can still
+#: ask for fewer draws.
 MIN_DRAWS = 32
 #: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
-#: if each value takes milliseconds: tables of 100 columns get 105 draws. The mean of h_K over
-#: these draws has a relative error of 0.6%.
+#: if each value takes milliseconds: all 2-way tables of 100 two-level columns get 105 draws. The
+#: mean of h_K over these draws has a relative error of 0.6%.
 MAX_NUMBERS = 1 << 21
 #: Probability that a simulated upper confidence limit is below the mean.
 LEVEL = 1e-6
@@ -93,9 +94,10 @@ class ExpectedSupport:
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    * Let the noise be Gaussian noise sigma g in a subspace that contains all differences of points
-      of K. The bound is sigma times the upper end of the confidence interval for the Gaussian width
-      w(K).
+    * Gaussian noise is sigma g in a subspace that contains all differences of points of K. The
+      bound is sigma times the Gaussian width w(K). If w(K) has no closed form, the bound is sigma
+      times the upper end of the interval of `gaussian_width`. That interval is proved, and misses
+      w(K) with probability at most 1e-3.
     * K-norm noise of a body of dimension r is Z = R U. Here U is uniform on this body, and
       E R = (r + 1) / epsilon. The bound is E R times an upper limit of E h_K(U).
     * For `GeometricNoise`, `StaircaseNoise` and `LatticeBoxNoise` the bound is in closed form: the
@@ -104,9 +106,10 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
       infinite above 512 coordinates.
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
-    The limits are one-sided upper confidence limits by Student's t, at level 1e-6. They come from
-    at most `most` draws with a fixed public seed. They are asymptotic and not proved. Since Z and
-    -Z have the same distribution, every draw contributes (h_K(Z) + h_K(-Z)) / 2.
+    The upper limits of the last two cases are one-sided confidence limits by Student's t, at level
+    1e-6. They come from at most `most` draws with a fixed public seed. They are asymptotic and not
+    proved. Since Z and -Z have the same distribution, every draw contributes
+    (h_K(Z) + h_K(-Z)) / 2.
 
     Parameters
     ----------

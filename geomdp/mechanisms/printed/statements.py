@@ -27,12 +27,12 @@ def printed_iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The error alpha in the printed Theorems 7 and 8 (iterative construction); both are false.
+    """The error alpha of Theorems 7 and 8 as printed in Roth's lecture; both theorems are false.
 
-    alpha = 8 B / (n eps) ln(2 B k / beta), where B = `bound`(alpha/2) and k = `queries`. For
-    approximate DP, the factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The error can be
-    3 alpha / 2 (DISC-13). The corrected `bounds.upper.iterative_accuracy` has the same parameters
-    and raises the same errors.
+    alpha = 8 B / (n eps) ln(2 B k / beta), where k = `queries`, and B = `bound`(alpha/2) bounds the
+    number of updates. For approximate DP, the factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The
+    error can be 3 alpha / 2 (DISC-13). The corrected `bounds.upper.iterative_accuracy` has the same
+    parameters and raises the same errors.
 
     Examples
     --------
@@ -138,5 +138,5 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
 def _solved(right_side: Callable[[float], float], n: int) -> float:
     alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
     if alpha is None:
-        raise ValueError(f"n must be larger for any alpha up to 1, got {n}")
+        raise ValueError(f"n must be larger, because no alpha up to 1 satisfies the bound; got {n}")
     return alpha

@@ -1,4 +1,4 @@
-"""Covariance of records in the unit ball: private second moments minus the private mean."""
+"""Covariance of records in the unit ball, from private second moments and a private mean."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from geomdp.workloads.universe.universes import Records
 #: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
 #: svec lists the upper triangle of a matrix, see `Covariance`.
 Sums = tuple[FloatArray, FloatArray]
-#: Two functions that add noise. The noise is drawn before. The first maps the sums of x to the
+#: Two functions that add noise, which has already been drawn. The first maps the sums of x to the
 #: noisy mean, the second maps the sums of x x^T to noisy second moments.
 Noisy = tuple[Privatiser, Privatiser]
 
@@ -57,8 +57,8 @@ class Covariance:
     Notes
     -----
     Privacy, in real arithmetic: M and mu are released with shares of epsilon, of rho, or of epsilon
-    and delta. By basic composition they add up to `privacy`. S(X) is a function of M and mu. The
-    samplers are exact.
+    and delta. By basic composition the shares add up to `privacy`. S(X) is a function of M and mu.
+    The samplers are exact.
 
     Error: let M_n and mu_n be the second moments and the mean of the records. Suppose that
     (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b. Then the root mean squared
@@ -179,8 +179,8 @@ class Covariance:
     ) -> Release:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
-        `noisy` of the result holds the noisy mean (d,) and then svec of the noisy second moments,
-        before shrinkage and projection.
+        `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments.
+        Both are the values before the projection.
 
         If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
         """
@@ -256,7 +256,7 @@ class Covariance:
         return self._answers(add_first(first), add_second(second))
 
     def _noise(self, rng: np.random.Generator | None) -> Noisy:
-        """Draw all noise: functions from the sums of x and of x x^T to their noisy means."""
+        """Draw all noise, and return the functions that make noisy means from the sums."""
         moments = self.second_moment.draw(rng)
         return self.mean.draw(rng), moments
 

@@ -11,12 +11,13 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
-#: Number of public draws of the noise. The limit is the fifth largest of the largest eigenvalues of
-#: the draws. So noise on a multiple of the identity exceeds the limit with probability 5 / 1001.
-#: The matrix is then not shrunk, and the error is several times larger (at d = 50, n = 5000: 0.095
-#: instead of 0.015). If this probability were 10 / 1001, shrinkage would gain much less on
-#: isotropic data. If this probability were 1 / 1001, single large eigenvalues would be missed more
-#: often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
+#: Number of public draws of the noise, and rank of the limit among them. The limit is the fifth
+#: largest of the 1000 largest eigenvalues, one for each draw. So noise on a multiple of the
+#: identity exceeds the limit with probability 5 / 1001. The matrix is then not shrunk, and the
+#: error is several times larger (at d = 50, n = 5000: 0.095 instead of 0.015). If this probability
+#: were 10 / 1001, shrinkage would gain much less on isotropic data. If this probability were
+#: 1 / 1001, single large eigenvalues would be missed more often. Shrinkage could then multiply
+#: errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -70,14 +71,17 @@ class IsotropicShrinkage:
 
 
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
-    """Traces (...) and traceless parts (..., m) of symmetric matrices, given as svec (..., m)."""
+    """Traces and traceless parts of symmetric matrices.
+
+    The matrices and the traceless parts are svec (..., m). The traces have shape (...).
+    """
     identity = svec(np.eye(d))
     traces = vectors @ identity
     return traces, vectors - traces[..., None] / d * identity
 
 
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
-    """Fifth largest lambda_max(W_0) of 1000 draws of noise on svec (m,).
+    """Fifth largest lambda_max(W_0) of 1000 draws of `noise`, matrices given as svec (m,).
 
     W_0 is the traceless part of the noise. One more draw exceeds the limit with probability
     5 / 1001. The seed is fixed and public. Cost: O(d^3) per draw; all draws together take 0.3 s at

@@ -52,8 +52,8 @@ class PairMarginals(PostProcessed):
     error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant. Written as signs -1 and +1, all entries of a record
-    have modulus 1. The body of `Cone` uses this.
+    has the same rate with a smaller constant. It writes the entries of a record as signs -1 and +1,
+    and its body uses that all entries then have modulus 1.
 
     References
     ----------

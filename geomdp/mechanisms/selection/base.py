@@ -76,7 +76,8 @@ class Selection(abc.ABC):
     Parameters
     ----------
     workload : Workload
-        The queries to choose from, at least 2 and at most 8192. The answers are means.
+        The queries to choose from, at least 2 and at most 8192. Their answers are means over the
+        records.
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP
@@ -184,7 +185,8 @@ class Selection(abc.ABC):
             n records. Counts of records from `gd.data.count_records` are accepted, too.
         rng : Generator, int or None
             None draws from the entropy of the operating system. A seed or generator makes the
-            choice reproducible; its `guarantee` then says ``seeded: no privacy claim``.
+            choice reproducible; the `guarantee` of the result then says ``seeded: no privacy
+            claim``.
         ledger : Ledger, optional
             The privacy budget. The ledger is asked whether it can pay before the records are read.
             It pays after the records are found valid and before the choice.
@@ -228,7 +230,7 @@ class Selection(abc.ABC):
 
 
 def spread(workload: Workload, adjacency: Adjacency) -> float:
-    """A bound on the change between neighbours of the difference of two query sums.
+    """A bound on how much the difference of two query sums can grow between neighbours.
 
     Let l_j and u_j be the least and the largest value of query j. Replacing a record raises sum i
     by at most u_i - l_i and lowers sum j by at most u_j - l_j. Adding a record raises the

@@ -25,8 +25,8 @@ class ReportNoisyMax(Selection):
     """Choose the query with the largest sum after adding Laplace noise of scale R / eps.
 
     R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
-    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead. The expected loss of
-    `PermuteAndFlip` (the largest answer minus the chosen answer) is smaller.
+    (Claim 3.9). `PermuteAndFlip` uses exponential noise instead. Its bound `loss` on the largest
+    answer minus the chosen answer is never larger.
 
     Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
     threshold, which moves by at most R between neighbours. Without a seed and with whole answers

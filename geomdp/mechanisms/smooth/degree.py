@@ -145,7 +145,7 @@ def predicted_error(
     of the best polynomial approximation, without the constant. Let ||m|| be the largest of the d
     degrees of moment m, and s_m the `deviations` (t^d - 1,) of the noise on the means. The noise
     error is (sum_m ||m||^(-2 K) s_m^2)^(1/2). The reason is SM-X1: for the coefficients c of a
-    query, sum_m ||m||^(2 K) c_m^2 is of order 1. So |<c, noise>| is at most of the order of
+    query, sum_m ||m||^(2 K) c_m^2 is about 1. So |<c, noise>| is at most about
     (sum_m ||m||^(-2 K) noise_m^2)^(1/2). Both errors are predictions up to constants, not bounds.
     """
     decay = workload.orders() ** -float(smoothness)

@@ -29,8 +29,8 @@ class MomentProjection:
 
     The result is computed from public numbers and a released summary, so the projection is
     post-processing and costs no privacy. The projection of `semidefinite` never increases the error
-    in the weighted norm. The projection of `on_grid` can increase this error. The increase is at
-    most twice the distance of the true moments from the moments of distributions on the grid. The
+    in the weighted norm. The projection of `on_grid` can increase this error, by at most the
+    distance in this norm of the true moments from the moments of distributions on the grid. The
     errors of single queries can increase.
 
     Parameters
@@ -44,7 +44,7 @@ class MomentProjection:
     Examples
     --------
     No distribution on [-1, 1] has a first moment of 1.1. The projection on the moments of
-    distributions on 41 points replaces it:
+    distributions on 41 points changes the noisy moments:
 
     >>> import numpy as np
     >>> import geomdp as gd
@@ -64,8 +64,8 @@ class MomentProjection:
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
         """Projection on the moments of all distributions on [-1, 1], for d = 1.
 
-        Each projection solves a semidefinite program. `deviations` (t,) are the s_m, above 0 except
-        for m = 0.
+        Each projection solves a semidefinite program. `deviations` (t,) are the s_m, all above 0;
+        s_0 is not used.
         """
         scales = _relative(deviations)
         if scales.ndim != 1:
@@ -77,8 +77,8 @@ class MomentProjection:
         """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
         The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
-        above 0 except for m = 0. `per_axis` is at least 2. A number several times as large as t is
-        a good choice. Then the moments of every distribution are close to the moments of a
+        all above 0; s_0 is not used. `per_axis` is at least 2. A number several times as large as t
+        is a good choice. Then the moments of every distribution are close to the moments of a
         distribution on the grid.
         """
         scales = _relative(deviations)
@@ -110,5 +110,5 @@ def _relative(deviations: npt.ArrayLike) -> FloatArray:
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):
-        raise ValueError("deviations must be above 0 for every moment but the constant")
+        raise ValueError("deviations must be above 0 for every moment but the constant one")
     return np.asarray(array / varying.max())

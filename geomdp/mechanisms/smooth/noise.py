@@ -33,7 +33,7 @@ class CalibratedNoise(abc.ABC):
     @property
     @abc.abstractmethod
     def sampler(self) -> SamplerStatus:
-        """How close the law of `sample` is to the law of the proof; a guarantee states it."""
+        """How close the distribution of `sample` is to the distribution in the proof."""
 
     @abc.abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -129,8 +129,8 @@ class MomentNoise(abc.ABC):
         adjacency : Adjacency
             Neighbour relation.
         slack : (t^d - 1,) array or float
-            For each moment, a bound on the change of the computed sum between neighbours minus the
-            change of the exact sum.
+            For each moment, a bound on how much more the computed sum can change between neighbours
+            than the exact sum.
 
         Raises
         ------

@@ -150,7 +150,7 @@ class SmoothRelease:
         Parameters
         ----------
         query : callable
-            A `SmoothQuery`, or a function that maps points (n, d) of [-1, 1]^d to values (n,).
+            A `SmoothQuery`, or a function that maps points (b, d) of [-1, 1]^d to values (b,).
         filter : Filter, optional
             Rule that computes the coefficients of the polynomial from the Chebyshev coefficients of
             the function; by default `Truncation()`.
@@ -185,7 +185,7 @@ class SmoothRelease:
         This is post-processing, so the privacy record stays the same. `noise_std` still describes
         the noise before the projection. Standard deviations after the projection are unknown,
         because they depend on the records. Under add/remove the result is near the true moments
-        only if there are exactly n records.
+        only if the number of records is near n.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
-        raise ValueError("the constant moment must be 1 with noise_std 0, and noise_std at least 0")
+        raise ValueError("the constant moment must be 1 with noise_std 0, and no noise_std below 0")
     description, post_processed = record["schema"], record["post_processed"]
     schema = None if description is None else Schema.from_json(json.dumps(description))
     if schema is not None:

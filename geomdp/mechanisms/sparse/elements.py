@@ -58,8 +58,8 @@ class IntegerElements:
 class DigestedElements:
     """The encoding of strings, bytes, whole numbers and tuples of these by 46 bits of a digest.
 
-    The digest is BLAKE2b. Two given elements collide with probability 2^-46 if the digest behaves
-    like a random function. A collision costs accuracy, but not privacy.
+    The digest is BLAKE2b. Two different elements collide with probability 2^-46 if the digest
+    behaves like a random function. A collision costs accuracy, but not privacy.
 
     Examples
     --------

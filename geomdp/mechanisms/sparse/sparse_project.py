@@ -54,7 +54,7 @@ class SparseProject:
     n : int
         Number of records; under add/remove the declared public normaliser.
     sparsity : int
-        Largest sparsity m of a query: the number of its nonzero values.
+        Largest number m of elements that a query may list.
     queries : int
         Number k of queries. With `beta`, it determines how independent the entries of A are.
     privacy : ApproxDP or ZCDP
@@ -189,7 +189,7 @@ class SparseProject:
         return np.asarray(sums / math.sqrt(self.signs.rows) + noise)
 
     def _sums(self, records: Elements) -> tuple[int, FloatArray]:
-        """Number of records, and the whole numbers sqrt(T) A D (T,) of their histogram D."""
+        """Number of records, and the whole numbers sqrt(T) A D (T,) for their histogram D."""
         counts: Counter[Hashable] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
             counts.update(chunk.tolist())

@@ -34,7 +34,8 @@ class SparseAnswer(NamedTuple):
     Parameters
     ----------
     value : float
-        The answer, an unbiased estimate of the mean of the query. It can lie outside [0, 1].
+        The answer: an unbiased estimate of the sum of the query over the records, divided by n. It
+        can lie outside [0, 1].
     noise_std : float
         Standard deviation of the privacy noise in `value`.
     distortion_std : float
@@ -61,7 +62,7 @@ class SparseSummary:
     n : int
         Number of records, or the declared normaliser.
     sparsity : int
-        Largest sparsity m of a query, the number of elements that it lists.
+        Largest number m of elements that a query may list.
     sigma : float
         Standard deviation of the noise per row.
     encoding : ElementEncoding

@@ -121,7 +121,7 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """Return `workload`; sparse queries become queries on the finite set of their supports.
+    """Return `workload`; sparse queries become queries on a finite universe.
 
     ``ValueError`` if `workload` is not a `Workload`.
     """

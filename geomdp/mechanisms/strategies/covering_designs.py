@@ -16,7 +16,8 @@ from geomdp._typing import FloatArray, IntArray
 #: number of blocks times the root of the number of cells per block. A design with very many small
 #: blocks therefore has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
-#: Largest number of groups of columns. It does not apply if every group is one column.
+#: Largest number of groups of columns, except that one group for each column is always tried. This
+#: limits the number of searches: each number of groups takes some.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.
@@ -36,9 +37,9 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
     Columns are divided into groups with nearly the same number of cells. A greedy search covers all
     sets of `strength` groups. This covers any `strength` columns, because these columns lie in at
-    most `strength` groups. Groups of one column are tried as well. Designs are sorted by their
-    error for equal weights of all blocks. This error is the number of blocks times the root of the
-    number of cells of the largest block.
+    most `strength` groups. One group for each column is tried as well. Designs are sorted by the
+    number of blocks times the root of the number of cells of the largest block. The error for equal
+    weights of all blocks grows like this product.
 
     Parameters
     ----------

@@ -28,9 +28,10 @@ class Interactions:
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
     The table of a set S of columns has a cell for each combination of levels: the number of records
-    with these levels. It determines theta_U for all U within S. The change of basis is [1, B_i]^T
-    along the axis of each column i. Its inverse [1 / l_i, B_i] computes the cells of a table from
-    the interactions within it. So no matrix over the cells of S is formed.
+    with these levels. The table determines theta_U for all U within S: the product with [1, B_i]^T
+    along the axis of each column i computes these interactions from the cells. The product with the
+    inverse [1 / l_i, B_i] computes the cells from the interactions. So no matrix over the cells of
+    S is formed.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class Interactions:
 
     @cached_property
     def costs(self) -> FloatArray:
-        """The error that noise of variance 1 on every coordinate of theta_U causes, for each U.
+        """For each U, the error caused by noise of variance 1 on every coordinate of theta_U.
 
         The error is E ||Z||_2^2, where Z is the noise on the sums of answers.
         """
@@ -75,9 +76,9 @@ class Interactions:
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
         """Positions of the interactions within a table in the result of `to_interactions`.
 
-        The list has a triple for each U within the table. First comes the number of U, then the
-        positions of the coordinates of U in that result. Last come the positions of these
-        coordinates among all interactions.
+        The list has a triple for each U within the table: the number of U, the positions of the
+        coordinates of U in that result, and the positions of these coordinates among all
+        interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []

@@ -11,12 +11,12 @@ from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 
 #: Largest residual of a solution of a linear system, relative to the right-hand side. If the
-#: residual is larger, the matrix counts as singular.
+#: residual is larger, the matrix is treated as singular.
 SOLVED = 1e-9
 
 
 def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """The sum over queries of w w^T (N, N), where w (N,) has the answers of all N elements.
+    """The sum of w w^T (N, N) over queries, where w (N,) holds the values of a query at N elements.
 
     Under replace-one the mean of w is subtracted. The number of records is then public, so this
     changes the answers only by a known constant.
@@ -84,7 +84,7 @@ def _solve(information: FloatArray, queries: FloatArray) -> FloatArray:
         off = np.abs(information @ solved - queries).max(axis=0)
         if (off <= SOLVED * np.abs(queries).max(axis=0)).all():
             return np.asarray(solved)
-    # The matrix is singular up to rounding. Eigenvalues of the size of rounding errors count as 0.
+    # The matrix is singular up to rounding. Eigenvalues of the size of rounding errors are dropped.
     cutoff = len(information) * np.finfo(float).eps
     return np.asarray(np.linalg.pinv(information, rcond=cutoff, hermitian=True) @ queries)
 

@@ -23,9 +23,10 @@ from geomdp.workloads.structure.residuals import ColumnSets, Residuals
 MAX_PROFILES = 1 << 22
 #: Twice the largest relative error of one rounding in float64.
 UNIT = 2.0**-52
-#: Bound on the relative error of a sum of products that `math.fsum` rounds once. A product has a
-#: precision, and a factor 1 - 1 / l for each column of l levels (values) of a table. Each factor
-#: takes a few roundings. Tables have at most 24 columns, because they have at most 2^24 subsets.
+#: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
+#: precision times a factor 1 - 1 / l for each column of a table. The column has l levels (values).
+#: Each factor takes a few roundings. Tables have at most 24 columns, because they have at most 2^24
+#: subsets.
 SUM_ERROR = 256 * UNIT
 
 
@@ -102,7 +103,7 @@ class CappedCost:
         return math.fsum(terms.tolist()) * (1 + SUM_ERROR)
 
     def average(self) -> FloatArray:
-        """The largest c_A(D) of each A. The precisions are the weights of these in the bound."""
+        """The largest c_A(D) of each A; the bound is the sum of these times the precisions."""
         return 2 * self.shares * self.caps
 
 
@@ -112,10 +113,10 @@ class ProfileCost:
     Columns are divided into classes. Sets A with the same number of columns of each class are of
     one kind. The bound gives each column the largest number of levels in its class. It gives each
     set the highest precision of its kind. This is an upper bound, because c_A(D) of `CappedCost`
-    does not decrease in any l_i. The bound is exact under two conditions. The columns of each class
-    have equal numbers of levels, and all possible sets of each kind are measured with the same
-    precision. The bound depends on D only by the profile: the number d_g of columns in D of each
-    class g. The maximum is over all profiles d:
+    does not decrease in any l_i. The bound is exact if two conditions hold: the columns of each
+    class have equal numbers of levels, and all possible sets of each kind are measured, with the
+    same precision. The bound depends on D only by the profile: the number d_g of columns in D of
+    each class g. The maximum is over all profiles d:
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
@@ -206,8 +207,9 @@ def replace_one_classes(residuals: Residuals) -> list[list[list[int]]]:
     """At most two divisions of the columns into classes, each with at most 2^22 profiles.
 
     The first division has a class for each number of levels l. While there are more than 2^22
-    profiles, two successive classes are merged, with the smallest difference of 1 / l. If at most
-    22 columns occur, there is a second division, with a class for each column.
+    profiles, the two successive classes with the smallest difference of 1 / l are merged. If one
+    class alone has too many profiles, the list is empty. If at most 22 columns occur, there is a
+    second division, with a class for each column.
     """
     levels = residuals.workload.levels
     used = sorted({i for group in residuals.groups for i in np.unique(group.columns).tolist()})

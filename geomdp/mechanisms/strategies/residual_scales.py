@@ -39,7 +39,7 @@ MAX_KINDS = 1 << 10
 STEPS = 8
 #: The barrier method stops at the relative gap `BARRIER_GAP`, and multiplies its parameter t by
 #: `SHARPENING` in each round. In a round, Newton's method takes at most `MAX_STEPS` steps, until
-#: the decrement is at most `DECREMENT`; 5 to 10 steps suffice.
+#: the Newton decrement is at most `DECREMENT`; 5 to 10 steps suffice.
 BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 
@@ -50,10 +50,10 @@ class ResidualScales:
     Parameters
     ----------
     variances : (sets,) array
-        Variance s_A of the noise on the residual of each set A. The unit is the variance that
-        suffices for a sum of l2 sensitivity 1. If the residual is public, s_A is 0.
+        Variance sigma_A^2 of the noise on the residual of each set A. The unit is the variance that
+        suffices for a sum of l2 sensitivity 1. If the residual is public, the variance is 0.
     cost : ResidualCost
-        The bound by which the precisions 1 / s_A cost at most 1, up to rounding.
+        The bound by which the precisions 1 / sigma_A^2 cost at most 1, up to rounding.
     energy : float
         The sum of squared errors of all answers.
     """
@@ -68,19 +68,19 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
 
     The energy is the sum of the squared errors of all answers. Let v_A be the energy of noise of
     variance 1 on the residual of A. Let p_A be the squared length of that residual for one record.
-    Under add/remove, the cost of precisions 1 / s_A is the sum of p_A / s_A, and
+    Under add/remove, the cost of precisions 1 / sigma_A^2 is the sum of p_A / sigma_A^2, and
 
-        s_A = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
+        sigma_A^2 = sqrt(p_A / v_A) (sum over B of sqrt(p_B v_B))
 
     gives the least energy of all linear mechanisms with Gaussian noise. The reason: the optimal
     covariance can be averaged over all renamings of levels. By Schur's lemma, the average is a
     multiple of the identity on every residual.
 
-    Under replace-one, two records differ in a set D of columns. The cost of the worst D counts
+    Under replace-one, two records differ in a set D of columns, and the cost is that of the worst D
     (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
     solved for a growing list of profiles. Each round adds the profile that costs most. The search
-    ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If this limit is not
-    reached, the result is optimal up to 1e-7 in two cases. The first case is all tables of k
+    ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If fewer than 100 profiles
+    suffice, the result is optimal up to 1e-7 in two cases. The first case is all tables of k
     columns, with at most 2^22 profiles and 1024 kinds of sets. The second case is any tables of at
     most 22 columns, with at most 1024 measured sets of columns. In all other cases, proved upper
     bounds on the cost are tried, and the bound with the least energy is used.

@@ -32,8 +32,9 @@ class TableCost:
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
 
     in all. The bound is the sum over T of the largest value in brackets, over all sets D & T of
-    columns of T. For the precisions of equal noise on all answers it is the squared l2 sensitivity,
-    the sum of 2 w_T^2. So the best precisions for this bound are never worse than equal noise.
+    columns of T. For the precisions of equal noise on all answers, the bound is the squared l2
+    sensitivity, the sum of 2 w_T^2. So the best precisions for this bound are never worse than
+    equal noise.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ MAX_NUMBERS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class TableMap:
-    """The part R x of the answers that comes from one table with the counts x of cells.
+    """The part R x of the answers that comes from one table, where x are the counts of its cells.
 
     An interaction of some columns (see `Interactions`) follows from every table with these columns.
     So several measured tables can give estimates of one interaction. The best linear estimate is a
@@ -38,7 +38,8 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        For the number of each interaction, the share of this table in the estimate.
+        Numbers of interactions, each with the share of this table in the estimate of the
+        interaction.
     """
 
     interactions: Interactions = field(repr=False)

@@ -35,15 +35,15 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest number of sets of columns for which all sets can be candidates.
+#: Largest number of sets of columns for which all of them can be candidates for measurement.
 MAX_SETS = 1 << 11
 #: Largest number of cells of a measured table. If the table of all columns has at most this number
 #: of cells, records are counted in this table. All other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs (S, U). S is a measured set of columns. U is a subset of S with at most k
-#: columns. k is the number of columns of the largest table of the workload. With 2^22 pairs,
+#: Largest number of pairs of a measured set of columns and a subset of this set. Only subsets of at
+#: most k columns are counted, if the largest table of the workload has k columns. With 2^22 pairs,
 #: splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
@@ -139,10 +139,10 @@ class WeightedMarginals:
 class _Candidates:
     """The sets of columns that may be measured, and the families in which they are tried.
 
-    A family is the table of all columns, or the blocks of one covering design. The list starts with
-    all subsets of the columns, if there are few. If not, the list starts with the subsets of at
-    most k columns. The sets of the families follow. Subsets and families over which the budget
-    cannot be split in seconds are left out.
+    A family is the table of all columns, or the blocks of one covering design. The list `sets`
+    starts with all subsets of the columns, if there are few. If not, it starts with the subsets of
+    at most k columns, where k is as in `WeightedMarginals`. The sets of the families follow.
+    Subsets and families over which the budget cannot be split in seconds are left out.
     """
 
     def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
@@ -160,8 +160,8 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload must give at most 2^22 pairs of a measured set of columns and a subset "
-                "of it with at most as many columns as the largest table, "
+                "workload must have smaller tables: a measured set of columns and a subset of it, "
+                "not larger than the largest table, must form at most 2^22 pairs, "
                 f"got more for {interactions.workload!r}"
             )
         self._pool = len(pool)
@@ -220,7 +220,7 @@ def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """Each measured set's number, and its shares in the estimates of the needed interactions."""
+    """The number of each measured set, and the shares of this set in the needed estimates."""
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)
     wanted = set(needed.tolist())

@@ -22,18 +22,19 @@ from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
 #: Number of random elements on which `Design` checks that the measurements determine the answers. A
-#: product that is needed but not measured changes the answers on nearly every pair of elements.
+#: product that is needed but not measured takes both values on these elements almost surely, and
+#: the check then fails.
 CHECKED = 64
 
 
 @dataclass(frozen=True)
 class WeightedSigns:
-    """Measure products of at most two signs with Laplace noise, one weight for each order.
+    """Measure single signs and products of two signs, with one weight for each kind.
 
-    The d columns have two levels each, written as signs -1 and +1. All products of order j (of j
-    signs) get the same weight t_j. If two records differ in w signs, o_1(w) = w products of order 1
-    and o_2(w) = w (d - w) products of order 2 change, each by 2. So the l1 change of the weighted
-    products between neighbours is at most
+    The d columns have two levels each, written as signs -1 and +1. The noise is Laplace noise. All
+    products of order j (of j signs) get the same weight t_j. If two records differ in w signs,
+    o_1(w) = w products of order 1 and o_2(w) = w (d - w) products of order 2 change, each by 2. So
+    the l1 change of the weighted products between neighbours is at most
 
         2 max over w of sum_j t_j o_j(w)   under replace-one,
         sum_j t_j n_j                      under add/remove,

@@ -19,8 +19,8 @@ STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
 #: Half of the descents begin with gradient steps: number and length of these steps. They lead to
-#: other minima. The best error was compared with the best error of the same number of L-BFGS
-#: descents, on 100 workloads of 2 to 12 columns. It was from 4.5% below to 4% above.
+#: other minima. On 100 workloads of 2 to 12 columns, the best error was from 4.5% below to 4% above
+#: the best error of the same number of L-BFGS descents.
 STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
@@ -111,7 +111,7 @@ class SplitError:
         return cls(costs[needed], kept, kept.T.tocsr())
 
     def __call__(self, shares: FloatArray) -> FloatArray:
-        """The errors (b,), divided by the largest cost, of splits (s, b) with sums 1."""
+        """The errors (b,) of splits (s, b) with sums 1, all divided by the largest cost."""
         return self._with_gains(shares)[0]
 
     def complete(self, shares: FloatArray) -> BoolArray:
@@ -178,11 +178,11 @@ class SplitError:
         return parts.sum(axis=0), np.asarray(self.overlap @ (parts / precision))
 
     def _round(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Splits (s, b) with lower errors than `shares`, and the errors (b,) of `shares`.
+        """Splits (s, b) with errors at most those of `shares`, and the errors (b,) of `shares`.
 
         Let p_u = sum_i g_iu t_i^2 at the given shares t. By convexity of 1 / x, the error at shares
-        t' is at most sum_i b_i / t_i'^2 with b_i = t_i^4 a_i and a_i = sum_u c_u g_iu / p_u^2, with
-        equality at t' = t. The bound is least for t_i' proportional to b_i^(1/3) (JL-SPLIT).
+        t' is at most sum_i k_i / t_i'^2 with k_i = t_i^4 a_i and a_i = sum_u c_u g_iu / p_u^2, with
+        equality at t' = t. The bound is least for t_i' proportional to k_i^(1/3) (JL-SPLIT).
         """
         errors, gains = self._with_gains(shares)
         shares = shares * np.cbrt(shares * gains)

@@ -40,10 +40,10 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 
 @numba.njit(cache=True)
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
-    """The product of `word` and a factor; `table` has its multiples, see `fill_multiples`.
+    """The product of `word` and a factor; `table` has the multiples of the factor.
 
-    The product is computed by Horner's rule, with one look-up in `table` for each of the sixteen
-    4-bit digits of `word`. `fold` is `FOLD`.
+    `fill_multiples` fills `table`, and `fold` is `FOLD`. The product is computed by Horner's rule,
+    with one look-up in `table` for each of the sixteen 4-bit digits of `word`.
     """
     result: np.uint64 = table[word >> _SIXTY]
     shift = _SIXTY

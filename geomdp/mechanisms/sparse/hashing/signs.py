@@ -21,7 +21,8 @@ from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_co
 
 #: Signs per word. One evaluation of the polynomial gives the signs of this many rows.
 WORD_BITS = 64
-#: Largest number of rows.
+#: Largest number of rows. A matrix then has 2^46 columns, one for each digest of
+#: `DigestedElements`.
 MAX_ROWS = 1 << 24
 
 
@@ -91,7 +92,7 @@ class HashedSigns:
         return (self.rows // WORD_BITS - 1).bit_length()
 
     def words(self, elements: IntArray) -> Words:
-        """Words (k, T / 64) with the signs of the columns of `elements` (k,).
+        """Words (c, T / 64) with the signs of the columns of `elements` (c,).
 
         Bit i of word b is the sign in row 64 b + i: 0 for +1, and 1 for -1.
 
@@ -106,16 +107,16 @@ class HashedSigns:
         return out
 
     def columns(self, elements: IntArray) -> FloatArray:
-        """Columns of A (k, T) for `elements` (k,)."""
+        """The columns of A for `elements` (c,), as the rows of an array (c, T)."""
         bits = np.unpackbits(self.words(elements).view(np.uint8), axis=1, bitorder="little")
         return np.asarray((1.0 - 2.0 * bits) / np.sqrt(self.rows))
 
     def project(self, elements: IntArray, weights: FloatArray) -> FloatArray:
-        """A times the vector with `weights` (k,) at `elements` (k,): (T,)."""
+        """A times the vector with entries `weights` (c,) at `elements` (c,): (T,)."""
         return np.asarray(self.signed_sums(elements, weights) / np.sqrt(self.rows))
 
     def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
-        """T^(1/2) A times the vector with `weights` (k,) at `elements` (k,): (T,).
+        """T^(1/2) A times the vector with entries `weights` (c,) at `elements` (c,): (T,).
 
         The sums are exact if the weights are whole numbers and their absolute values add up to less
         than 2^53.
@@ -134,7 +135,7 @@ class HashedSigns:
     def _check(self, elements: IntArray) -> Words:
         array = np.asarray(elements)
         if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise ValueError(f"elements must be whole numbers (k,), got {array.dtype}")
+            raise ValueError(f"elements must be a list of whole numbers, got {array.dtype}")
         if array.size and not (int(array.min()) >= 0 and int(array.max()) < self.elements):
             raise ValueError(f"elements must lie in 0..{self.elements - 1}")
         return array.astype(np.uint64) << np.uint64(self._block_bits)
