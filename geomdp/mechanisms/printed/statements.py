@@ -138,5 +138,5 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
 def _solved(right_side: Callable[[float], float], n: int) -> float:
     alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
     if alpha is None:
-        raise ValueError(f"n must be larger, because no alpha up to 1 satisfies the bound; got {n}")
+        raise ValueError(f"n must be larger for any alpha up to 1, got {n}")
     return alpha

@@ -110,5 +110,5 @@ def _relative(deviations: npt.ArrayLike) -> FloatArray:
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):
-        raise ValueError("deviations must be above 0 for every moment but the constant one")
+        raise ValueError("deviations must be above 0 for every moment but the constant")
     return np.asarray(array / varying.max())

@@ -160,8 +160,8 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload must have smaller tables: a measured set of columns and a subset of it, "
-                "not larger than the largest table, must form at most 2^22 pairs, "
+                "workload must give at most 2^22 pairs of a measured set of columns and a subset "
+                "of it with at most as many columns as the largest table, "
                 f"got more for {interactions.workload!r}"
             )
         self._pool = len(pool)

@@ -135,7 +135,7 @@ class HashedSigns:
     def _check(self, elements: IntArray) -> Words:
         array = np.asarray(elements)
         if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise ValueError(f"elements must be a list of whole numbers, got {array.dtype}")
+            raise ValueError(f"elements must be whole numbers (k,), got {array.dtype}")
         if array.size and not (int(array.min()) >= 0 and int(array.max()) < self.elements):
             raise ValueError(f"elements must lie in 0..{self.elements - 1}")
         return array.astype(np.uint64) << np.uint64(self._block_bits)
