@@ -170,7 +170,7 @@ class KNormNoise:
         return np.diag(self.covariance()).copy()
 
     def image_variances(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
-        """Variance of each coordinate of T Z for T (p, m): (p,)."""
+        """Variance of each coordinate of T Z, (p,), for the matrix T of shape (p, m)."""
         if isinstance(self.body, SimplexDifference):
             # The covariance is not formed: it would take 150 MB for counts of 4320 cells.
             return self._radial_factor * self.body.image_moments(matrix)

@@ -47,9 +47,10 @@ def expected_maximum(noise: Noise) -> float:
 
     * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
       |Z_i| / b are independent exponential variables.
-    * For geometric noise of scale b and units u_i: b (1 + 1/2 + ... + 1/m) + max over i of u_i,
-      because the whole parts of two numbers differ by less than the numbers differ, plus 1; and
-      the sum of the E |Z_i|, which is exact for m = 1.
+    * For geometric noise of scale b and units u_i: b (1 + 1/2 + ... + 1/m) + max over i of u_i. The
+      reason is that Z_i / u_i is a difference of whole parts, floor(x) - floor(y), where x - y is a
+      Laplace variable of scale b / u_i, and |floor(x) - floor(y)| < |x - y| + 1.
+    * For geometric noise: the sum of the E |Z_i|, which is exact for m = 1.
     * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon
       (JL-KN). h_K is the support function of K, and r is the dimension of K.
     * For the classes in `LOG_CONCAVE` and their linear images: `log_concave_maximum`, a union bound
@@ -98,7 +99,7 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     If G(t) = e^-c, then G(u) >= e^(-c u / t) for u <= t, and
     E X^2 = 2 integral of u G(u) du >= 2 (t / c)^2 (1 - (1 + c) e^-c). So
 
-        P(|X| > s(c) sigma) <= e^-c,    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2),
+        P(|X| > s(c) sigma) <= e^-c,    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2).
 
     Each P(|X_i| > t) has such a bound. Let S(t) be the sum of these bounds over i. Then
     E max over i of |X_i| is at most the integral of min{1, S(t)} over t. The X_i need not be

@@ -21,8 +21,8 @@ class PairedNoise:
     On the cone over {(q, q', 1) : q, q' in K}, R (U_1, U_2, 1) has density proportional to
     e^(-epsilon t), where t is the last coordinate. A shift by (q, q', 1) maps this cone into itself
     and multiplies the density by at most e^epsilon at each point. If a record with answers T q' is
-    replaced by a record with answers T q, the sum of answers changes by T (q - q'). This is the
-    image of such a shift. So the sum of answers plus Z is epsilon-DP. `ConeNoise` of rate
+    replaced by a record with answers T q, the sum of answers changes by T (q - q'). This change is
+    the image of such a shift. So the sum of answers plus Z is epsilon-DP. `ConeNoise` of rate
     epsilon / 2 has the same guarantee, with two independent radii. The squared error of
     `PairedNoise` is (k + 1/2) / (k + 2) times the squared error of this `ConeNoise` around the
     centroid of K.

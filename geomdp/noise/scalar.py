@@ -45,13 +45,13 @@ class ScalarNoise(Protocol):
         """Whether `value` + Lap(scale) is at least `threshold`."""
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws, to be compared with thresholds."""
+        """The k `values` + independent Lap(scale) draws, to be compared with thresholds."""
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Draw index i with probability proportional to exp(scores[i] / scale), for (k,) scores.
+        """Draw index i with probability proportional to exp(scores[i] / scale); scores are (k,).
 
         This is the exponential mechanism (GEN-3). It is eps-DP if `scale` is 2 / eps times the
         sensitivity of a score.
@@ -81,7 +81,7 @@ class GeneratorNoise:
         return self.laplace(value, scale) >= threshold
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws."""
+        """The k `values` + independent Lap(scale) draws."""
         near = np.array(values, dtype=np.float64)
         return _FloatValues(near + self._rng.laplace(0.0, scale, size=len(near)))
 
@@ -120,9 +120,9 @@ class ExactNoise(NotCopied):
     """The real-valued Laplace and Gumbel noise of privacy proofs, without rounding error (X-GRID).
 
     Random bits come from the operating system. True answers are exact rational numbers. A
-    comparison has the result that it would have for the real-valued noise. Float64 decides it if
-    the difference exceeds a proved error bound. Otherwise ball arithmetic decides it with more bits
-    of the same draw. A released value is correctly rounded to a public grid.
+    comparison has the result that it would have for the real-valued noise. Float64 decides the
+    comparison if the difference exceeds a proved error bound. Otherwise ball arithmetic decides it,
+    with more bits of the same draw. A released value is correctly rounded to a public grid.
     """
 
     arithmetic = DECIDED_ARITHMETIC
@@ -131,7 +131,10 @@ class ExactNoise(NotCopied):
         self._numbers = LaplaceNumbers()
 
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
-        """`value` + Lap(scale). Bits of the noise are drawn only when they are needed."""
+        """`value` + Lap(scale).
+
+        The first 124 bits of its uniform numbers are drawn at once, later bits only when needed.
+        """
         return NoisyThreshold(value, scale, self._numbers.one())
 
     def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
@@ -139,7 +142,7 @@ class ExactNoise(NotCopied):
         return threshold.reached_by(value, scale, self._numbers.one())
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws. Bits are drawn only when needed."""
+        """The k `values` + independent Lap(scale) draws, with bits drawn as in `threshold`."""
         exact = values.tolist() if isinstance(values, np.ndarray) else values
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 #: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: All pairs of a colour and a marker. One pair for each noise makes more than seven noises differ.
+#: All pairs of a colour and a marker. Each noise gets a pair of its own, so more than seven noises
+#: can be told apart.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))

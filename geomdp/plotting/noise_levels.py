@@ -199,7 +199,7 @@ def _drawn(
 
 
 def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
-    """Closed curves around the densest region with each probability, from counts of draws."""
+    """For each probability, curves around the densest region that has it, from counts of draws."""
     from contourpy import contour_generator
     from scipy.ndimage import gaussian_filter
 

@@ -20,7 +20,7 @@ MAX_VERTICES = 1 << 16
 #: a smooth body, normals of neighbouring faces differ by about 8 degrees only. This is twice the
 #: angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
-#: Points at a distance below about `MERGED` times the size of the body count as equal.
+#: Points at a distance below about `MERGED` times the size of the body are treated as one point.
 MERGED = 1e-9
 
 
@@ -73,8 +73,8 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
     If the body lists at most 2^16 vertices, the outline is computed from them. If not, it is
-    computed from extreme points in many directions. For a body without extreme points, it is
-    computed from tangent planes.
+    computed from extreme points in many directions. If the body does not implement `extreme_point`,
+    it is computed from tangent planes.
 
     Parameters
     ----------
@@ -162,7 +162,8 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
 def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
     """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,).
 
-    If h_i is the support function of a body, this set is a little larger than the body.
+    If the h_i are the values of the support function of a body at the u_i, this set is a little
+    larger than the body.
     """
     from scipy.spatial import HalfspaceIntersection
 

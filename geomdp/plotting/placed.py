@@ -216,7 +216,7 @@ def draw_packing(
     """Draw a packing: points of the plane, and a disc of the same radius around each point.
 
     Discs of a packing do not overlap. So an answer with an error below `radius` tells which centre
-    was the truth. The function also draws discs that overlap.
+    was the truth. Discs that overlap are drawn in the same way.
 
     Parameters
     ----------

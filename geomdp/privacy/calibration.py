@@ -174,8 +174,8 @@ def _log_delta(a: float, epsilon: float) -> float:
     e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
     R(x) = Phi(-x) / phi(x) = sqrt(pi/2) erfcx(x / sqrt 2). For -a > 39, delta underflows.
     For theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation. For
-    theta >= 1 and 0 <= -a <= 39, the difference is at least R(-a) / 41, so it loses at most two
-    digits of R, and not of the much larger ln(phi(a)).
+    theta >= 1 and 0 <= -a <= 39, the difference is at least R(-a) / 41, so the subtraction loses at
+    most two digits. ln(phi(a)) is added after the subtraction.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:

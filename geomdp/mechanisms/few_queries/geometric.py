@@ -12,9 +12,10 @@ from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import GeometricNoise
 from geomdp.privacy.calibration import laplace_scale
 
-#: The scale of the noise is at least the largest unit divided by this. A coordinate is then not 0
-#: with probability 2 e^-128 < 10^-55, so the error is far below the rounding error of a mean. For a
-#: smaller scale the variance would leave the range of float64.
+#: The scale of the noise is at least the largest unit divided by this number. At that scale, the
+#: probability that the coordinate of the largest unit is not 0 is below 2 e^-128 < 10^-55. Its
+#: error is then far below the rounding error of a mean. For much smaller scales the variance would
+#: leave the range of float64.
 LARGEST_RATE = 128.0
 
 
@@ -24,17 +25,18 @@ class Geometric(PureMechanism):
     M(X) = (sum of Q(x) + Z) / n with independent Z_i on the multiples of a whole number u_i, and
     Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 is the l1 sensitivity of the sum:
     `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for add/remove. u_i is the
-    largest whole number of which all changes of sum i are multiples. It is found from all answers
-    of the universe. If there are more than 2^22 answers, or if one is 2^53 or more, u_i is 1.
+    largest whole number of which all changes of sum i are multiples. The u_i are found from all
+    answers of the universe. If there are more than 2^22 answers, or if the modulus of one is 2^53
+    or more, every u_i is 1.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
     ``ValueError`` if the answers are not known to be whole numbers.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S].
-    Sums of neighbours differ by a v on the lattice of the Z with ||v||_1 <= D_1, and a shift by v
-    changes the probability of a point of the lattice by at most the factor
+    Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. Let L
+    be the lattice of the possible values of Z. Sums of neighbours differ by a vector v of L with
+    ||v||_1 <= D_1. A shift by v changes the probability of a point of L by at most the factor
     exp(epsilon ||v||_1 / D_1). The sampler is exact, and a noisy sum is a whole number.
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
@@ -88,8 +90,9 @@ class Geometric(PureMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """0, because noise and sums are whole numbers; None if sums over n records are not exact.
+        """0, because noise and sums are whole numbers; None if float64 may round a sum or D_1.
 
-        The scale is rounded up from the sensitivity, which is exact if it is a whole number.
+        D_1 is exact if it is a whole number. The scale is then the quotient D_1 / epsilon, rounded
+        up.
         """
         return 0 if self._sums_are_exact and self._sensitivity.is_integer() else None

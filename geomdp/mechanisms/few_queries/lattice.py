@@ -11,9 +11,10 @@ from geomdp.mechanisms.sensitivity import checked_workload
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest number N m of answers, for N elements and m queries, that are listed.
+#: Largest number of answers that are listed: N m for N elements and m queries.
 MAX_ANSWERS = 1 << 22
-#: Differences of two whole numbers below this are exact as 64-bit integers.
+#: Whole numbers of a smaller modulus are exact in float64, and their differences as 64-bit
+#: integers.
 LARGEST_ANSWER = 2.0**53
 
 
@@ -26,7 +27,8 @@ class Lattice:
     units : (m,) array
         For each query, a whole number above 0 of which all changes of its sum are multiples.
     counts : (m,) array
-        The largest change of the sum of each query, in its units; 0 for a sum that never changes.
+        The largest change of the sum of each query, divided by its unit; 0 if the sum never
+        changes.
     """
 
     units: FloatArray = field(repr=False)
@@ -40,8 +42,8 @@ def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
     all differences Q(x) - Q(x'), so it is 2 for a query with answers -1 and 1. Under add/remove it
     is the greatest common divisor of all Q(x). The unit of a query whose sum never changes is 1.
 
-    None if there are more than 2^22 answers, or if one of them is 2^53 or more. ``ValueError`` if
-    the answers are not known to be whole numbers.
+    None if there are more than 2^22 answers, or if the modulus of one of them is 2^53 or more.
+    ``ValueError`` if the answers are not known to be whole numbers.
     """
     if not checked_workload(workload).whole_answers:
         raise ValueError(

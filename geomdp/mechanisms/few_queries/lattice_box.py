@@ -16,9 +16,9 @@ class LatticeBox(PureMechanism):
 
     M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
-    ceil(|z_i| / w_i). w_i is the largest change of sum i between neighbours, and u_i is the largest
-    whole number of which all its changes are multiples. Both are found from all answers of the
-    universe, at most 2^22.
+    ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
+    largest whole number of which all changes of sum i are multiples. The w_i and u_i are found from
+    all answers of the universe, which may be at most 2^22.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
     ``ValueError`` for more than 64 queries, for more than 2^22 answers, and if the answers are not
@@ -27,12 +27,13 @@ class LatticeBox(PureMechanism):
     Notes
     -----
     Privacy: for all neighbouring X, X' and all S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. Sums
-    of neighbours differ by a v on the lattice of the Z with |v_i| <= w_i for all i, and
+    of neighbours differ by a possible value v of Z with |v_i| <= w_i for all i, and
     k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
 
     Error: exact in closed form, see `LatticeBoxNoise`. For large epsilon it falls like
-    exp(-epsilon / 2). The errors of `Geometric` and of continuous K-norm noise fall like
-    exp(-epsilon / (2 m)) and 1 / epsilon, for m queries of which one record can change all.
+    exp(-epsilon / 2). If one record can change all m queries by one unit each, the error of
+    `Geometric` falls like exp(-epsilon / (2 m)) only. The error of continuous K-norm noise falls
+    like 1 / epsilon.
 
     References
     ----------

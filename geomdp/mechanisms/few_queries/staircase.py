@@ -9,17 +9,18 @@ from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import StaircaseNoise
 
-#: The noise is that of this epsilon for larger ones. Its standard deviation is then below 10^-18 of
-#: the sensitivity, less than the rounding error of a mean.
+#: For a larger epsilon, the noise of this epsilon is drawn. The standard deviation of this noise is
+#: below 10^-18 of the sensitivity, less than the rounding error of a mean.
 MOST_EPSILON = 128.0
 
 
 class Staircase(PureMechanism):
-    """Staircase noise on one query: the least variance of all noise on a real number.
+    """Staircase noise on one query: the least variance of all epsilon-DP noise on a real number.
 
-    M(X) = (sum of q(x) + Z) / n with Z drawn from `StaircaseNoise`. Its steps have the width D_1,
-    the sensitivity of the sum: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for
-    add/remove. The density falls by the factor e^epsilon from step to step.
+    M(X) = (sum of q(x) + Z) / n with Z drawn from `StaircaseNoise`. The density of Z is constant on
+    steps, and falls by the factor e^epsilon from step to step. The steps have the width D_1, but
+    the step around 0 is narrower. D_1 is the sensitivity of the sum: `workload.l1_diameter()` for
+    replace-one, `workload.l1_radius()` for add/remove.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
     ``ValueError`` if the workload has more than one query.
@@ -27,14 +28,15 @@ class Staircase(PureMechanism):
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, because sums of neighbours differ
-    by at most D_1, so a point is at most one step of the density away. The sampler is exact.
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Sums of neighbours differ by at
+    most D_1, and the densities at two points at most D_1 apart differ by at most the factor
+    e^epsilon. The sampler is exact.
 
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
-    b = exp(-epsilon). This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`, and falls
-    like exp(-epsilon / 3) for large epsilon. No noise on a real number has a smaller error
-    (Geng-Viswanath 2014). If the query has whole numbers as answers, `Geometric` can be better,
-    because its noise is on whole numbers too.
+    b = exp(-epsilon). This error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. It
+    falls like exp(-epsilon / 3) for large epsilon. No epsilon-DP noise on a real number has a
+    smaller error (Geng-Viswanath 2014). If the query has whole numbers as answers, `Geometric` can
+    be better, because its noise is on whole numbers too.
 
     References
     ----------

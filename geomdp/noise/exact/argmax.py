@@ -93,7 +93,7 @@ def noisy_argmax(
 ) -> int:
     """The index of the largest scores[i] + scale * noise, without rounding.
 
-    The floats `scores` (k,) and `scale` are taken as exact numbers. See `exact_argmax`.
+    The k floats in `scores` and the float `scale` are taken as exact numbers. See `exact_argmax`.
     """
     values = scores.tolist()
     none = np.zeros(len(scores))
@@ -136,8 +136,8 @@ def exact_argmax(
         keys = [exact_ball(exact(i)) / unit + z for i, z in enumerate(variables)]
         best = 0
         for i, key in enumerate(keys):
-            # Compare the exact midpoints. Rounded to floats, midpoints of large scores could be
-            # equal.
+            # Compare the exact midpoints. After rounding to floats, midpoints of large scores could
+            # be equal.
             if key.mid() > keys[best].mid():
                 best = i
         if all(i == best or key < keys[best] for i, key in enumerate(keys)):
@@ -159,7 +159,7 @@ def _by_floats(
     Raises
     ------
     Undecided
-        If the error bounds of the largest key and of another key overlap.
+        If the error bounds do not prove that one key is above all others.
     """
     with np.errstate(all="ignore"):
         values, off = noise.evaluate(bits.first_words(noise.count))

@@ -13,14 +13,14 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Relative error of `logarithm`, and absolute error of `sine_cosine`.
+#: Bound on the relative error of `logarithm` and on the absolute error of `sine_cosine`.
 FUNCTION_ERROR = 2.0**-46
 
 _LOG_TERMS, _TURN_TERMS = 12, 11
 
 
 def logarithm(values: FloatArray) -> FloatArray:
-    """ln x for normal x > 0, with a relative error of at most 2^-46.
+    """ln x for a normal float x > 0, with a relative error of at most 2^-46.
 
     With x = m 2^e as in `split_logarithm`, ln x = e ln 2 + ln m. If e = 0, the result is ln m as
     computed by that function. If e is not 0, |ln x| is at least ln(2) / 2. Then both summands are
@@ -31,7 +31,7 @@ def logarithm(values: FloatArray) -> FloatArray:
 
 
 def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The whole number e and ln m for normal x = m 2^e > 0 with m in [1/2^(1/2), 2^(1/2)).
+    """(e, ln m) for a normal float x = m 2^e > 0 with a whole number e and 1/2 <= m^2 < 2.
 
     With s = (m - 1) / (m + 1), |s| < 0.172 and ln m = 2 s (1 + s^2/3 + s^4/5 + ...), which is at
     most 0.35 in modulus. The series is cut after twelve terms. The terms left out add up to less

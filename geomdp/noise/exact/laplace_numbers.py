@@ -28,13 +28,14 @@ ExactNumber = int | float | Fraction
 
 Result = TypeVar("Result")
 
-#: Number of variables of a block, which are drawn together. A call of the operating system costs
-#: more than a logarithm, so one call serves many variables.
+#: Number of variables that are drawn together, as a block. Asking the operating system for random
+#: bytes takes longer than a logarithm, so one call serves a whole block.
 BLOCK = 128
-#: Bound on the float64 error of a difference (x + b z) - (T + b' z') of noisy numbers, relative to
-#: the sum of the moduli of the four terms. Each term has an error of at most 3 units of 2^-53
-#: (conversion of the exact number or of the ball, scale, product). The three sums add 3 units. The
-#: bound is 16 units instead of 6.
+#: Bound on the float64 error of a noisy number minus a noisy threshold, (x + b z) - (T + b' z'),
+#: relative to the sum of the moduli of the four terms. Here z and z' are Laplace variables, and b
+#: and b' are their scales. Each term has an error of at most 3 units of 2^-53 (conversion of the
+#: exact number or of the ball, scale, product). The three sums add 3 units. The bound is 16 units
+#: instead of 6.
 MARGIN = 2.0**-49
 #: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
 #: includes RADIUS times the scale. TINY covers products below the normal range of float64.
@@ -64,7 +65,7 @@ class LaplaceNumber:
     block : _Block
         The block that holds the random bits of the variable.
     place : int
-        Number of the variable in the block.
+        Index of the variable in the block.
     """
 
     block: _Block
@@ -111,7 +112,7 @@ def exact_ball(value: ExactNumber) -> arb:
 def decided(evaluate: Callable[[int], Result]) -> Result:
     """Return `evaluate(words)`. Each time that `Undecided` is raised, double `words`.
 
-    ``PrecisionExhausted`` if `evaluate` raises `Undecided` up to `LAST_WORDS` words.
+    ``PrecisionExhausted`` if `evaluate` raises `Undecided` even for `LAST_WORDS` words.
     """
     words = FIRST_WORDS
     while words <= LAST_WORDS:
@@ -169,9 +170,9 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """The first i >= `begin` with value i at least `threshold`.
+        """The first i >= `begin` for which noisy value i is at least `threshold`.
 
-        The number of values if there is no such i.
+        If there is no such i, the result is the number of values.
         """
         gaps = self._near[begin:] - threshold.near
         # Skip values that are certainly below the threshold. NaN is not skipped, because
@@ -185,7 +186,7 @@ class NoisyValues:
 
 
 def rounded_value(value: ExactNumber, scale: float, number: LaplaceNumber) -> float:
-    """value + scale Z rounded to the nearest multiple of a public power of two, as a float.
+    """value + scale Z for Z = `number`, rounded to the nearest multiple of a public power of two.
 
     The power of two is the largest one that is at most 1/1024 of the scale.
     """

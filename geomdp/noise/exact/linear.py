@@ -26,7 +26,7 @@ def dyadic(values: FloatArray) -> Vector:
 
 
 def linear_map(matrix: Map) -> LinearMap:
-    """The map x -> matrix @ x of a dense or sparse (m, k) array of floats, or an implicit map."""
+    """The map x -> matrix @ x in ball arithmetic, for a dense, sparse or implicit matrix (m, k)."""
     m, k = matrix.shape
     listed = matrix if sp.issparse(matrix) else np.asarray(matrix)
     sparse = sp.csr_array(listed, copy=True)

@@ -85,8 +85,8 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     The pairs (A_1, r_1) and (A_2, r_2) are independent. The density of a pair (A, r) is
     proportional to e^(-rate r) on the cone {A psd, r >= tr A}. So A has density proportional to
     e^(-rate tr A) on the psd cone. This is the law of G G^T / (2 rate) for a standard Gaussian
-    matrix G (d, d + 1). Given A, r - tr A is exponential with rate `rate` (JL-WIS, X-CONE). If
-    `centre` is 0, the r_i are not drawn.
+    matrix G of shape (d, d + 1). Given A, r - tr A is exponential with rate `rate` (JL-WIS,
+    X-CONE). If `centre` is 0, the r_i are not drawn.
 
     Parameters
     ----------

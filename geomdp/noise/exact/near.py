@@ -8,7 +8,7 @@ uniform numbers. So the filter does not change any result.
 The proofs of the bounds use only sums, products, quotients and square roots. IEEE 754 rounds these
 correctly, so each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
 computed by polynomials, because the functions of a mathematical library have no proved error bound.
-The docstrings derive errors. The bounds in use are 2 to 8 times as large.
+The docstrings derive bounds on the errors. The code uses larger bounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
 
 #: The first words of uniform numbers: their first 62 bits as whole numbers below 2^62.
 Words = npt.NDArray[np.uint64]
-#: Values (m,) and bounds (m,) on their errors; a bound may be infinite.
+#: Values and bounds on their errors, both of shape (m,). A bound may be infinite.
 Near = tuple[FloatArray, FloatArray]
 
 #: Bounds on the errors of `near_log` and of `near_turn`.
@@ -51,7 +51,7 @@ class NearVector:
     count : int
         Number of uniform numbers from which the vector is computed.
     evaluate : callable
-        First words (count,) of the uniform numbers -> values (m,) and bounds (m,) on the errors.
+        First words of the uniform numbers, of shape (count,) -> values and bounds on their errors.
     """
 
     count: int
@@ -71,9 +71,9 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to exact numbers near `values`.
+    """For each of some exact numbers, the whole number j with j 2^-grid nearest to it.
 
-    `values` differ from the exact numbers by at most `errors`.
+    The exact numbers are known only through `values`, which differ from them by at most `errors`.
 
     Raises
     ------
@@ -86,8 +86,9 @@ def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
     # |scaled - whole| is at most 1/2. It is computed exactly, because `scaled` and `whole` are
-    # multiples of the last place of `scaled`. The sum scaled + 0.5 can round up to a whole number
-    # that is too large. Then the distance is 1/2 up to rounding, and the coordinate is undecided.
+    # multiples of the unit in the last place of `scaled`. The sum scaled + 0.5 can round up to a
+    # whole number that is too large. Then the distance is 1/2 up to rounding, and the coordinate is
+    # undecided.
     room = 0.5 - np.abs(scaled - whole)
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST
@@ -162,7 +163,7 @@ def near_log(numbers: FloatArray) -> FloatArray:
 
 
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
-    """sin and cos of 2 pi V to within 2^-48, for any V in [w, w + 1] 2^-62.
+    """sin and cos of 2 pi V to within 2^-48, for any V in [w, w + 1] 2^-62 with w in `words`.
 
     The first three bits of V give the octant of the angle 2 pi V. The other bits give the angle x
     from 0 to pi / 4 within the octant, to within 3 u. In odd octants x is measured from the end.

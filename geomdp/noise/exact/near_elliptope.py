@@ -84,7 +84,7 @@ class _Linear:
     longest: int
 
     def image(self, x: FloatArray, off: float, t: float, size: float, wrong: float) -> Near:
-        """Images of (x, t) with bounds on their errors.
+        """The image of (x, t), with bounds on the errors of its entries.
 
         Entries of x have errors of at most `off`. The moduli of these entries and of t are at most
         `size`, and t has an error of at most `wrong`.
@@ -192,8 +192,8 @@ def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -
     """Bartlett's lower triangular factor (p, p) and the errors of its entries."""
     order = places.order
     # Gaussian variables come in pairs, so row i gets one too many if i is odd. The extra variable
-    # is written to column i, the diagonal, and overwritten below. The arrays have one more column
-    # than the result, for the extra variables.
+    # is written to column i, the diagonal, and overwritten below. The last column of the arrays
+    # stays 0 and is left out of the result.
     factor, errors = np.zeros((order, order + 1)), np.zeros((order, order + 1))
     pairs = len(places.lengths)
     chosen = np.concatenate([words[places.lengths], words[places.turns]])

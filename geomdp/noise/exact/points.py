@@ -63,8 +63,8 @@ NO_EXACT_POINTS: dict[type[Body], str] = {
     ),
 }
 
-#: Largest p of an l_p ball. For larger p, powers x^p leave the range of exponents. A box then
-#: differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
+#: Largest p of an l_p ball. For larger p, powers x^p leave the range of exponents of a ball. A box
+#: then differs from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
@@ -166,10 +166,11 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 def _symmetrised_box(body: SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
-    u are the sides of the box. Let c be a point of R^(m + 1) with a largest and a smallest entry
-    that differ by at most 1. In coordinates y = x / u, the body consists of all (c_1 - c_0, ..,
-    c_m - c_0). The body has a cell for each i = 0, .., m. In cell i the smallest entry of c is c_i,
-    and can be taken as 0. The other entries fill [0, 1]^m, so each cell has volume 1.
+    u are the sides of the box. Let c be a point of R^(m + 1) whose largest and smallest entries
+    differ by at most 1. The vectors (x_1 / u_1, .., x_m / u_m) for points x of the body are exactly
+    the vectors (c_1 - c_0, .., c_m - c_0). The body has a cell for each i = 0, .., m. In cell i the
+    smallest entry of c is c_i, and can be taken as 0. The other entries fill [0, 1]^m, so each cell
+    has volume 1.
     """
     upper = dyadic(body.upper)
 
@@ -195,9 +196,9 @@ def _simplex(body: Simplex) -> Computable:
 def _simplex_difference(body: SimplexDifference) -> Computable:
     """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in a cell (X-SIM).
 
-    I has size k with probability C(r+1, k) C(r-1, k-1) / C(2r, r), and is uniform among the sets of
-    its size. To draw it, choose r of 2 r objects without replacement. I is the set of chosen
-    objects among the first r + 1.
+    Let r be the dimension of the simplex. I has size k with probability C(r+1, k) C(r-1, k-1) /
+    C(2r, r), and is uniform among the sets of its size. To draw it, choose r of 2 r objects without
+    replacement. I is the set of chosen objects among the first r + 1.
     """
     rank = len(body.vertices) - 1
     if rank == 0:
@@ -219,7 +220,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 
 @uniform_point.register
 def _triangulated(body: TriangulatedPolytope) -> Computable:
-    """A uniform point of conv(0, v_1, .., v_r), a simplex chosen in proportion to volume."""
+    """A uniform point of a simplex conv(0, v_1, .., v_r), chosen in proportion to its volume."""
     cones = body.whole_cones
     if cones is None:
         reason = (

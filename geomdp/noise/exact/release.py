@@ -27,7 +27,8 @@ SHARE = 1 / 1024
 #: Number of Gaussian variables of residuals that are drawn at a time. If float64 does not decide
 #: the rounding of one variable, ball arithmetic draws all of these variables. This takes a second.
 BLOCK = 1 << 14
-#: Largest exponent of a unit. It is above every precision that draws are computed to.
+#: Largest modulus of k for a unit 2^-k. Draws are computed to at most 15872 bits, so a larger k has
+#: no use.
 MOST_BITS = 1 << 16
 
 
@@ -271,7 +272,7 @@ class RoundedResiduals:
                 self._parts.append(RoundedVector(vector, grid, near))
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """The draws of all coordinates, each a whole multiple of 2^-grid."""
+        """One whole number j for each coordinate: the rounded noise is j 2^-grid."""
         return [j for part in self._parts for j in part.draw(entropy)]
 
 

@@ -18,7 +18,7 @@ Entropy = Callable[[int], bytes]
 #: Number of bits of a word. FLINT stores whole numbers of up to 62 bits without allocating memory.
 WORD_BITS = 62
 #: Least number of words that one call of the operating system fetches. A call costs 0.6
-#: microseconds.
+#: microseconds even for few words.
 BLOCK = 256
 
 #: The interval [0, 1]. It contains every uniform number, before any bits are known.

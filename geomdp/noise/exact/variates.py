@@ -41,7 +41,7 @@ def whole_part(value: arb) -> int:
 
 
 def whole_number(below: int, draw: Draw) -> int:
-    """A uniform whole number in 0, .., below - 1: floor(below U)."""
+    """A uniform whole number in 0, .., k - 1 for k = `below`: floor(k U)."""
     return whole_part(draw.uniform() * below)
 
 
@@ -73,7 +73,7 @@ def geometric_differences(means: Vector, draw: Draw) -> list[int]:
 def box_multiples(
     coefficients: list[int], counts: Sequence[int], epsilon: arb, draw: Draw
 ) -> list[int]:
-    """A draw of `LatticeBoxNoise` in multiples of its units, as its notes describe."""
+    """A draw of `LatticeBoxNoise` in multiples of the units; see the notes of that class."""
     odds = 1 / (epsilon.exp() - 1)
     weights = [a * odds**j for j, a in enumerate(coefficients)]
     mark, passed, term = draw.uniform() * ball_sum(weights), weights[0], 0
@@ -166,11 +166,11 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 
 
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
-    """Row i = `place` (from 0) of a lower triangular L; L L^T has the law of G G^T.
+    """Row i = `place` (from 0) of a lower triangular matrix L such that L L^T has the law of G G^T.
 
-    G (p, p + 1) is a standard Gaussian matrix with p = `order`. The Gram-Schmidt process turns the
-    rows of G into an orthonormal basis. Row i of L holds the coordinates of row i of G in this
-    basis. The first i coordinates are independent Gaussian variables. The coordinate on the
+    G is a standard Gaussian matrix of shape (p, p + 1) with p = `order`. The Gram-Schmidt process
+    turns the rows of G into an orthonormal basis. Row i of L holds the coordinates of row i of G in
+    this basis. The first i coordinates are independent Gaussian variables. The coordinate on the
     diagonal is a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]

@@ -275,7 +275,10 @@ class _Lift:
     denominator: int = 1
 
     def answers(self, vector: Vector, count: arb) -> Vector:
-        """(matrix @ vector + count * constant) / denominator."""
+        """(matrix @ vector + count * constant) / denominator.
+
+        `count` is the noise on the number of records.
+        """
         images = self.product(vector)
         if self.constant is not None:
             images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
@@ -286,8 +289,9 @@ def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None =
     """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
 
     There is a special case for the moment body of tables. If the answers are combinations of cells
-    with rational coefficients of one denominator, the point is given by the cells of the tables.
-    The rational coefficients are exact, but the entries of `matrix` are rounded to float64.
+    with rational coefficients that have a small common denominator (see `cell_map`), the point is
+    given by the cells of the tables. The rational coefficients are exact, but the entries of
+    `matrix` are rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)

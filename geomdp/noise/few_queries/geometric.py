@@ -24,8 +24,8 @@ class GeometricNoise:
     of scale b, restricted to the lattice. Suppose that sums of neighbours differ by a vector of the
     lattice with an l1 norm of at most D. Then the sums plus Z are D/b-differentially private.
 
-    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2. It is below the variance 2 b^2 of Laplace
-    noise for all u_i. For b far below u_i it is near 2 u_i^2 exp(-u_i / b).
+    The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2. This is below the variance 2 b^2 of Laplace
+    noise for all u_i. For b far below u_i, the variance of Z_i is near 2 u_i^2 exp(-u_i / b).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class GeometricNoise:
         """Independent draws (size, m); O(m) each.
 
         The whole part of an exponential variable of mean b / u is geometric with rate q. G is the
-        difference of two of them.
+        difference of two such whole parts.
         """
         means = self.scale / self.units
         shape = (2, size, self.dimension)
@@ -119,7 +119,7 @@ class GeometricNoise:
     def half_widths(self, beta: float) -> FloatArray:
         """The least multiple c_i of u_i with P(|Z_i| > c_i) <= `beta`: (m,).
 
-        P(|G_i| > k) = 2 q_i^(k + 1) / (1 + q_i).
+        For whole k >= 0, P(|G_i| > k) = 2 q_i^(k + 1) / (1 + q_i).
         """
         rates = self.units / self.scale
         steps = (math.log(2 / beta) - np.log1p(np.exp(-rates))) / rates - 1

@@ -1,4 +1,4 @@
-"""Noise on whole multiples of units in which all coordinates share one random size."""
+"""Noise whose coordinates are whole multiples of units and share one random size."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from geomdp.geometry.results import Estimate
 from geomdp.noise.few_queries.staircase import LARGEST_EPSILON
 from geomdp.privacy import Exact
 
-#: Largest number of coordinates. With more, the many vectors z with k(z) = 1 outweigh their small
-#: probability, and the noise is not useful.
+#: Largest number m of coordinates. At least 3^m - 1 vectors z have k(z) = 1 if all c_i are above 0.
+#: For m > 64, Z is then rarely 0 unless epsilon is above 70, so the noise is not useful.
 MOST_COORDINATES = 64
 
 
@@ -26,10 +26,10 @@ class LatticeBoxNoise:
     """K-norm noise of a box on a lattice: P(Z = z) is proportional to exp(-epsilon k(z)).
 
     Coordinate i of z is a whole multiple of the unit u_i, and k(z) is the largest of the
-    ceil(|z_i| / (c_i u_i)). So k(z) is the least number of vectors of the box
-    {v: |v_i| <= c_i u_i} on the lattice whose sum is z. Suppose that sums of neighbours differ by
-    such a vector. Then the sums plus Z are epsilon-differentially private, because a shift by v
-    changes k by at most 1.
+    ceil(|z_i| / (c_i u_i)). So k(z) is the least number of lattice vectors in the box
+    {v: |v_i| <= c_i u_i} that add up to z. Suppose that sums of neighbours differ by a lattice
+    vector in the box. Then the sums plus Z are epsilon-differentially private, because a shift by
+    such a vector changes k by at most 1.
 
     All coordinates are 0 with probability 1 / s, where s - 1 is near a multiple of exp(-epsilon)
     for large epsilon. So the error falls like exp(-epsilon / 2), whatever the number of
@@ -52,11 +52,12 @@ class LatticeBoxNoise:
     Notes
     -----
     With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
-    uniform in the box of r times the size, for a random r of probability proportional to
-    q^r V(r), where V(r) is the product of the 2 r c_i + 1. In the polynomial
-    V(r) = sum of a_j C(r, j) all a_j are whole numbers of at least 0, and the sum of C(r, j) q^r
-    over r is t^j / (1 - q) with t = q / (1 - q). So r is drawn in two steps: j has a probability
-    proportional to a_j t^j, and r is j plus a sum of j + 1 independent geometric numbers of rate q.
+    uniform on the lattice points of the box times r, for a random r of probability proportional to
+    q^r V(r). Here V(r), the product of the 2 r c_i + 1, is the number of these lattice points. The
+    polynomial V(r) is the sum of a_j C(r, j) over j, with whole numbers a_j >= 0. The sum of
+    C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is drawn in two steps: j has a
+    probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent geometric
+    numbers of rate q.
 
     References
     ----------
@@ -144,7 +145,7 @@ class LatticeBoxNoise:
         return np.asarray(self.units * places)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), diagonal: each sign is independent of all else."""
+        """Covariance matrix (m, m), diagonal because the signs of coordinates are independent."""
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
@@ -173,7 +174,7 @@ class LatticeBoxNoise:
 
     @property
     def _moving(self) -> float:
-        """The probability that Z is not 0. Since a_0 = 1, Z is 0 with probability 1 / (1 + x)."""
+        """The probability that Z is not 0: x / (1 + x), with x the sum of a_j t^j over j >= 1."""
         return 1 / (1 + math.exp(-np.logaddexp.reduce(self._log_weights[1:])))
 
     def log_density(self, points: FloatArray) -> FloatArray:

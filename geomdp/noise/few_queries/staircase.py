@@ -21,11 +21,12 @@ LARGEST_EPSILON = 512.0
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
 
-    With D = `width` and a share g of a step, the density at x is a exp(-epsilon k(|x|)), where
-    k(r) = floor(r / D) for r mod D < g D, and floor(r / D) + 1 for other r. The density is constant
-    on steps, and from step to step it falls by the factor exp(-epsilon). Two numbers at most D
-    apart are on the same step or on steps next to each other. So a number that changes by at most D
-    between neighbours, plus Z, is epsilon-differentially private.
+    With D = `width` and a share g of a step, the density at x is proportional to
+    exp(-epsilon k(|x|)), where k(r) = floor(r / D) for r mod D < g D, and k(r) = floor(r / D) + 1
+    for other r. So the density is constant on steps, and falls by the factor exp(-epsilon) from
+    step to step. Two numbers at most D apart are on the same step or on steps next to each other.
+    So a number that changes by at most D between neighbours, plus Z, is epsilon-differentially
+    private.
 
     With b = exp(-epsilon), the share is
 

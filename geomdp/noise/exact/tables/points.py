@@ -1,11 +1,11 @@
 """Uniform points of the moment body of tables, by rejection if the body is cut.
 
-The cut removes points that violate the cell and triangle inequalities by more than a limit. The
-construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`): each number is
-an interval that contains the exact value. A column of l levels (values) is represented by l
-orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns. The squared
-length and the first coordinate of y_a are both the share m_a of the level. The inner products of
-the vectors of two columns form the two-way table of these columns.
+The cut removes points that violate the cell and triangle inequalities by more than a limit in
+total. The construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`):
+each number is an interval that contains the exact value. A column of l levels (values) is
+represented by l orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns.
+The squared length and the first coordinate of y_a are both the share m_a of the level. The inner
+products of the vectors of two columns form the two-way table of these columns.
 """
 
 from __future__ import annotations

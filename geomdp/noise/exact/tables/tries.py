@@ -1,11 +1,11 @@
 """Evaluate many tries of rejection sampling in float64, with bounds on the errors.
 
 A uniform point of `TableMoments(levels, limit)` is found by rejection and may take a hundred tries.
-A try is refused if it violates the inequalities of `TableMoments` by more than `limit` in total. It
-is a function of uniform numbers, and ball arithmetic evaluates one try in a few milliseconds.
-This module evaluates the same function of the same numbers in float64, with a bound on the error of
-the result. Refused tries are then skipped, and ball arithmetic decides the tries that the bound
-leaves open (`geomdp.noise.exact.tables.points`).
+A try is refused if it violates the inequalities of `TableMoments` by more than `limit` in total. A
+try is a function of uniform numbers, and ball arithmetic evaluates it in a few milliseconds. This
+module evaluates the same function of the same numbers in float64, with a bound on the error of the
+result. Refused tries are then skipped, and ball arithmetic decides the tries that the bound leaves
+open (`geomdp.noise.exact.tables.points`).
 
 Notes
 -----
@@ -41,7 +41,7 @@ LEAST_PRODUCT = 2.0**-1000
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """Result of b tries: total violation (b,) of each, and a bound (b,) on its error."""
+    """The total violations of b tries, and bounds on their errors, both of shape (b,)."""
 
     violation: FloatArray
     error: FloatArray
@@ -100,7 +100,7 @@ class TryShape:
         return self._places.count
 
     def evaluate(self, uniforms: FloatArray) -> Tries:
-        """Evaluate b tries from their uniform numbers (b, numbers).
+        """Evaluate b tries from their uniform numbers, an array of shape (b, numbers).
 
         A uniform number may have a relative error of 2^-53 plus an absolute error of 2^-62.
         """
@@ -183,7 +183,7 @@ class _Variables:
         #: (b,): 1 if a logarithm is taken of a number too near to 0 or 1, else 0. A try with 1
         #: stays open.
         self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
-        #: Bound (b, 1) on the relative error of the arguments of logarithms.
+        #: (b, 1): bounds on the relative errors of the numbers whose logarithms are taken.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
 
     def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
@@ -193,7 +193,7 @@ class _Variables:
         return values, np.where(products >= LEAST_PRODUCT, errors, math.inf)
 
     def half_gammas(self, group: list[tuple[int, int]]) -> _Pair:
-        """The gamma variables (b, k) of a group, and bounds on their absolute errors."""
+        """The gamma variables of a group, and bounds on their absolute errors, both (b, k)."""
         counts = np.array([twice // 2 for _, twice in group])
         chosen = np.concatenate([np.arange(start, start + twice // 2) for start, twice in group])
         products = np.multiply.reduceat(
@@ -211,9 +211,10 @@ class _Variables:
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows (b, P, P) of `variates.bartlett_row`, and bounds (b,) on the norms of their errors.
+        """Rows of `variates.bartlett_row`, (b, P, P), and bounds on the errors of the rows, (b,).
 
-        Errors of square roots are bounded by |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
+        The error of a row is the length of the difference from the exact row. For square roots,
+        |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2) is used.
         """
         rows = np.zeros((len(self._uniforms), order, order))
         error = np.zeros(len(self._uniforms))

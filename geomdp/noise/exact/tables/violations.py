@@ -14,15 +14,15 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of triples times number of matrices in one step of the evaluation. A step then
+#: Largest number of pairs (triple of events, matrix) that are evaluated in one step. A step then
 #: needs ten arrays of 256 KiB of float64.
 BLOCK = 1 << 15
 
 
 def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
-    """Total violation (b,) of the cell and triangle inequalities by matrices (b, L, L).
+    """Total violation of the cell and triangle inequalities by each of b matrices: (b,).
 
-    This is the sum of the amounts by which inequalities are violated, as in
+    The total violation is the sum of the amounts by which the inequalities are violated, as in
     `table_draws.violations`. The L events are the levels of all columns.
 
     Parameters
@@ -52,7 +52,10 @@ def inequality_count(starts: IntArray) -> int:
 
 
 def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
-    """Total violation (b,) of the triangle inequalities of `triples` (3, t); entries (L, L, b)."""
+    """Total violation of the triangle inequalities of `triples` by each of b matrices: (b,).
+
+    `entries` is (L, L, b), and `triples` is (3, t).
+    """
     a, b, c = triples
     ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
     aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
