@@ -104,7 +104,7 @@ class LinearMap(Workload):
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers A Q(x) (N, p) of all elements x; None if N m or N p is above 2^26, or N infinite."""
+        """Answers A Q(x) (N, p) of all elements x; None for N infinite, N m or N p above 2^26."""
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None
