@@ -50,8 +50,8 @@ class SecondMoment(OuterProducts):
         return UnitBall(self.d)
 
     def _maximisers(self, matrices: FloatArray) -> FloatArray:
-        # If some eigenvalue is above 0, a unit eigenvector of the largest one is a maximiser. Else 0
-        # is a maximiser.
+        # If the largest eigenvalue is above 0, its unit eigenvector is a maximiser. Otherwise 0 is
+        # a maximiser.
         values, vectors = np.linalg.eigh(matrices)
         return np.asarray(vectors[:, :, -1] * (values[:, -1:] > 0))
 
