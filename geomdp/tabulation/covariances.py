@@ -30,12 +30,14 @@ class CovarianceTable:
     Parameters
     ----------
     frame : DataFrame
-        Covariances (d, d) in the units of the columns; symmetric and positive semidefinite.
+        The covariance matrix in the units of the columns: d rows and d columns, symmetric and
+        positive semidefinite.
     guarantee : Guarantee
         The privacy record.
     predicted_rmse : Prediction
-        Bound on the error per entry for columns mapped to [-1, 1] / sqrt(d), before the matrix is
-        scaled back to the units of the columns.
+        Bound on the root mean squared error before the matrix is scaled back, so for columns mapped
+        to [-1, 1] / sqrt(d). The mean is over the entries of the upper triangle, with entries off
+        the diagonal multiplied by sqrt(2).
 
     Examples
     --------
@@ -80,8 +82,8 @@ def covariance(
     """Private covariance matrix of real columns with public bounds.
 
     Let d be the number of columns. A column with bounds [low, high] is mapped to [-1, 1] and
-    divided by sqrt(d). Records then lie in the unit ball of R^d. A covariance matrix of these
-    columns is released, and then scaled back to the units of the columns.
+    divided by sqrt(d). Records then lie in the unit ball of R^d. The covariance matrix of the
+    mapped columns is released, and then scaled back to the units of the columns.
 
     Parameters
     ----------
@@ -92,15 +94,15 @@ def covariance(
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
     n : int, optional
-        Under add/remove, the declared public number by which sums are divided; it is required.
-        Under replace-one, the number of records, which is public. By default, records are counted.
+        Under add/remove, `n` is required: the declared public number by which sums are divided.
+        Under replace-one, the number of records, which is public; by default, records are counted.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
-        Real columns; by default all of them.
+        Names of real columns; by default all real columns of the schema.
     ledger : Ledger, optional
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
-        pays after all records are found valid, and before noise is drawn.
+        pays after all records are found valid, and before noise is added.
     rng : Generator, int or None
         By default, noise comes from the operating system's entropy. With a seed or a generator the
         result is a simulation without a guarantee.
@@ -114,15 +116,15 @@ def covariance(
     ------
     ValueError
         If a column is unknown or not real, a value is outside the bounds of its column, or a
-        parameter is wrong. For a value, the message names row and column. The error is raised
-        before the ledger pays.
+        parameter is wrong. If a value is wrong, the message names row and column. The error is
+        raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read in this case.
 
     Notes
     -----
-    Privacy: the guarantee is that of `geomdp.mechanisms.Covariance`. To scale the matrix back is
-    post-processing, because the bounds are public.
+    Privacy: the guarantee is that of `geomdp.mechanisms.Covariance`. Scaling back to the units of
+    the columns is post-processing, because the bounds are public.
 
     Examples
     --------
@@ -166,7 +168,7 @@ def covariance(
     )
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
-    # In the units of the column, a value is half * sqrt(d) * coordinate + middle of the bounds. The
+    # A coordinate of a mapped record is (value - middle of the bounds) / (half * sqrt(d)). The
     # covariance does not depend on the middle.
     scales = half * np.sqrt(len(names))
     matrix = workload.matrix(released.answers) * np.outer(scales, scales)

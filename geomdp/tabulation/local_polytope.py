@@ -4,11 +4,12 @@ Two tables agree if their marginals on the shared columns are equal. If a table 
 cells are multiplied by the weight, and the table adds up to the weight. The true shares of any
 records lie in the local polytope.
 
-The sensitivity polytope is the convex hull of the answers of single records. The local polytope is
-larger. Take three binary columns, with one table for each pair of columns. Each table can say that
-its two columns always differ. These tables agree on shared columns, but three binary values cannot
-all differ from each other. A projection on the local polytope needs no search over combinations of
-levels, so it works for any number of columns.
+The sensitivity polytope is the convex hull of the answers of single records. The local polytope
+contains it, and can be larger. Take three binary columns, with one table for each pair of columns.
+In the local polytope, each table can say that its two columns always differ. These tables agree on
+shared columns, but three binary values cannot all differ from each other. A projection on the local
+polytope needs no search over the combinations of levels of all columns, so it works for any number
+of columns.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.tabulation.specs import Table
 
 #: Largest number of nonzero entries of the basis, by the upper bound of `_entries`. The basis and
-#: its transpose then take 25 MB each. Measured: all 3-way tables of 5 columns of 10 levels take 4 s
-#: (1.25 million entries by the bound). All 2-way tables of 100 binary columns take 0.25 s (79,200
-#: entries).
+#: its transpose then take 25 MB each. Measured times of a `LocalPolytope` and one projection: 4 s
+#: for all 3-way tables of 5 columns of 10 levels (1.25 million entries by the bound), and 0.25 s
+#: for all 2-way tables of 100 binary columns (79,200 entries).
 MAX_BASIS_ENTRIES = 1 << 21
-#: The penalty s of the first round of `LocalPolytope.nearest`, its factor of growth from round to
-#: round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding errors prevent
-#: a round from converging. With 100, the method needs too many rounds.
+#: The penalty s of the first round of `LocalPolytope.nearest`, the factor by which s grows from
+#: round to round, and the largest s. Measured: with s up to 1e4, rounding errors prevent a round
+#: from converging. With s up to 100, the method needs too many rounds.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
-#: Largest number of rounds. Measured: 10 to 30 rounds suffice.
+#: Largest number of rounds of `LocalPolytope.nearest`. Measured: 10 to 30 rounds suffice.
 MAX_ROUNDS = 100
 #: Largest number of Newton steps in a round, and of conjugate gradient steps for one Newton step.
 #: Measured: 1 to 10 Newton steps, and 20 to 40 conjugate gradient steps.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
-#: Let e be the largest entry of the centre and of the coordinates t_0 in `LocalPolytope.nearest`.
-#: Violations and gradients below `PRECISION` times e count as 0. A gradient also counts as 0 below
-#: `ROUNDING` times the penalty times e, because the penalty multiplies the rounding errors of the
-#: cells.
+#: Let e be the largest modulus of an entry of the centre or of t_0 in `LocalPolytope.nearest`. The
+#: rounds end when the conditions at the end of a round hold up to `PRECISION` times e. Newton's
+#: method ends when no entry of the gradient has a modulus above e times the larger of `PRECISION`
+#: and `ROUNDING` * s, because the penalty s multiplies the rounding errors of the cells.
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 
@@ -55,8 +56,8 @@ class NearestTables:
     answers : (m,) array
         Cells of tables. No cell is negative. Up to rounding, tables have the right sums and agree.
     gap : float
-        Error of an inexact projection of a point y: for every x of the polytope,
-        ||answers - x||^2 <= ||y - x||^2 + gap.
+        Bound on the error of the projection, which is not exact. If y is the point that was
+        projected, ||answers - x||^2 <= ||y - x||^2 + gap for every x of the polytope.
     """
 
     answers: FloatArray
@@ -69,9 +70,9 @@ class LocalPolytope:
     Parameters
     ----------
     tables : sequence of Table
-        At least one. A column must have the same levels in all tables.
+        At least one table. A column must have the same levels in all tables.
     weights : sequence of float
-        For each table, the factor of its cells, above 0.
+        One number above 0 for each table. The cells of the table are multiplied by it.
     """
 
     def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
@@ -88,7 +89,7 @@ class LocalPolytope:
         return int(self._basis.shape[1])
 
     def nearest(self, answers: FloatArray) -> NearestTables:
-        """The nearest point to `answers` (m,) in Euclidean distance.
+        """The point of the polytope nearest to `answers` (m,) in Euclidean distance.
 
         Let c be the centre, and let the columns of B be an orthonormal basis of the directions of
         the affine hull. A point of the hull is c + B t. Let t_0 be the coordinates of the point of
@@ -186,8 +187,9 @@ class LocalPolytope:
         shares = -cells[below] / (self.centre[below] - cells[below])
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)
         answers = np.maximum(moved, 0.0)
-        # Let y be the projected point and p the result, with coordinates t. For each x of the
-        # polytope, <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. Twice this is the gap.
+        # Let y be the point that is projected, and p the result, with coordinates t. For each x of
+        # the polytope, <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|. The gap is twice the
+        # right-hand side, with an upper bound on |x - p|.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         diameter = math.sqrt(2 * sum(weight**2 for weight in self.weights))

@@ -41,10 +41,11 @@ def task_of(
         Specifications, or tables given by the names of their columns. If `asked` has several
         entries, each entry must consist of tables.
     columns : sequence of str, optional
-        Columns to which specifications apply; by default all columns that they can use.
+        Columns to which the specifications apply; by default all real columns for
+        ``second-moments``, and all discrete columns for other specifications.
     weights : sequence of float, optional
-        One positive weight for each entry of `asked`. In the total error, the errors of an entry
-        are multiplied by the weight.
+        One positive weight for each entry of `asked`. In the total error, the errors of the queries
+        of an entry are multiplied by its weight.
 
     Returns
     -------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Columns that `Tabulation.to_frame` adds to the columns of the attributes. Attributes must have
 #: other names.
 RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
-#: Number of cells that `repr` shows, and number of rows that a notebook shows.
+#: Number of answers that `repr` shows, and number of rows that a notebook shows.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
 
@@ -43,9 +43,9 @@ class Tabulation:
     mechanism : Mechanism
         The mechanism that released the answers.
     form : Form
-        Properties of the answers, for instance that no cell is negative.
+        Properties of the answers before rounding, for instance that no cell is negative.
     integers : bool
-        Whether answers are whole counts, divided by n.
+        Whether the answers are rounded to whole counts, divided by n.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Tabulation:
 
     @cached_property
     def answers(self) -> FloatArray:
-        """Private mean answers (m,) in the order of the queries, without weights."""
+        """Private mean answers (m,) in the order of the queries; weights are divided out."""
         means = self.released.answers / self._weights
         if not self.integers:
             return means
@@ -118,8 +118,8 @@ class Tabulation:
     def standard_errors(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each mean answer, before post-processing.
 
-        The values do not depend on the data. Post-processing moves the noisy answers to consistent
-        answers. It lowers the mean error over the queries, but can raise the error of a query.
+        The values do not depend on the data. Post-processing usually lowers the total error over
+        the queries, but can raise the error of a single query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -127,7 +127,7 @@ class Tabulation:
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, (m,) each, of confidence intervals for the true means.
+        """Confidence intervals for the true means: the lower ends (m,) and the upper ends (m,).
 
         Each interval contains its true mean with probability at least `confidence`. With
         `simultaneous`, the probability that all intervals contain their true means is at least
@@ -159,14 +159,14 @@ class Tabulation:
 
     @property
     def _range(self) -> tuple[float, float]:
-        """Limits of the true answers. Cells are shares of the records, or counts divided by n."""
+        """Limits of the true answers. Under add/remove, a share can exceed 1 if n is too small."""
         if not self.task.tables:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the answers have additive noise. Its distribution is public."""
+        """Whether the mechanism adds noise of a public distribution to the answers."""
         return additive_within(self.mechanism) is not None
 
     @property

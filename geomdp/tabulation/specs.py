@@ -1,7 +1,7 @@
 """Workload specifications such as ``marginals:2``, and the table `WORKLOAD_KINDS` of all kinds.
 
-A specification is a name, or a name and an argument joined by a colon. Together with the chosen
-columns of a schema it becomes a workload with a label for each query.
+A specification is a name, or a name and an argument joined by a colon. A specification and the
+chosen columns of a schema give a workload with a label for each query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from geomdp.workloads.base import Workload
 ColumnLabels = Mapping[str, Sequence[str]]
 
 #: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
-#: basis of the answers accept fewer queries.
+#: basis of the affine hull of the answers accept fewer queries.
 MAX_QUERIES = 32768
 #: Largest number of cells of tables. All 3-way tables of 100 binary columns have 1.3 million cells.
 #: Their release takes half a minute and a gigabyte.
@@ -76,13 +76,13 @@ class Task:
     workload : Workload
         The queries.
     columns : tuple of str
-        The columns that make up a record of the workload's universe, in order.
+        The columns of a record of the workload's universe, in order.
     description : str
         The queries in words.
     labels : list of str
         One label for each query, with the names of levels.
     tables : tuple of Table
-        If the queries are the cells of tables, the tables in order. Empty for other queries.
+        The tables in order, if the queries are the cells of tables; otherwise empty.
     weights : (m,) array, optional
         The factor of each query in the workload; by default 1.
 
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def tables_share_columns(self) -> bool:
-        """Whether two tables share a column. Noisy tables can disagree about a shared column."""
+        """Whether some column is in two tables. Noisy tables can disagree about such a column."""
         columns = [name for table in self.tables for name in table.columns]
         return len(set(columns)) < len(columns)
 
@@ -249,7 +249,8 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
-    # Each table has at least one cell. If there are too many tables, refuse before listing them.
+    # Each table has at least one cell, so too many tables are too many cells. Refuse them before
+    # listing them.
     _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
     cells = sum(math.prod(sizes[name] for name in table) for table in tables)

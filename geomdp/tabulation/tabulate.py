@@ -56,8 +56,8 @@ def release(
     ----------
     records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
         One record per row, with the labels that `schema` declares. A path names a CSV or Parquet
-        file, a folder of such files, or a pattern of file names. `gd.data.Query` is a source for
-        SQL.
+        file, a folder of such files, or a pattern of file names. For the result of an SQL query,
+        give a `gd.data.Query`.
     schema : Schema
         Public declaration of the columns.
     workload : str, or sequence of str and of sequences of str
@@ -70,25 +70,27 @@ def release(
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
-        Under add/remove, the declared public number by which sums are divided; it is required.
-        Under replace-one, the number of records is public, and is counted. If `n` is given, the two
-        numbers must be equal.
+        Under add/remove, `n` is required: the declared public number by which sums are divided.
+        Under replace-one, the number of records is public, and is counted. A given `n` must be
+        equal to the number counted.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
-        Columns to which specifications apply; by default all columns that they can use.
+        Columns to which the specifications apply; by default all real columns for
+        ``second-moments``, and all discrete columns for other specifications.
     weights : sequence of float, optional
-        One positive weight for each entry of `workload`. In the total error, the errors of an entry
-        are multiplied by the weight.
+        One positive weight for each entry of `workload`. In the total error, the errors of the
+        queries of an entry are multiplied by its weight.
     mechanism : callable, optional
         The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among the mechanisms with exact samplers.
     unbiased : bool
         Whether to return the noisy answers without post-processing. The answers are then unbiased,
-        and shares may be negative. By default the noisy answers are moved to the nearest consistent
-        answers: see `Tabulation.statement`.
+        and shares may be negative. By default the answers are made as consistent as possible.
+        `Tabulation.statement` says which properties they have.
     integers : bool
-        Whether counts are rounded to whole numbers. Consistent tables still add up after rounding.
+        Whether counts are rounded to whole numbers. Tables that add up before rounding also add up
+        after rounding.
     ledger : Ledger, optional
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
@@ -106,9 +108,9 @@ def release(
     Raises
     ------
     ValueError
-        If the workload or the records do not fit the schema, or a parameter is wrong. If a column
-        has the name of a column of the result, such as ``count``. For records, the message names
-        rows and columns. The error is raised before the ledger pays.
+        If the workload or the records do not fit the schema, if a column has the name of a column
+        of the result, such as ``count``, or if a parameter is wrong. For wrong records, the message
+        names rows and columns. The error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record is read.
 

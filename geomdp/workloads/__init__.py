@@ -1,4 +1,4 @@
-"""Universes and workloads of linear queries on them."""
+"""Universes of records, and workloads of linear queries on these universes."""
 
 import lazy_loader
 

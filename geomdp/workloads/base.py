@@ -12,13 +12,14 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.workloads.universe.universes import Records, Universe
 
-#: Number of records evaluated at a time, and largest number of rows of answers in memory.
+#: Number of records, or of elements of a universe, that are evaluated at a time.
 CHUNK_ROWS = 8192
 #: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
-#: 128 MB. A fast transform computes the scores of all elements of the universe together. So larger
-#: universes have no fast transform.
+#: 128 MB. A fast transform computes the scores of all elements of the universe together. So no fast
+#: transform is used on universes of more elements.
 MAX_SCORES = 1 << 24
-#: Largest number of entries of a dense table of all answers: 2^26 float64 are 512 MB.
+#: Largest number of entries of a dense matrix of all answers, or of a basis: 2^26 float64 are
+#: 512 MB.
 MAX_ENTRIES = 1 << 26
 
 
@@ -146,7 +147,7 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m)."""
+        """Q(x*) for each row u of `directions` (b, m), where x* maximises <u, Q(x)>: (b, m)."""
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """max - min over elements x of <u, Q(x)>, for each row u of `directions` (b, m): (b,).
@@ -157,7 +158,7 @@ class Workload(abc.ABC):
         return np.asarray(np.einsum("bm,bm->b", directions, apart))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sum of Q(x) over all records. They are read chunk by chunk."""
+        """Number of records and sum of Q(x) over all records, which are read chunk by chunk."""
         count, sums = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)

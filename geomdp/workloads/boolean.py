@@ -19,7 +19,8 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import BooleanCube, Records
 
-#: Number of records packed into bits at a time, with 64 records in a machine word.
+#: Number of records that are packed into bits at a time. One machine word holds one attribute of
+#: 64 records.
 PACKED_ROWS = 1 << 16
 #: Number of queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
 PACKED_QUERIES = 1 << 10
@@ -29,8 +30,8 @@ class _SubsetQueries(Workload):
     """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
     The factor of attribute i is `_values[x_i]`. A product of such factors is again one of the two
-    values. So a query is `_values[bit]` for some bit. `_word_operation` computes this bit from the
-    x_i with i in S.
+    values. So the answer of a record is `_values[bit]` for some bit. `_word_operation` computes
+    this bit from the x_i with i in S.
     """
 
     whole_answers: ClassVar[bool] = True
@@ -136,7 +137,7 @@ class _SubsetQueries(Workload):
         return ranges
 
     def _parts(self, count: int) -> Iterator[slice]:
-        """Slices of the directions. The directions of a slice have at most `MAX_SCORES` scores."""
+        """Slices of `count` directions. A slice has at most `MAX_SCORES` scores."""
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
@@ -175,8 +176,8 @@ class _SubsetQueries(Workload):
     def _transform(self, scores: FloatArray) -> None:
         """Replace rows (b, 2^d) by <u, Q(x)> for all elements x, in place.
 
-        Before the call, a row has the entry u_S of a direction u at the element that is 1 exactly
-        on S. It is 0 at all other elements.
+        Before the call, each row belongs to a direction u. It holds u_S at the element that is 1
+        exactly on S, and 0 at all other elements.
         """
 
     def affine_hull(self) -> AffineHull:
@@ -184,15 +185,15 @@ class _SubsetQueries(Workload):
         return AffineHull.whole_space(self.n_queries)
 
     def l1_radius(self) -> float:
-        """C(d, k): at some corner every answer has modulus 1."""
+        """C(d, k): at some element every answer has modulus 1."""
         return float(self.n_queries)
 
     def l2_radius(self) -> float:
-        """sqrt(C(d, k)): at some corner every answer has modulus 1."""
+        """sqrt(C(d, k)): at some element every answer has modulus 1."""
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
-        """One block for each axis. Its diameter is the distance of the two values of a query."""
+        """One block for each query. Its diameter is the distance of the two values of the query."""
         low, high = self._values
         diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)
@@ -299,11 +300,11 @@ class Parities(_SubsetQueries):
         )
 
     def l1_diameter(self) -> float:
-        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j); it is attained."""
+        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j): the maximum itself."""
         return 2.0 * self._most_changes
 
     def l2_diameter(self) -> float:
-        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)); it is attained."""
+        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)): the maximum itself."""
         return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:

@@ -37,8 +37,8 @@ class ChosenTables(TableQueries):
     Raises
     ------
     ValueError
-        If there is no table, if a table occurs twice, or if a table has an unknown or repeated
-        column. Also if `weights` is not one positive number per table.
+        If there is no table, if a table occurs twice, if a table has an unknown or repeated column,
+        or if `weights` is not one positive number per table.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ChosenTables(TableQueries):
 
     @property
     def whole_answers(self) -> bool:
-        """Whether all weights are whole, because each answer of a record is 0 or a weight."""
+        """Whether all weights are whole numbers. Each answer of a record is 0 or a weight."""
         return bool((self.table_weights == np.rint(self.table_weights)).all())
 
 

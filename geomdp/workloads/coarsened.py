@@ -29,15 +29,15 @@ class Coarsened(ListedAnswers):
     workload : Workload
         Q, with m queries on a finite universe of N elements with N m <= 2^26.
     centres : (s, m) array
-        Points of the answer space, finite. The array is copied.
+        Points of the answer space, with finite entries. The array is copied.
 
     Attributes
     ----------
     centres : (s, m) array
         The centres that are nearest to some Q(x).
     distance : float
-        The largest Euclidean distance from Q(x) to its centre, over all x. Mean answers differ from
-        the mean answers of Q by at most this distance.
+        The largest Euclidean distance from Q(x) to its centre, over all x. The Euclidean distance
+        between mean answers and the mean answers of Q is at most this number.
 
     Notes
     -----
@@ -94,7 +94,7 @@ class Coarsened(ListedAnswers):
 
 
 def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Number of the nearest centre of each row of `points` (N, m), and its distance."""
+    """The number (N,) and the distance (N,) of the centre nearest to each row of `points`."""
     from scipy.spatial.distance import cdist
 
     nearest, least = np.empty(len(points), dtype=np.int64), np.empty(len(points))

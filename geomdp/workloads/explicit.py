@@ -21,7 +21,7 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Number of inner products in memory at a time: 2^22 float64 are 32 MB.
+#: Number of inner products <u, column> in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -41,10 +41,10 @@ class Explicit(FiniteWorkload):
 
     Notes
     -----
-    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean diameter for N <= 2^14. Above
-    these limits, the diameters are upper bounds. For a sparse matrix with N m <= 2^26, diameters
-    and affine hull are computed from a dense copy. For a larger sparse matrix, the diameters are
-    upper bounds, and `affine_hull` raises ``ValueError``.
+    For a dense matrix, the l1 diameter is exact if N^2 m <= 2^32, and the Euclidean diameter is
+    exact if N <= 2^14. Above these limits, the diameters are upper bounds. For a sparse matrix with
+    N m <= 2^26, diameters and affine hull are computed from a dense copy. For a larger sparse
+    matrix, the diameters are upper bounds, and `affine_hull` raises ``ValueError``.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Explicit(FiniteWorkload):
         return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """The columns with the largest <u, column> for each row u of `directions` (b, m): (b, m).
+        """The column with the largest <u, column>, for each row u of `directions` (b, m): (b, m).
 
         The first column wins a tie. The cost is one matrix product: O(b m N) for a dense matrix, or
         O(b z) for a sparse matrix with z nonzero entries. The product is computed in blocks of at
@@ -156,11 +156,11 @@ class Explicit(FiniteWorkload):
         return l1_bound, min(2 * self.l2_radius(), float(np.linalg.norm(ranges)))
 
     def l1_diameter(self) -> float:
-        """Largest l1 distance of two columns: exact for N^2 m <= 2^32, else an upper bound."""
+        """Largest l1 distance of two columns, or an upper bound; see the notes of the class."""
         return self._diameters[0]
 
     def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two columns: exact for N <= 2^14, else an upper bound."""
+        """Largest l2 distance of two columns, or an upper bound; see the notes of the class."""
         return self._diameters[1]
 
     def l1_radius(self) -> float:
@@ -200,11 +200,11 @@ class ListedAnswers(Workload):
         return self.explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """Largest l1 distance of two listed answers; see `Explicit`."""
+        """Largest l1 distance of two listed answers, or an upper bound; see `Explicit`."""
         return self.explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two listed answers; see `Explicit`."""
+        """Largest Euclidean distance of two listed answers, or an upper bound; see `Explicit`."""
         return self.explicit.l2_diameter()
 
     def l1_radius(self) -> float:

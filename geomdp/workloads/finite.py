@@ -22,7 +22,7 @@ from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeErr
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Number of records counted at a time: 8 MB of integers. A chunk of c records costs O(N + c), so
-#: large chunks are better.
+#: a few large chunks cost less than many small ones.
 COUNT_ROWS = 1 << 20
 
 
@@ -158,7 +158,7 @@ class Prefixes(_OnCodes):
         return np.cumsum(counts)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x) for the x with the largest sum of u_t over t >= x, for each row u (b, N)."""
+        """Q(x), where x has the largest sum of u_t over t >= x, for each row u of `directions`."""
         directions = batch(directions, self.N, "directions")
         suffix_sums = np.cumsum(directions[:, ::-1], axis=1)[:, ::-1]
         return self.evaluate(suffix_sums.argmax(axis=1))
@@ -193,8 +193,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    The queries are ordered by a, then by b. Cumulative sums give answers and extreme points, in
-    O(m) for each vector.
+    The queries are ordered by a, then by b. Cumulative sums give totals from counts, and the scores
+    <u, Q(x)> of all x for a direction u, in O(m) each.
 
     Parameters
     ----------
@@ -269,8 +269,9 @@ class Ranges(_OnCodes):
         """The exact diameter: the maximum of s (N + 1 - s) over 2 <= s <= N; 0 if N = 1.
 
         The answers of elements x < y differ on the intervals that contain exactly one of x and y.
-        Let a = x + 1, b = N - y and s = a + b. The number of these intervals is
-        a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s).
+        Let a = x + 1, b = N - y and s = a + b. Then a (N + 1 - a) intervals contain x,
+        b (N + 1 - b) contain y, and a b contain both. So the number of intervals that contain
+        exactly one of them is a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s).
         """
         if self.N == 1:
             return 0.0

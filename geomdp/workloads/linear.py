@@ -25,14 +25,14 @@ class LinearMap(Workload):
     workload : Workload
         The workload Q, with m queries.
     matrix : (p, m) array
-        A, finite. The array is copied.
+        The matrix A, with finite entries. The array is copied.
 
     Notes
     -----
     Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
-    diameters are exact within the limits of `Explicit`. For larger workloads, radii and diameters
-    are upper bounds, computed from operator norms of A and from the radii, diameters and blocks of
-    Q.
+    diameters are exact within the limits of a dense `Explicit`. Otherwise, also for an infinite
+    universe, radii and diameters are upper bounds, computed from operator norms of A and from the
+    radii, diameters and blocks of Q.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class LinearMap(Workload):
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers A Q(x) (N, p) of all elements x; None if N m or N p exceeds 2^26."""
+        """Answers A Q(x) (N, p) of all elements x; None for N infinite, N m or N p above 2^26."""
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None

@@ -59,7 +59,7 @@ class TableQueries(Workload):
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Places of the cells of each table among the queries."""
+        """For each table, the slice of the queries that holds its cells."""
         ends = list(itertools.accumulate(math.prod(self.shape(table)) for table in self.tables))
         return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
 
@@ -127,8 +127,8 @@ class TableQueries(Workload):
         """Answers Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m).
 
         <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. A corner sum
-        (see `_corner_map`) computes <u, Q(x)> for all N elements x together. It costs O(c N) per
-        direction for c columns. Up to rounding, the element of lowest number wins a tie.
+        (see `_corner_map`) computes <u, Q(x)> for all N elements x together. For c columns, this
+        costs O(c N) per direction. Up to rounding, the element of lowest number wins a tie.
 
         Raises
         ------
@@ -165,7 +165,8 @@ class TableQueries(Workload):
         entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a
         corner sum: the sum of w(y) over all y with y_i in {0, x_i} for each column i. To get the
         weights of one table T, take differences of u_T against level 0 along each column of T, one
-        after the other. They are weights of the elements with level 0 in all other columns.
+        after the other. These differences are the weights of the elements with level 0 in all other
+        columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -241,19 +242,19 @@ class TableQueries(Workload):
 
     @cached_property
     def _changing(self) -> FloatArray:
-        """Weights of the tables that are not constant."""
+        """Weights of the tables that are not the same for all records."""
         changing = [max(self.shape(table)) > 1 for table in self.tables]
         return np.asarray(self.table_weights[changing])
 
     def l1_diameter(self) -> float:
         """Twice the sum of weights: records that differ in all columns change two cells per table.
 
-        A table of columns with a single level never changes and does not count.
+        A table of columns with a single level never changes, so the sum leaves its weight out.
         """
         return 2.0 * float(self._changing.sum())
 
     def l2_diameter(self) -> float:
-        """sqrt(2 sum of squared weights), attained by records that differ in all columns."""
+        """sqrt(2 sum of squared weights), for the same tables and records as `l1_diameter`."""
         return math.sqrt(2.0 * float((self._changing**2).sum()))
 
     def l1_radius(self) -> float:

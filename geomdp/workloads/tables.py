@@ -46,7 +46,7 @@ class MarginalTables(TableQueries):
     Parameters
     ----------
     columns : mapping of column name to number of levels, or sequence of numbers of levels
-        Columns of a sequence are named c0, c1, ...
+        Columns given by a sequence are named c0, c1, ...
     k : int
         Number of columns in a table, from 1 to the number of columns.
 
@@ -97,11 +97,11 @@ class MarginalTables(TableQueries):
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """The number of records (n, c) in each cell: (m,).
+        """Number of the records `codes` (n, c) in each cell: (m,).
 
         For k = 2, one matrix product of indicators counts all tables. For k = 3, there is one
-        product for each level of each column i. It counts the cells with this level of column i, in
-        all tables with first column i.
+        product for each level of each column i. This product counts the cells with this level of
+        column i, in all tables with first column i.
         """
         if self.k == 2:
             return self._pair_counts(codes)
@@ -128,27 +128,27 @@ class MarginalTables(TableQueries):
         )
 
     def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
-        """1 for each level that a record has, else 0: (n, levels of all columns)."""
+        """1 for each level that a record has, 0 for other levels: (n, levels of all columns)."""
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         return indicators
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 2, the number of records (n, c) in each cell: (m,)."""
+        """For k = 2, the number of the records `codes` (n, c) in each cell: (m,)."""
         indicators = self._indicators(codes)
         return (indicators.T @ indicators)[self._pairs.first, self._pairs.second].astype(np.float64)
 
     def _triple_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 3, the number of records (n, c) in each cell: (m,).
+        """For k = 3, the number of the records `codes` (n, c) in each cell: (m,).
 
-        Tables (i, j, k) with the same i follow each other. In table (i, j, k), the cells with a
-        fixed level of column i are in the order of the cells of table (j, k).
+        Tables (i, a, b) with the same first column i follow each other. In table (i, a, b), the
+        cells with a fixed level of column i are in the order of the cells of table (a, b).
         """
         indicators, pairs = self._indicators(codes), self._pairs
         counts, start, known = np.empty(self.n_queries), 0, 0
         for i, levels in enumerate(self.levels[:-2]):
-            # Skip the pairs (i, j). The pairs of two later columns remain.
+            # Skip the pairs that contain column i. The pairs of two later columns remain.
             known += levels * sum(self.levels[i + 1 :])
             offset = int(self._first_levels[i + 1])
             first, second = pairs.first[known:] - offset, pairs.second[known:] - offset

@@ -38,9 +38,9 @@ class Union(Workload):
 
     Notes
     -----
-    Oracles, hull and diameters are computed from the list of all answers. For N elements and m
-    queries in all, N m must be at most 2^26. For tables of many columns, `ChosenTables` has closed
-    forms.
+    Extreme answers, affine hull, diameters and radii are computed from the answers of all elements.
+    For N elements and m queries in all, N m must be at most 2^26 for this. For tables of many
+    columns, `ChosenTables` has closed forms.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Union(Workload):
         return Explicit((np.hstack(parts) * self.weights).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """See `Workload.extreme_answers`; takes one product with the matrix of all answers."""
+        """See `Workload.extreme_answers`. The cost: one product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:
@@ -122,11 +122,11 @@ class Union(Workload):
         return self._explicit.affine_hull()
 
     def l1_diameter(self) -> float:
-        """The diameter by `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
+        """The l1 diameter of `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
         return self._explicit.l1_diameter()
 
     def l2_diameter(self) -> float:
-        """The diameter by `Explicit`: exact for N <= 2^14, else an upper bound."""
+        """The Euclidean diameter of `Explicit`: exact for N <= 2^14, else an upper bound."""
         return self._explicit.l2_diameter()
 
     def l1_radius(self) -> float:

@@ -6,9 +6,10 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Largest N^2 m for which the l1 diameter is computed exactly, in about 2 seconds on one core.
+#: Largest N^2 m for which the l1 diameter of N points in R^m is computed exactly. The largest sets
+#: take about 2 seconds on one core.
 L1_WORK = 1 << 32
-#: Largest number of points N for which the l2 diameter is computed exactly, by a matrix product.
+#: Largest number of points N for which the l2 diameter is computed exactly, by matrix products.
 L2_POINTS = 1 << 14
 #: Number of rows that are compared with all others at a time.
 BLOCK_ROWS = 512
@@ -19,7 +20,7 @@ def l1_diameter(points: FloatArray) -> float:
 
     For N^2 m <= 2^32 the result is the maximum itself. For larger sets it is the smaller of two
     bounds. The first bound is the sum of the ranges of all coordinates. The second bound is twice
-    the largest distance from the middle of the bounding box.
+    the largest l1 distance from the middle of the bounding box.
     """
     from scipy.spatial.distance import cdist
 
@@ -54,8 +55,8 @@ def l2_diameter(points: FloatArray) -> float:
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
-        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits. So only the farthest pair is found
-        # with it. The distance of this pair is then computed directly.
+        # The expansion |a|^2 + |b|^2 - 2 <a, b> loses digits. So it only serves to find the
+        # farthest pair. The distance of this pair is then computed directly.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
         best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
     return best

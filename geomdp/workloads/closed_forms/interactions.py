@@ -5,15 +5,15 @@ of columns. The part of S depends on x only through the columns in S. In a table
 contain S, the part is 0. In any other table, the part is the weight w_T times a tensor product with
 one factor for each column i of T. Let l_i be the number of levels of column i. If i is in S, the
 factor is e_(x_i) - 1/l_i, where e_j is unit vector j. If i is not in S, the factor is the constant
-vector 1/l_i. The parts of different sets are orthogonal. The parts of S for all x span a space of
-dimension prod (l_i - 1). Let
+vector 1/l_i. The parts of different sets are orthogonal. If some table contains S, the parts of S
+for all x span a space of dimension prod (l_i - 1). Let
 c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. Then
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
-Products without a range are over i in S. The first expression depends only on the set of columns in
-S in which x and x' agree. So its maximum is found by trying all 2^|S| subsets of S.
+Products without a range are over i in S. The first expression depends on x and x' only through the
+set of columns of S in which they agree. So its maximum is found by trying all subsets of S.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The part of the set S of columns: an orthonormal basis, with exact diameter and radius.
+    """The block of the parts of the set S of columns, with exact diameter and radius.
 
     `levels` are the numbers of levels l_i of all columns. Columns in S have at least 2 levels. The
     cells of all tables form one vector. The keys of `places` are the tables, given by their column
-    numbers. The values are the slices of the vector with the cells of each table, in row-major
+    numbers. The value of a table is the slice of the vector that holds its cells, in row-major
     order. `weights` holds w_T for these tables, in the same order.
     """
     contrasts: FloatArray = np.ones((1, 1))

@@ -13,8 +13,8 @@ INNER = 12
 #: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
 #: largest value so far are kept.
 LINE = 6
-#: Number of rows of the grid that are compared at a time. With several rows at a time, the extremes
-#: of a column are loaded and stored less often.
+#: Number of rows of the grid that `_ends` compares at a time. With several rows at a time, the
+#: extremes of a column are loaded and stored less often.
 ROWS = 4
 #: Compiler flags that allow maxima to be taken in any order, so that loops can be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -80,7 +80,7 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """The `quadratic_ranges` of b forms. For each form, also the outer point of the largest value.
+    """The result of `quadratic_ranges`, and for each form the outer point of the largest value.
 
     The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
     form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form

@@ -51,12 +51,12 @@ class BoxSecondMoment(OuterProducts):
         return SymmetricCube(self.d)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for an x of the cube with largest <x, G x>, for the direction svec(G).
+        """svec(x x^T) for an x of the cube with largest <x, G x>, for each direction svec(G).
 
         All faces of the cube are tried, in O(3^d d^2). Suppose that a maximiser lies in the
-        interior of a face, and the form is not strictly concave on this face. Then some point of
-        the boundary of the face is a maximiser, too. So it suffices to try the corners, and the
-        faces on which the form is strictly concave.
+        interior of a face, and the form <x, G x> is not strictly concave on this face. Then some
+        point of the boundary of the face is a maximiser, too. So it suffices to try the corners,
+        and the faces on which the form is strictly concave.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class BoxSecondMoment(OuterProducts):
         For x, y in the cube, let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. Let B
         have entries 1 on the diagonal and 1 / sqrt(2) elsewhere. The l1 norm of Q(x) - Q(y) is at
         most p^T B q, so at most p^T B (2 - p). This bound is concave in p, because B is positive
-        definite. By symmetry, p = (1, ..., 1) is a maximiser of the bound.
+        definite. It does not change if p is replaced by 2 - p, so p = (1, ..., 1) is a maximiser.
         """
         return self.l1_radius()
 

@@ -18,8 +18,8 @@ from geomdp.workloads.universe.universes import Records, UnitBall
 class Means(Workload):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
-    The convex hull of {Q(x)} is the unit ball. The ball mechanism for this workload is the
-    mechanism that covariance estimation uses for the mean (JL-L15 with Delta = 2, JL-T3).
+    The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
+    the mean by the ball mechanism for this workload (JL-L15 with Delta = 2, JL-T3).
 
     Parameters
     ----------

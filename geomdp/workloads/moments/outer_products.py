@@ -15,7 +15,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class OuterProducts(Workload):
-    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments.
+    """Q(x) = svec(x x^T) for records x of d reals: the m = d (d + 1) / 2 second moments.
 
     `SecondMoment` defines svec.
     """
@@ -31,7 +31,7 @@ class OuterProducts(Workload):
         return self.d * (self.d + 1) // 2
 
     def matrix(self, answers: FloatArray) -> FloatArray:
-        """The symmetric matrices (..., d, d) for answer vectors (..., m)."""
+        """Symmetric matrices from answer vectors along the last axis: (..., m) to (..., d, d)."""
         return unsvec(answers)
 
     def evaluate(self, records: Records) -> FloatArray:
@@ -53,7 +53,7 @@ class OuterProducts(Workload):
 
     @abc.abstractmethod
     def _maximisers(self, matrices: FloatArray) -> FloatArray:
-        """A maximiser of <x, G x> over the universe for each symmetric G of (b, d, d): (b, d)."""
+        """A maximiser of <x, G x> over the universe for each G of `matrices` (b, d, d): (b, d)."""
 
     def affine_hull(self) -> AffineHull:
         """All of R^m, because Q(0) = 0 and the matrices x x^T span the symmetric matrices."""
@@ -69,5 +69,5 @@ class OuterProducts(Workload):
 
 
 def _outer_products(points: FloatArray) -> FloatArray:
-    """svec(x x^T) for rows x of (n, d): (n, m)."""
+    """svec(x x^T) for each row x of `points` (n, d): (n, m)."""
     return svec(points[:, :, None] * points[:, None, :])

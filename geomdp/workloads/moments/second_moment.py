@@ -17,8 +17,8 @@ class SecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in the unit ball of R^d: the m = d (d + 1) / 2 second moments.
 
     svec lists the upper triangle of a matrix row by row and multiplies off-diagonal entries by
-    sqrt(2). So the Euclidean norm of answers is the Frobenius norm of matrices. `matrix` converts
-    answers back to matrices. The convex hull of {Q(x)} is {M psd, tr M <= 1}.
+    sqrt(2). So the Euclidean norm of svec(M) is the Frobenius norm of M. `matrix` converts answers
+    back to matrices. The convex hull of {Q(x)} is {M psd, tr M <= 1}.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ class SecondMoment(OuterProducts):
         return UnitBall(self.d)
 
     def _maximisers(self, matrices: FloatArray) -> FloatArray:
-        # The maximiser of x^T M x is a top eigenvector, or 0 if no eigenvalue is above 0.
+        # If the largest eigenvalue is above 0, its unit eigenvector is a maximiser. Otherwise 0 is
+        # a maximiser.
         values, vectors = np.linalg.eigh(matrices)
         return np.asarray(vectors[:, :, -1] * (values[:, -1:] > 0))
 
@@ -73,8 +74,8 @@ class SecondMoment(OuterProducts):
     def l1_radius(self) -> float:
         """1 + (d - 1) / sqrt(2), attained at x = (1, ..., 1) / sqrt(d).
 
-        ||svec(x x^T)||_1 = |x|^T A |x|. Here |x| has the moduli of the entries of x. A has entries
-        1 on the diagonal and 1 / sqrt(2) elsewhere.
+        ||svec(x x^T)||_1 = |x|^T A |x|. Here |x| is the vector of the moduli of the entries of x.
+        The matrix A has entries 1 on the diagonal and 1 / sqrt(2) elsewhere.
         """
         return 1 + (self.d - 1) / math.sqrt(2)
 

@@ -1,7 +1,7 @@
 """Single linear queries with values in [0, 1], for interactive mechanisms.
 
-A dense query lists its values on a finite universe. A sparse query lists only elements with values
-other than 0, from any universe.
+A dense query lists its values on all elements of a finite universe. A sparse query lists some
+elements, of any universe, with values, and is 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Largest number of free bits of a conjunction. With 20 free bits, the support lists 2^20 elements.
 MAX_FREE_BITS = 20
-#: A float64 is a whole number of FLOAT_BITS bits times a power of two. Exact sums split the whole
-#: number into a lower part of LOW_BITS bits and an upper part.
+#: A float64 is a whole number of FLOAT_BITS bits times a power of two. `exact_product` splits the
+#: whole number into a lower part of LOW_BITS bits and an upper part.
 FLOAT_BITS, LOW_BITS = 53, 27
-#: Exact sums need fewer records than this number.
+#: `exact_product` accepts fewer records than this number, so that its sums stay below 2^63.
 MAX_RECORDS = 1 << 36
 #: Number of records counted at a time.
 COUNT_ROWS = 1 << 16
@@ -45,7 +45,7 @@ class LinearQuery(Protocol):
         """Counts of the records. `total` of every query of the same class accepts these counts."""
 
     def total(self, tally: Any) -> float:
-        """Sum of the query's values over the counted records."""
+        """Sum of the query's values over the records that `tally` counts."""
 
     def exact_total(self, tally: Any) -> Fraction:
         """The same sum as an exact rational number, for the float64 values of the query."""
@@ -209,16 +209,16 @@ class SparseQuery:
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
     """The conjunction of the bits `literals` on {0, 1}^d, as a sparse query (BR-CONJ).
 
-    Q_S(x) is the product of x_i over i in S, with |S| = d - k. An element x is a Python integer
-    with x_i as bit i, so d can be any number. The support consists of the 2^k elements with all
-    bits of S equal to 1. The k other bits are free.
+    Let S be the set `literals`, with d - k bits. The query is the product of x_i over i in S. An
+    element x is a Python integer with x_i as bit i, so d can be any number. The support consists of
+    the 2^k elements with all bits of S equal to 1. The k other bits are free.
 
     Parameters
     ----------
     d : int
         Number of bits.
     literals : iterable of int
-        The set S: distinct numbers from 0 to d - 1.
+        Distinct numbers of bits, from 0 to d - 1.
 
     Raises
     ------
@@ -268,8 +268,8 @@ def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
     """Sum of values[i] counts[i] as an exact rational number.
 
     A float64 is a whole number of 53 bits times a power of two. Values with the same power are
-    summed as whole numbers. To keep sums over 2^36 records below 2^63, the 53 bits are split into
-    27 lower and 26 upper bits.
+    summed as whole numbers. The 53 bits are split into 27 lower and 26 upper bits, so that sums
+    over fewer than 2^36 records are below 2^63.
 
     Raises
     ------

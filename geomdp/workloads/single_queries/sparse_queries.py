@@ -17,7 +17,7 @@ from geomdp.workloads.single_queries.single_query import SparseQuery
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.records import Records
 
-#: Number of elements counted at a time.
+#: Number of records counted at a time.
 COUNT_ROWS = 1 << 16
 
 
@@ -26,7 +26,7 @@ class SparseQueries(ListedAnswers):
 
     Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements,
     so one more element represents all of them. The workload `explicit` has these u + 1 elements and
-    the same set of all Q(x). Memory and time are O(u + sum of sparsities).
+    the same answer vectors. Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class SparseQueries(ListedAnswers):
 
     @property
     def support(self) -> tuple[Hashable, ...]:
-        """The union of the supports (u,), in the order in which elements are first listed."""
+        """The union of the supports: u elements, in the order in which they are first listed."""
         return tuple(self._number_of)
 
     @cached_property

@@ -12,10 +12,10 @@ from geomdp._typing import FloatArray
 def angular_bounds(bounds: FloatArray) -> FloatArray:
     """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from bounds for f.
 
-    The argument `bounds` (J + 1,) bounds the derivatives of f of order 0..J. The result bounds the
-    derivatives of g. Bounds can be infinite. All derivatives of cos have modulus at most 1. So
-    |g^(K)| <= sum_j S(K, j) |f^(j)| by Faa di Bruno's formula. S are the Stirling numbers of the
-    second kind.
+    Entry j of `bounds` (J + 1,) bounds the derivatives of f of order j. Entry K of the result
+    bounds |g^(K)|, for K = 0..J. Bounds can be infinite. All derivatives of cos have modulus at
+    most 1. So |g^(K)| <= sum_j S(K, j) |f^(j)| by Faa di Bruno's formula, where S(K, j) are the
+    Stirling numbers of the second kind.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -32,7 +32,7 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 def best_approximation(bounds: FloatArray, size: int) -> float:
     """Bound on the distance of a function on [-1, 1] from the polynomials of degree < t.
 
-    `bounds` D_0..D_J are bounds on the derivatives of the function, G_0..G_J are the result of
+    Entries D_0..D_J of `bounds` bound the derivatives of the function, G_0..G_J are the result of
     `angular_bounds`, and `size` is t. The result is the least of these bounds over K = 1..J:
 
     * D_0, the error of the polynomial 0;
@@ -61,9 +61,9 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 def truncation_norm(size: int, nodes: int) -> float:
     """Bound on the norm of truncation to degree < t of the discrete Chebyshev series.
 
-    t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is a
-    product. One factor is the Lebesgue constant of Fourier partial sums of degree t - 1, by Fejer's
-    exact formula. The other factor is 1 + pi (t - 1) / (2 N). It is needed because the coefficients
+    t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is
+    the product of two factors. The first is the Lebesgue constant of Fourier partial sums of degree
+    t - 1, by Fejer's exact formula. The second is 1 + pi (t - 1) / (2 N), because the coefficients
     are sums over nodes and not integrals (Bernstein's inequality in the mean).
     """
     degree = size - 1
@@ -85,8 +85,8 @@ def tensor_bound(error: float, norm: float, dimension: int) -> float:
 def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
     """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
 
-    t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. `bounds`
-    (J + 1,) are bounds on all derivatives of order 0..J. The error of a projection P onto the
+    t is `size`. The series in each of d variables is computed from N = `nodes` >= t nodes. Entry j
+    of `bounds` (J + 1,) bounds all derivatives of order j. The error of a projection P onto the
     polynomials is at most (1 + ||P||) times the error of the best polynomial.
     """
     norm = truncation_norm(size, nodes)

@@ -25,8 +25,7 @@ from geomdp.workloads.smooth.queries import SmoothQuery
 class ClosedForm(SmoothQuery):
     """A smooth query given by numbers and arrays. It can be written to a file.
 
-    Subclasses are frozen dataclasses. The last axis of the first parameter has length d, the
-    number of variables.
+    Subclasses are frozen dataclasses. The last axis of the first parameter has length d.
 
     Examples
     --------
@@ -211,7 +210,7 @@ class Logistic(ClosedForm):
 class Waves(ClosedForm):
     """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j).
 
-    Their means give characteristic functions and random features. |D^k f| is at most
+    The means of waves give characteristic functions and random features. |D^k f| is at most
     sum_j |a_j| (max_i |w_ji|)^|k|.
 
     Parameters
@@ -312,7 +311,8 @@ def query_from_dict(description: object) -> ClosedForm:
     Raises
     ------
     ValueError
-        For any other object. The message names the kinds, or the parameters of the given kind.
+        If `description` is not such a dict. The message names the kinds, or the parameters of the
+        given kind.
 
     Examples
     --------

@@ -21,7 +21,8 @@ def gaussian_derivative(order: int) -> float:
 
     The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2) with the Hermite polynomial He_j. At its
     extremes, the next derivative is 0, so He_{j+1}(u) = 0. These points u are the nodes of
-    Gauss-Hermite quadrature. Rounding errors of a node change the value there only to second order.
+    Gauss-Hermite quadrature. The next derivative is 0 there, so a rounding error of a node changes
+    the value only to second order.
     """
     nodes, _ = scipy.special.roots_hermitenorm(order + 1)
     # The recurrence computes He_k(u) exp(-u^2 / 2) / sqrt(k!), because this does not overflow.
@@ -47,7 +48,7 @@ def logistic_derivative(order: int) -> float:
 
 
 def powers(base: float | FloatArray, order: int) -> FloatArray:
-    """Powers 0..`order` of an array (...) of numbers >= 0: (order + 1, ...)."""
+    """Powers 0..`order` of numbers >= 0; the exponent is the first axis of the result."""
     base = np.asarray(base, dtype=np.float64)
     return np.asarray(base ** np.arange(order + 1).reshape(-1, *[1] * base.ndim))
 
@@ -55,8 +56,8 @@ def powers(base: float | FloatArray, order: int) -> FloatArray:
 def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
     """Largest |(d/du)^j u^e| over [-1, 1] for j = 0..`order`: e (e - 1) ... (e - j + 1).
 
-    `exponents` is an array (...) of whole numbers e >= 0. The result has the shape
-    (order + 1, ...). Its entries with j > e are 0.
+    `exponents` holds whole numbers e >= 0, in any shape. The first axis of the result is j, and
+    entries with j > e are 0.
     """
     factors = exponents - np.arange(order).reshape(-1, *[1] * exponents.ndim)
     ones = np.ones((1, *exponents.shape))
@@ -66,9 +67,9 @@ def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
 def largest_product(factors: FloatArray) -> FloatArray:
     """Largest prod_i factors[k_i, i] over all k with k_1 + ... + k_d = j, for each j.
 
-    Take a product of d functions, each of its own variable. If `factors` (order + 1, d, ...) bounds
-    the derivatives of each function, the result (order + 1, ...) bounds all mixed derivatives of
-    order j of the product.
+    Take a product of d functions, each of its own variable. If factors[k, i] bounds the k-th
+    derivative of function i, entry j of the result bounds all mixed derivatives of order j of the
+    product. Further axes of `factors` (order + 1, d, ...) stand for further products.
     """
     best = factors[:, 0]
     for i in range(1, factors.shape[1]):

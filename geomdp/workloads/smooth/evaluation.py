@@ -24,8 +24,8 @@ MAX_CORNER_DIMENSION = 8
 #: Number of products of polynomials in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: A query is evaluated twice at some points, in different batches. The two values at a point should
-#: differ by rounding only. If their difference divided by the largest value exceeds this limit, the
-#: query is refused.
+#: differ by rounding only. If their difference exceeds this limit times the largest modulus of the
+#: values, the query is refused.
 ROW_TOLERANCE = 1e-6
 
 
@@ -35,7 +35,7 @@ class Coefficients:
 
     T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
     records. The answer sum_m c_m M_m is the mean of p over the records. Apart from noise on the
-    moments M_m, the error of the answer is at most max |f - p|.
+    moments M_m, the error of the answer is at most max |f - p| over the cube.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class Coefficients:
         Coefficients c_m.
     approximation_error : float
         Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube. It is a
-        lower bound on the maximum.
+        lower bound on max |f - p| over the cube.
     error_bound : float
-        Proved upper bound on max |f - p| in real arithmetic. It is infinite if the query has no
-        bounds on its derivatives.
+        Proved upper bound on max |f - p| over the cube, in real arithmetic. It is infinite if the
+        query has no bounds on its derivatives.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Coefficients:
     def noise_std(self, deviations: npt.ArrayLike) -> float:
         """Standard deviation of the answer, if each moment has independent noise.
 
-        `deviations` (t,) * d are the standard deviations of this noise.
+        `deviations`, of shape (t,) * d, holds the standard deviations of this noise.
         """
         return float(np.linalg.norm(self.values * self._like(deviations, "deviations")))
 
@@ -161,8 +161,8 @@ def approximate_many(
 
     Notes
     -----
-    Cost for each query: (2 t)^d evaluations, or t^d if (2 t)^d exceeds 2^24. In addition, a cosine
-    transform, and 1024 t^d operations to measure the error.
+    Cost for each query: (2 t)^d evaluations (t^d if (2 t)^d exceeds 2^24), a cosine transform, and
+    about 1024 t^d operations to measure the error.
 
     References
     ----------
@@ -204,8 +204,9 @@ def approximate_many(
 def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, lost: float) -> float:
     """Proved bound on the error of a filtered polynomial: the least of three bounds.
 
-    The first is the bound on truncation plus `lost`, the sum of |c_m| |1 - weight|. The second is
-    the bound that the filter states. The third is max |f| plus the sum of |c_m| after filtering.
+    The first is the bound on truncation plus `lost`, the sum of |c_m| |1 - factor| for the factors
+    of the filter. The second is the bound that the filter states. The third is a bound on max |f|
+    plus the sum of |c_m| after filtering.
     """
     if not isinstance(query, SmoothQuery):
         return math.inf
@@ -256,9 +257,10 @@ def _probe_angles(dimension: int) -> FloatArray:
 
 
 def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
-    """Values (q, n) at angles a (n, d) of sum_m c_m prod_i cos(m_i a_i), for c (q, t, ..., t).
+    """Values (q, n) of q polynomials sum_m c_m prod_i cos(m_i a_i) at n points with angles a_i.
 
-    Variables are summed one at a time, O(q n t^d).
+    `coefficients` (q, t, ..., t) holds the c_m, and `angles` (n, d) holds the a_i. Variables are
+    summed one at a time, O(q n t^d).
     """
     count, size = coefficients.shape[:2]
     tail = coefficients.size // (count * size)

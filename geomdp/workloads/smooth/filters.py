@@ -20,7 +20,7 @@ from geomdp.workloads.smooth.jackson import MAX_SMOOTHNESS, jackson_multiplier, 
 
 
 class Filter(ABC):
-    """A factor for each Chebyshev coefficient of degree < t in each of d variables.
+    """Factors that multiply Chebyshev coefficients of degrees < t in each of d variables.
 
     In the methods, `size` is t and `dimension` is d.
 
@@ -114,8 +114,8 @@ class Jackson(Filter):
         Let g be the query as a function of angles, and mu_K the `kernel_moment`. In one variable,
         the error of the operator is at most 2 mu_K sup|g^(K)|, and the norm of the operator is at
         most 2^(K + 1) - 1. `tensor_bound` combines the variables. The operator is applied to the
-        interpolant of the query at N = `nodes` nodes. The interpolant has an error, too: aliasing
-        from degrees >= N. This error times the norm of the operator in d variables is added.
+        interpolant of the query at N = `nodes` nodes. The error of the interpolant (aliasing from
+        degrees >= N), times the norm of the operator in d variables, is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -132,9 +132,10 @@ class Shrinkage(Filter):
 
     M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d). If E M_m^2 = v_m,
     this factor w minimises the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m
-    come from a model: n records are drawn from a random density. Its m-th Chebyshev moment has root
-    mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and c_m^2 = 2^-(number of nonzero m_i)
-    is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev measure. Then
+    come from a model: n records are drawn from a random density. For m != 0, the m-th Chebyshev
+    moment of the density has root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
+    c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev
+    measure. Then v_0 = 1, and for m != 0
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 

@@ -23,9 +23,9 @@ BLOCK_VALUES = 1 << 22
 def nodes_per_axis(size: int, dimension: int) -> int:
     """Nodes in each variable for t = `size` degrees: 2 t if (2 t)^d <= 2^24, else t.
 
-    d is `dimension`. With t nodes, the polynomial with these coefficients interpolates the
-    function. The coefficients have an aliasing error: terms of degree t and above are added to
-    terms of lower degree. More nodes make this error smaller.
+    d is `dimension`. With t nodes, the polynomial with the computed coefficients interpolates the
+    function. Coefficients have an aliasing error: terms of a degree above the number of nodes add
+    to terms of lower degree. More nodes make this error smaller.
     """
     return 2 * size if (2 * size) ** dimension <= MAX_NODES else size
 
@@ -33,7 +33,7 @@ def nodes_per_axis(size: int, dimension: int) -> int:
 def grid_coefficients(
     functions: Sequence[Function], size: int, nodes: int, dimension: int
 ) -> FloatArray:
-    """Coefficients (q, t, ..., t) of q functions, where t = `size`.
+    """Chebyshev coefficients of q functions, for degrees below t = `size`: (q, t, ..., t).
 
     Each function is evaluated at all N^d points of the product grid of N = `nodes` Chebyshev nodes
     in each of d variables.

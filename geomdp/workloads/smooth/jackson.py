@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 
-#: Largest order K. In `jackson_multiplier`, cancellation loses K + 1 binary digits.
+#: Largest order K. In `jackson_multiplier`, cancellation loses K + 1 of 53 binary digits.
 MAX_SMOOTHNESS = 30
 
 
@@ -19,8 +19,8 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
 
     In each variable, the operator replaces a function g of the angle a by
     I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds. Here H is the kernel of
-    `kernel_coefficients`, and rho_l are its cosine moments. So the operator multiplies cos(n a) by
-    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. These factors have lambda_0 = 1 and
+    `kernel_coefficients`, and rho_l are the cosine moments of H. So the operator multiplies
+    cos(n a) by lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. These factors have lambda_0 = 1 and
     |lambda_n| <= 2^K.
 
     Parameters

@@ -10,8 +10,8 @@ degrees r_i < t and z = sum_i s_i r_i h u_i,
 
 |z| is at most S = (sum_i r_i) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
 degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
-bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise. It
-grows more slowly, so the highest degrees determine the number of cells.
+bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise,
+which grows more slowly with the degrees. So the highest degrees determine the number of cells.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST_REACH = 2.0
 
 
 def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
-    """Bounds (t,) * d on the error of each moment: 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53.
+    """Bound on the error of each moment, (t,) * d: 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53.
 
     The second summand bounds the rounding of coefficients, because the absolute values of the
     coefficients of T_j sum to at most (1 + sqrt 2)^j.
@@ -63,14 +63,14 @@ def table_entries(d: int, cells: int) -> int:
 
 
 def amplification(d: int, size: int, cells: int) -> float:
-    """Bound on the sum of moduli of an expansion's terms: e^S for the largest S, rounded up."""
+    """Bound on the sum of the moduli of the terms of an expansion: 1.01 e^S for the largest S."""
     return 1.01 * math.exp(d * (size - 1) * math.pi / (2 * cells))
 
 
 def empty_table(d: int, cells: int) -> FloatArray:
     """A table of zeros: (M + 1,) * d + (number of monomials,). Cell M is for the angle pi.
 
-    Monomials of several variables are ordered by the first exponent, then by the second, ...
+    Monomials of several variables are ordered by the first exponent, then by the second, and so on.
     """
     return np.zeros((cells + 1,) * d + (math.comb(ORDERS[d] + d - 1, d),))
 
@@ -83,7 +83,7 @@ def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
     """
     first, second = (angles[:2] * (cells / math.pi)).astype(np.int64)
     # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 255, keys overflow.
-    # The order is then less useful, but the sums are still right.
+    # Sorting then helps less, but the sums are still right.
     keys = (first * (cells + 1) + second).astype(np.uint16)
     return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
 
@@ -117,7 +117,7 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
-    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d).
+    """Taylor terms of total degree q = 0..P-1 of all moments, about the centres: (P, L t^d).
 
     `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables. The function
     sums over the first axis of cells and calls itself for the other axes.
@@ -170,7 +170,7 @@ def _derivatives(order: int, size: int, cells: int) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _weights(d: int, size: int, cells: int) -> FloatArray:
-    """Factors from `_economised` for the terms of degree q = 0..P-1 of all moments: (P, t^d)."""
+    """Factors from `_economised` for the Taylor terms of degree 0..P-1 of all moments: (P, t^d)."""
     steps, places = np.unique(reaches(d, size, cells).ravel(), return_inverse=True)
     return _economised(ORDERS[d], steps)[:, places]
 
@@ -178,8 +178,8 @@ def _weights(d: int, size: int, cells: int) -> FloatArray:
 def _economised(order: int, reach: FloatArray) -> FloatArray:
     """Numbers q! e_q (P, b) of the polynomial sum_q e_q (i z)^q that interpolates exp(i z).
 
-    Each S of `reach` (b,) has a column, for interpolation on [-S, S]. The numbers are near 1, and
-    equal to 1 if S is 0.
+    Each S of `reach` (b,) has a column, for interpolation on [-S, S]. The Taylor term of degree q
+    times q! e_q is the term of the polynomial. The numbers are near 1, and equal to 1 if S is 0.
     """
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)

@@ -44,10 +44,12 @@ ROUND_UP = 1 + 1e-11
 def weighted_l1_diameter(weights: FloatArray) -> float:
     """Upper bound on max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|, close to the maximum.
 
+    By the module docstring, the diameter is the maximum of the polynomial sum_m w_m (1 - Q_m(x)).
     The maximum is computed over a grid of N + 1 Chebyshev points in each variable. Multiplied by
     1 / cos(pi (t - 1) / (2 N))^d, it bounds the maximum over the cube, by Ehlich and Zeller 1964
     for one variable after the other. The result is the smaller of this bound and twice the sum of
-    all w_m with m != 0. Weights (t,) * d are at least 0. The weight of m = 0 is ignored.
+    all w_m with m != 0. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
+    ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()

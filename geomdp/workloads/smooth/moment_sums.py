@@ -41,17 +41,18 @@ class MomentTransform(abc.ABC):
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
         #: Number of blocks of records summed into one table before the table is added to the total.
-        #: A large table takes more blocks. So most of the time goes into adding records.
+        #: A large table takes more blocks, so that most of the time goes into adding records, not
+        #: tables.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
     @abc.abstractmethod
     def errors(self) -> FloatArray:
-        """Bounds (t,) * d on |Q'_r(x) - Q_r(x)| over all x, one for each r."""
+        """Bound on |Q'_r(x) - Q_r(x)| over all x, for each r: (t,) * d."""
 
     @property
     def amplification(self) -> float:
-        """A moment of a record is a sum of terms. This bounds the sum of their absolute values."""
+        """Bound on the sum of the moduli of the terms that add up to one moment of one record."""
         return 1.0
 
     @abc.abstractmethod
@@ -78,7 +79,7 @@ class MomentTransform(abc.ABC):
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
 
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
-        """Return the number of records and the sums of moments (t,) * d; records are read once.
+        """The number of records, and the sums of moments (t,) * d; records are read once.
 
         Each chunk (b, d) holds records in the cube [-1, 1]^d, which are not checked here. The
         result is the same, to the last bit, for all ways of cutting the records into chunks.

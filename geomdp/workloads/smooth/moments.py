@@ -28,8 +28,8 @@ class LocalExpansions(MomentTransform):
     """Expansions about the centres of cells, for up to three variables; see `local_moments`.
 
     A record takes a few additions, for any t. There are enough cells to keep the error of each
-    moment at or below its entry in `tolerances` (t,) * d. The theory of Chebyshev interpolation
-    proves the bounds on errors.
+    moment at or below its entry in `tolerances`, of shape (t,) * d. The error bounds of the
+    expansions are proved.
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
@@ -136,7 +136,7 @@ class Recurrences(MomentTransform):
     def errors(self) -> FloatArray:
         """Rounding of the recurrences, for u = 2^-53: d times 2 t^2 u.
 
-        Each of t steps adds an error of 2 u, and later steps multiply this error by at most t.
+        Each of t steps adds an error of 2 u, which later steps multiply by at most t.
         """
         return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
@@ -165,8 +165,8 @@ def moment_transform(
     size : int
         t >= 2, with t^d at most 2^22.
     tolerance : float or (t,) * d array
-        Largest error of each moment, for one record and for the mean over n records. The errors
-        include rounding.
+        Largest allowed error of each moment, for one record and for the mean over n records,
+        including rounding.
     n : int
         Number of records.
 
@@ -223,8 +223,9 @@ def angle_error(d: int, size: int) -> float:
     """Bound on the error that rounded angles cause in a product of cosines.
 
     Three numbers are rounded: the angle a = arccos x, the position of a in the grid, and the phase
-    r a. Each rounding changes the angle by at most 4 pi 2^-53, so all three by at most 12 pi 2^-53.
-    A factor cos(r a) with r < t changes by at most t times this sum. There are d factors.
+    r a. Each rounding changes the angle by at most 4 pi 2^-53. Together they change it by at most
+    12 pi 2^-53. A factor cos(r a) with r < t changes by at most t times this number. There are d
+    factors.
     """
     return d * size * 12 * math.pi * ROUNDOFF
 

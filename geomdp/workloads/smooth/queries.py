@@ -24,8 +24,8 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 class SmoothQuery(ABC):
     """A function f on [-1, 1]^d with bounds on its derivatives. The answer is a mean over records.
 
-    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
-    A query is in C^K_B for every K, with B = `derivative_bound(K)`.
+    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K. A
+    query is in C^K_B for every K <= 60 with a finite B = `derivative_bound(K)`.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """A number B with the query in C^K_B, for K = `smoothness` <= 60; infinite if unknown."""
+        """A B such that the query is in C^K_B for K = `smoothness` <= 60; infinite if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
 
 
@@ -77,7 +77,7 @@ class SmoothQuery(ABC):
 class StatedSmoothness(SmoothQuery):
     """A user's function with a stated bound B on its derivatives up to order K.
 
-    See `SmoothQuery` for the class C^K_B of these functions.
+    So the function is in the class C^K_B of `SmoothQuery`.
 
     Parameters
     ----------

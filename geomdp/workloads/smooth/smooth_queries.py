@@ -39,8 +39,8 @@ class SmoothQueries(Workload):
     degree : int
         t >= 2. Each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d must be at most 2^22.
     tolerance : float
-        Largest error of the moments of one record in `totals` and `answers`. In the mean over n
-        records, rounding can add `transform.rounding(n)`. `evaluate` has rounding errors only.
+        Largest allowed error of a moment of one record in `totals` and `answers`. In the mean over
+        n records, rounding can add `transform.rounding(n)`. `evaluate` has rounding errors only.
 
     Raises
     ------
@@ -115,7 +115,7 @@ class SmoothQueries(Workload):
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sums of their moments, the same for all ways to chunk records."""
+        """Number of records and sums of their moments. The sums do not depend on the chunks."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))
@@ -166,7 +166,7 @@ class SmoothQueries(Workload):
         return float(np.sqrt(self.n_queries))
 
     def weighted_l1_diameter(self, weights: FloatArray) -> float:
-        """Upper bound on max sum_m w_m |Q_m(x) - Q_m(x')| for weights w >= 0 (t^d - 1,)."""
+        """Upper bound on max sum_m w_m |Q_m(x) - Q_m(x')| for `weights` w_m >= 0 (t^d - 1,)."""
         return moment_diameters.weighted_l1_diameter(self.table(weights, 0.0))
 
     def orders(self) -> FloatArray:

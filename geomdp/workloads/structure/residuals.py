@@ -14,18 +14,18 @@ from geomdp.workloads.base import WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
 #: Largest number of pairs of a table and a set of columns within it. All 3-way tables of 100
-#: columns have 1.3 million pairs. To list them takes a second.
+#: columns have 1.3 million pairs, which are listed in a second.
 MAX_PAIRS = 1 << 24
-#: Number of cells of tables that are transformed at a time: 16 MB.
+#: Number of cells of tables that are transformed at a time: 2^21 float64 are 16 MB.
 BLOCK_CELLS = 1 << 21
-#: To find distinct rows of column numbers, each row is turned into one whole number. This is done
-#: only if all these whole numbers are below `LARGEST_KEY`.
+#: To find distinct rows of column numbers, each row is turned into one whole number, the key. This
+#: is done only if all keys are below `LARGEST_KEY`, so that they fit in an int64.
 LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSets:
-    """A group: all sets of columns with the same `shape` that lie in some table.
+    """A group of sets of columns: all sets of one shape that lie in some table.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ class ColumnSets:
     columns : (c, j) array
         The columns of each set, increasing.
     first : int
-        Number of the first set of the group among all sets.
+        Position of the first set of the group among the sets of all groups.
     start : int
-        Place of the first coordinate of the group's residuals. Places are positions in the list of
-        the coordinates of all residuals.
+        Place of the first coordinate of the group's residuals: its position among the coordinates
+        of all residuals.
     """
 
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class ColumnSets:
 
     @property
     def numbers(self) -> slice:
-        """The numbers of these sets among all sets."""
+        """The positions of these sets among the sets of all groups."""
         return slice(self.first, self.first + self.count)
 
     @property
@@ -77,7 +77,7 @@ class Within:
     group : ColumnSets
         The group that contains these sets.
     rows : (t,) array
-        For each of the t tables, the place of the table's set in the group.
+        For each of the t tables, the position of the table's set in the group.
     """
 
     axes: tuple[int, ...]
@@ -94,9 +94,9 @@ class SameShape:
     shape : tuple of int
         Number of levels of each axis.
     numbers : (t,) array
-        Numbers of these tables among all tables.
+        Positions of these tables among all tables.
     starts : (t,) array
-        The place of the first cell of each table among all queries.
+        The position of the first cell of each table among all queries.
     within : list of Within
         The sets of columns within these tables, one entry for each set of axes.
     """
@@ -109,13 +109,13 @@ class SameShape:
     def blocks(self, copies: int) -> Iterator[slice]:
         """Slices of the tables. `copies` copies of a slice have at most `BLOCK_CELLS` cells.
 
-        If one table already has more cells, it is a slice.
+        If one table already has more cells, the table is a slice by itself.
         """
         step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
 
     def places(self, block: slice) -> IntArray:
-        """The places (b, cells) of the cells of the b tables of a slice among all queries."""
+        """The positions among all queries of the cells of the b tables of a slice: (b, cells)."""
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
@@ -214,12 +214,12 @@ class Residuals:
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """For each set, the sum of squared errors caused by noise of variance 1: (sets,).
+        """For each set A, the variance that noise with s_A = 1 adds to all answers in sum: (sets,).
 
-        Noise of variance s_A on the residual of A has the covariance s_A (tensor over i in A of
-        C_i C_i^T). Let T be a table that contains A. This noise adds
-        s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2 times the squared weight of T
-        to the variance of each cell of T.
+        Noise of variance s_A on the residual of A means noise on the coordinates with the
+        covariance s_A (tensor over i in A of C_i C_i^T). Let T be a table that contains A. This
+        noise adds s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2 times the squared
+        weight of T to the variance of each cell of T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -231,7 +231,7 @@ class Residuals:
         return found
 
     def cell_variances(self, variances: FloatArray) -> FloatArray:
-        """Variance (m,) of each answer, for noise of variance s_A (sets,) on each residual."""
+        """Variance (m,) of each answer, for noise of `variances` s_A (sets,) on the residuals."""
         by_table = np.zeros(len(self.workload.tables))
         for tables in self.tables:
             for own in tables.within:
@@ -258,7 +258,7 @@ class Residuals:
         return found
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
-        """Answers (b, m), cells of all tables times their weights, from coordinates (b, r)."""
+        """Answers (b, m), the weighted cells of all tables, from coordinates (b, dimension)."""
         # Coordinates can be objects, such as numbers with error bounds (`arb`).
         count, kind = len(coordinates), coordinates.dtype
         answers = np.empty((count, self.workload.n_queries), dtype=kind)
@@ -284,8 +284,8 @@ class Residuals:
         """The squared Euclidean length (b, sets) of the residual of each set.
 
         As a vector, the residual is (tensor over i in A of I - 11^T / l_i) times the table of A.
-        For the coordinates y, its squared length is y^T (C C^T)^-1 y. C is the tensor product of
-        the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i.
+        The squared length of this vector is y^T (C C^T)^-1 y for the coordinates y. Here C is the
+        tensor product of the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:
@@ -350,9 +350,9 @@ def _columns_by_shape(workload: TableQueries) -> _ByShape:
 def _sets_within(
     columns: _ByShape, base: int
 ) -> tuple[list[ColumnSets], dict[tuple[tuple[int, ...], tuple[int, ...]], IntArray]]:
-    """The groups of all sets of columns, and the places of sets in their groups.
+    """The groups of all sets of columns, and the positions of sets in their groups.
 
-    The second result maps a shape and axes to places (t,), one for each table of this shape.
+    The second result maps a shape and axes to positions (t,), one for each table of this shape.
     """
     asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for shape in columns:
@@ -372,7 +372,7 @@ def _sets_within(
 
 
 def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
-    """The different rows (c, j), sorted, and the place of each row among them."""
+    """The different rows, sorted, and the position of each of `rows` among them."""
     width = rows.shape[1]
     if base**width >= LARGEST_KEY:
         distinct, place = np.unique(rows, axis=0, return_inverse=True)

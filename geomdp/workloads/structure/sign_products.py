@@ -43,9 +43,10 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
 def _assemble(
     order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
 ) -> SignProducts:
-    """The map with matrix entries given by pairs (positions, coefficients).
+    """The map with the given entries of the matrix.
 
-    Each pair adds coefficients[q] in row q and column positions[q], for every query q.
+    An item of `entries` consists of positions (m,) and coefficients (m,). It adds coefficients[q]
+    in row q and column positions[q], for every query q.
     """
     m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
@@ -107,7 +108,7 @@ def _(workload: MarginalTables) -> SignProducts | None:
 
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
-    """The signs s (n, p) of valid records (n, d), for a workload with a map of `sign_products`."""
+    """The signs s (n, p) of valid records (n, d), for a workload that `sign_products` accepts."""
     # For `Marginals` a sign is +1 if the attribute is 1. For other workloads it is +1 for level 0.
     signs = 2 * records - 1 if isinstance(workload, Marginals) else 1 - 2 * records
     if isinstance(workload, Parities):
@@ -123,9 +124,9 @@ def product_sums(
     """Sums over records of the products of some pairs of signs, computed from counts.
 
     `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
-    `table` returns the counts of the table of one or two attributes. The code computes products for
-    signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the opposite.
-    This difference changes only products with the constant sign.
+    `table` returns the counts of the table of one or two attributes. The code first computes
+    products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
+    opposite. This changes only products with the constant sign.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

@@ -1,9 +1,10 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
 
 For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
-This gives a symmetry: an orthogonal map of the answer space. It maps the sensitivity polytope K
-onto K. The same holds for the difference body and the symmetric hull of K. So if a slab contains
-one of these bodies, the image of the slab contains the same body.
+This gives a symmetry: an orthogonal map of the answer space that maps the sensitivity polytope K
+onto K. The symmetry also maps the difference body of K onto itself, and the symmetric hull of K
+onto itself. So if a slab contains one of these bodies, the image of the slab contains the same
+body.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 @singledispatch
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
-    """A function that applies random symmetries of `workload`, or None if none is known.
+    """A function that applies random symmetries of `workload`, or None if no symmetry is known.
 
     Each call draws one symmetry uniformly from a known group.
 

@@ -1,7 +1,8 @@
 """Workloads on tables of at most two columns, as linear functions of contrasts of levels.
 
 A contrast of a column is a linear combination of the indicators of its levels. Its coefficients add
-up to 0. A contrast of a pair of columns is the product of a contrast of each column.
+up to 0. A contrast of a pair of columns is the product of a contrast of one column and a contrast
+of the other.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The answers of a workload as a function of contrasts; None for workloads not named here.
 
     The function is known for `MarginalTables` and `Marginals` with k <= 2, and for `Parities` with
-    k = 2. For tables, columns of one level are left out. For parities, there are d - 1 columns of
-    two levels: the products s_1 s_i of the first sign and another sign. Every product s_i s_j of
-    two other signs is the product of two of these columns.
+    k = 2. For `MarginalTables`, columns of one level are left out. For `Parities`, there are d - 1
+    columns of two levels: the products s_1 s_i of the first sign and another sign, where attribute
+    i gives the sign s_i. Every product s_i s_j of two other signs is the product of two of these
+    columns.
     """
     del workload
     return None
@@ -114,7 +116,7 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
 
 @functools.cache
 def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Matrices (cells, contrasts) of a table: one for each column, then one for a pair."""
+    """Matrices (cells, contrasts) of a table: one per column, then one for a pair of columns."""
     found = []
     for place in range(len(shape)):
         factors = [np.full((count, 1), 1 / count) for count in shape]

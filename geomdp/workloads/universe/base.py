@@ -13,8 +13,8 @@ from geomdp._typing import IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, chunk_arrays, numeric_array
 
-#: Largest number of elements that are numbered. The sum of two element numbers below 2^62 is an
-#: int64.
+#: `elements` lists only elements with numbers below this limit, and `numbers` refuses universes of
+#: more elements. If two numbers below 2^62 are added, the result fits in an int64.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 
@@ -49,7 +49,7 @@ class Universe(abc.ABC):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns taken from a DataFrame; None if columns are taken by position."""
+        """Names of the columns to take from a DataFrame; None to take all columns in order."""
         return None
 
     def validate(self, records: Records, first_row: int = 0) -> npt.NDArray[Any]:
@@ -65,7 +65,7 @@ class Universe(abc.ABC):
         Returns
         -------
         array
-            (n,) + `record_shape`, C-contiguous.
+            C-contiguous, of shape (n,) + `record_shape`.
 
         Raises
         ------
@@ -111,7 +111,8 @@ class Universe(abc.ABC):
     def elements_at(self, numbers: IntArray) -> IntArray:
         """Elements with the given `numbers` (b,) in the order of `elements`, as a record array.
 
-        Raises ``ValueError`` for an infinite universe, or a number outside 0..|X|-1.
+        Raises ``ValueError`` for an infinite universe, or a number that is negative or not below
+        |X| and 2^62.
         """
         end = self._finite_size()
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):

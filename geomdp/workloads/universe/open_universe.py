@@ -22,12 +22,12 @@ Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 class OpenUniverse(Universe):
     """All hashable Python objects, such as strings, whole numbers and tuples.
 
-    The size is not declared. Records are any iterable of elements: a list, a tuple, a Series, a
-    one-dimensional array or a generator. `chunks` reads a generator once and holds one chunk of
-    elements at a time. If an item of the iterable is an array, a Series or a list, it is a chunk of
-    records. If an item is a tuple, it is one element. Two elements are the same if Python calls
-    them equal (``1 == 1.0 == True``). An element must equal itself. So NaN and ``pandas.NA`` are
-    refused, also within tuples. None is an element.
+    The size is not declared. Records are any iterable of elements, such as a list, a tuple, a
+    Series, a one-dimensional array or a generator. `chunks` reads a generator once and holds one
+    chunk of elements at a time. If an item of the iterable is an array, a Series or a list, it is a
+    chunk of records. If an item is a tuple, it is one element. Two elements are the same if Python
+    calls them equal (``1 == 1.0 == True``). An element must equal itself. So NaN and ``pandas.NA``
+    are refused, also within tuples. None is an element.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _equals_itself(element: Hashable) -> bool:
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements of records, one after the other. Records can consist of chunks.
+    """The elements of `records`, one after the other; `records` can consist of chunks.
 
     Elements of arrays and Series become Python objects, and so do NumPy scalars.
     """

@@ -19,8 +19,8 @@ Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
 
 #: Unit roundoff u of float64.
 ROUNDOFF = 2.0**-53
-#: An entry is split into a multiple of 1 / SPLIT and a small difference. The square of the multiple
-#: is exact in float64.
+#: `_above_one` splits an entry into the nearest multiple of 1 / SPLIT and a small rest. The square
+#: of the multiple is exact in float64.
 SPLIT = 2.0**26
 
 
@@ -126,7 +126,7 @@ def _as_chunks(records: object, axes: int) -> Iterable[object]:
 
 
 def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
-    """Row and column of the first True in `bad` (n, c), in words, and the number of the column."""
+    """Where the first True in `bad` (n, c) is: row and column in words, and the column number."""
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = str(column) if names is None else f"{names[column]!r}"
     return f"row {first_row + row}, column {label}", column
@@ -162,13 +162,13 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` with row if longer.
+    """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` for longer rows.
 
     By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Let u = 2^-53 and
     t = (d + 8) u. A row is accepted if its computed norm is at most 1 + t. If the exact norm of an
-    accepted row is above 1, or float64 cannot decide this, the row is multiplied by 1 - 2 t. So
-    every row returned lies in the unit ball, and claims about records of norm at most 1 hold
-    exactly.
+    accepted row is above 1, or float64 cannot decide whether it is, the row is multiplied by
+    1 - 2 t. So every row returned lies in the unit ball, and claims about records of norm at most 1
+    hold exactly.
 
     Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
     (d / 2 + 2) u, from the products, the sums in any order, and the root. In y = x / ||x|| each

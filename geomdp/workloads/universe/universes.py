@@ -14,8 +14,8 @@ universe                records
 
 `CategoricalProduct` takes the columns of a DataFrame by name. All other universes take all columns
 of a DataFrame, in order. An error about records names the row (counted from 0 over all chunks) and
-the column, but never the value. No record is clipped into the universe. Only `UnitBall` corrects
-rows, if rounding made a norm larger than 1.
+the column, but never the value. No record is clipped into the universe. Only `UnitBall` changes
+rows: it shortens a row with a norm that is above 1 by a rounding error.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from geomdp._validation import listed, whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
-#: Largest number of columns that the repr of a product lists. For more columns, the repr has only
-#: the number of columns.
+#: Largest number of columns that the repr of a `CategoricalProduct` lists. For more columns, the
+#: repr states only the numbers of columns and elements.
 LISTED_COLUMNS = 8
 
 __all__ = [
@@ -110,7 +110,7 @@ class CategoricalProduct(Universe):
     Parameters
     ----------
     columns : mapping of str to int, or sequence of int
-        Number of levels of each column. Columns of a sequence are named c0, c1, ...
+        Number of levels of each column. Columns given by a sequence are named c0, c1, ...
 
     Examples
     --------
@@ -158,7 +158,7 @@ class CategoricalProduct(Universe):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Columns by which a DataFrame is read."""
+        """Names of the columns to take from a DataFrame."""
         return self.names
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
@@ -243,8 +243,8 @@ class UnitBall(_Rows):
 
     By rounding, a row that was normalised in float64 can have a norm above 1. Let
     t = (d + 8) 2^-53. A row is accepted if its computed norm is at most 1 + t, else refused. If the
-    exact norm of an accepted row is above 1, or float64 cannot decide this, the row is multiplied
-    by 1 - 2 t. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
+    exact norm of an accepted row is above 1, or float64 cannot decide whether it is, the row is
+    multiplied by 1 - 2 t. So all records lie in the ball exactly (proof: `records.reals_in_ball`).
 
     Examples
     --------
