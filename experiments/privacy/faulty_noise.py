@@ -1,9 +1,8 @@
-"""Noise of additive mechanisms that is changed on purpose, and audits of it."""
+"""Noise that is changed on purpose, and audits of it."""
 
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,38 +11,10 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.statistics import LEVEL
+from experiments.privacy.audited_mechanisms import TRANSCRIPTS, Family, subject
+from experiments.privacy.stream_audits import STREAMS, audited_stream
 
 FloatArray = npt.NDArray[np.float64]
-PURE, CONCENTRATED = gd.PureDP(1.0), gd.ZCDP(0.5)
-#: Number of records of the mechanisms; the noise on sums does not depend on it.
-RECORDS = 100
-
-
-class Family(enum.StrEnum):
-    """Additive mechanisms, from the top of the figure to the bottom."""
-
-    GAUSSIAN = "Gaussian"
-    LAPLACE = "Laplace"
-    BALL = "Ball"
-    ELLIPSOID = "Ellipsoid"
-    KNORM = "KNorm"
-    RECURSIVE = "Recursive"
-    CONE = "Cone"
-    TIGHT_CONE = "TightCone"
-    SPECTRAL = "Spectral"
-    MATRIX = "Matrix"
-    HIERARCHICAL = "Hierarchical"
-
-
-#: Noise whose density is known in closed form.
-KNOWN = (
-    Family.GAUSSIAN,
-    Family.LAPLACE,
-    Family.BALL,
-    Family.ELLIPSOID,
-    Family.KNORM,
-    Family.RECURSIVE,
-)
 
 
 class Fault(enum.StrEnum):
@@ -61,26 +32,6 @@ class Fault(enum.StrEnum):
 #: Faults that no kind of noise hides, and all faults that are planted.
 UNHIDDEN = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 PLANTED = (*UNHIDDEN, Fault.HALF)
-
-
-@functools.cache
-def mechanism(family: Family) -> gd.mechanisms.AdditiveMechanism:
-    """The mechanism for two counting queries on two bits."""
-    kinds: dict[Family, Callable[..., gd.mechanisms.AdditiveMechanism]] = {
-        Family.GAUSSIAN: gd.mechanisms.Gaussian,
-        Family.LAPLACE: gd.mechanisms.Laplace,
-        Family.BALL: gd.mechanisms.Ball,
-        Family.ELLIPSOID: gd.mechanisms.Ellipsoid,
-        Family.KNORM: functools.partial(gd.mechanisms.KNorm, exact=True),
-        Family.RECURSIVE: gd.mechanisms.Recursive,
-        Family.CONE: gd.mechanisms.Cone,
-        Family.TIGHT_CONE: gd.mechanisms.TightCone,
-        Family.SPECTRAL: gd.mechanisms.Spectral,
-        Family.MATRIX: gd.mechanisms.Matrix,
-        Family.HIERARCHICAL: gd.mechanisms.Hierarchical,
-    }
-    privacy = CONCENTRATED if family is Family.GAUSSIAN else PURE
-    return kinds[family](gd.workloads.Marginals(2, 1), n=RECORDS, privacy=privacy)
 
 
 @dataclass(frozen=True)
@@ -111,16 +62,22 @@ def audited(
     family: Family, change: Callable[[FloatArray], FloatArray], trials: int, seed: int
 ) -> gd.audit.AuditResult:
     """One audit of a mechanism whose draws are changed."""
-    M = mechanism(family)
-    density = gd.audit.stated_density(M.noise)
+    found = subject(family)
     default = gd.audit.DEFAULT_LEARNERS
     return gd.audit.audit_noise(
-        Faulty(M.noise, change),
-        M.workload,
-        M.guarantee,
+        Faulty(found.noise, change),
+        found.workload,
+        found.guarantee,
         trials=trials,
-        learners=default if density else (*default, gd.audit.CLASSIFIER),
-        density=density,
+        learners=default if found.density else (*default, gd.audit.CLASSIFIER),
+        density=found.density,
         level=LEVEL,
         rng=seed,
     )
+
+
+def audited_scaled(family: Family, factor: float, trials: int, seed: int) -> gd.audit.AuditResult:
+    """One audit of a mechanism whose noise is scaled by `factor`."""
+    if family in TRANSCRIPTS:
+        return audited_stream(STREAMS[family], factor, trials, seed)
+    return audited(family, lambda draws: factor * draws, trials, seed)

@@ -1,0 +1,225 @@
+"""The mechanisms whose audits are measured: their noise, claims, and laws where these are known."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from experiments.privacy.best_events import Laws, normal_laws, planar_laws
+from experiments.privacy.stream_audits import STREAMS, stream_laws
+
+FloatArray = npt.NDArray[np.float64]
+PURE, CONCENTRATED = gd.PureDP(1.0), gd.ZCDP(0.5)
+#: Number of records of the mechanisms; the noise on sums does not depend on it.
+RECORDS = 100
+
+
+class Family(enum.StrEnum):
+    """Mechanisms, from the top of the figure to the bottom."""
+
+    GAUSSIAN = "Gaussian"
+    RESIDUAL = "ResidualGaussian"
+    LAPLACE = "Laplace"
+    BALL = "Ball"
+    ELLIPSOID = "Ellipsoid"
+    KNORM = "KNorm"
+    RECURSIVE = "Recursive"
+    CONE = "Cone"
+    TIGHT_CONE = "TightCone"
+    SPECTRAL = "Spectral"
+    MATRIX = "Matrix"
+    HIERARCHICAL = "Hierarchical"
+    SECOND_MOMENT = "SecondMoment"
+    PAIR_MARGINALS = "PairMarginals"
+    COVARIANCE = "Covariance"
+    SMOOTH = "SmoothSummary"
+    ABOVE_THRESHOLD = "AboveThreshold"
+    SPARSE = "Sparse"
+
+
+#: Noise with a known density on two queries.
+PLANAR = (
+    Family.LAPLACE,
+    Family.BALL,
+    Family.ELLIPSOID,
+    Family.KNORM,
+    Family.RECURSIVE,
+    Family.SMOOTH,
+)
+NORMAL = (Family.GAUSSIAN, Family.RESIDUAL)
+TRANSCRIPTS = (Family.ABOVE_THRESHOLD, Family.SPARSE)
+#: Mechanisms for which the best event of an audit is known.
+KNOWN = (*NORMAL, *PLANAR, *TRANSCRIPTS)
+#: Mechanisms whose noise is released after further steps that do not read the records. The table
+#: holds the noise before these steps. The audit of the released answers has at most its power.
+PROCESSED = (Family.SECOND_MOMENT, Family.PAIR_MARGINALS, Family.COVARIANCE)
+#: Mechanisms for the two counting queries on two bits.
+SQUARE = (
+    Family.GAUSSIAN,
+    Family.LAPLACE,
+    Family.BALL,
+    Family.ELLIPSOID,
+    Family.KNORM,
+    Family.RECURSIVE,
+    Family.CONE,
+    Family.TIGHT_CONE,
+    Family.SPECTRAL,
+    Family.MATRIX,
+    Family.HIERARCHICAL,
+)
+#: Changes of the sums between neighbours, for the best event. All others differ from these by a
+#: symmetry. On two bits, one answer or both change. The moments of x are x and 2 x^2 - 1, for x in
+#: {-1, 0, 1}.
+ON_BITS = np.array([[1.0, 0.0], [1.0, 1.0]])
+OF_MOMENTS = np.array([[2.0, 0.0], [1.0, 2.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Additive noise, with what its claim of privacy refers to."""
+
+    noise: gd.audit.AdditiveNoise  # Noise on sums
+    workload: gd.workloads.Workload  # The answers whose sums get the noise
+    guarantee: gd.privacy.Guarantee  # The claim
+
+    @property
+    def density(self) -> Callable[[FloatArray, FloatArray], FloatArray] | None:
+        """The log-density ratio of the noise, if it is known in closed form."""
+        return gd.audit.stated_density(self.noise)
+
+
+@functools.cache
+def subject(family: Family) -> Subject:
+    """The noise of a mechanism with additive noise; ``KeyError`` for any other mechanism."""
+    square = gd.workloads.Marginals(2, 1)
+    kinds: dict[Family, Callable[..., gd.mechanisms.AdditiveMechanism]] = {
+        Family.GAUSSIAN: gd.mechanisms.Gaussian,
+        Family.LAPLACE: gd.mechanisms.Laplace,
+        Family.BALL: gd.mechanisms.Ball,
+        Family.ELLIPSOID: gd.mechanisms.Ellipsoid,
+        Family.KNORM: functools.partial(gd.mechanisms.KNorm, exact=True),
+        Family.RECURSIVE: gd.mechanisms.Recursive,
+        Family.CONE: gd.mechanisms.Cone,
+        Family.TIGHT_CONE: gd.mechanisms.TightCone,
+        Family.SPECTRAL: gd.mechanisms.Spectral,
+        Family.MATRIX: gd.mechanisms.Matrix,
+        Family.HIERARCHICAL: gd.mechanisms.Hierarchical,
+    }
+    if family in kinds:
+        M = kinds[family](square, n=RECORDS, privacy=claim(family))
+        return Subject(M.noise, M.workload, M.guarantee)
+    others: dict[Family, Callable[[], Subject]] = {
+        Family.RESIDUAL: residual_gaussian,
+        Family.SECOND_MOMENT: second_moment,
+        Family.PAIR_MARGINALS: pair_marginals,
+        Family.COVARIANCE: covariance,
+        Family.SMOOTH: smooth_summary,
+    }
+    return others[family]()
+
+
+def claim(family: Family) -> gd.PureDP | gd.ZCDP:
+    """The privacy that the mechanism claims."""
+    return CONCENTRATED if family in NORMAL else PURE
+
+
+def residual_gaussian() -> Subject:
+    """Noise on the tables of two bits."""
+    tables = gd.workloads.MarginalTables([2, 2], k=1)
+    M = gd.mechanisms.ResidualGaussian(tables, n=RECORDS, privacy=CONCENTRATED)
+    return Subject(M.noise, M.workload, M.guarantee)
+
+
+def second_moment() -> Subject:
+    """Noise on the second moments of records in the unit disc, before the projection."""
+    M = gd.mechanisms.SecondMoment(gd.workloads.SecondMoment(2), n=RECORDS, privacy=PURE)
+    return Subject(M.inner.noise, M.inner.workload, M.guarantee)
+
+
+def pair_marginals() -> Subject:
+    """The noise of second moments, where records are bits over sqrt(2)."""
+    M = gd.mechanisms.PairMarginals(gd.workloads.Marginals(2, 2), n=RECORDS, privacy=PURE)
+    bits = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    return Subject(M.inner.inner.noise, listed(moments(bits / np.sqrt(2))), M.guarantee)
+
+
+def covariance() -> Subject:
+    """Independent noise on the mean and on the second moments of records in the unit disc."""
+    M = gd.mechanisms.Covariance(gd.workloads.SecondMoment(2), n=RECORDS, privacy=PURE)
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    disc = np.concatenate([np.zeros((1, 2)), np.column_stack([np.cos(angles), np.sin(angles)])])
+    both = Joint(M.mean.noise, M.second_moment.inner.noise)
+    return Subject(both, listed(np.column_stack([disc, moments(disc)])), M.guarantee)
+
+
+def smooth_summary() -> Subject:
+    """Laplace noise on the Chebyshev moments of degrees 1 and 2 of one column."""
+    M = gd.mechanisms.SmoothSummary(1, n=RECORDS, smoothness=2, privacy=PURE, degree=3)
+    degrees = gd.workloads.Explicit(np.array([[-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]))
+    scales = np.asarray(M.noise.deviations) / np.sqrt(2)
+    return Subject(IndependentLaplace(scales), degrees, M.guarantee)
+
+
+def moments(records: FloatArray) -> FloatArray:
+    """svec(x x^T) (N, 3) for the rows x (N, 2): x_1^2, sqrt(2) x_1 x_2, x_2^2."""
+    first, second = records.T
+    return np.column_stack([first**2, np.sqrt(2) * first * second, second**2])
+
+
+def listed(answers: FloatArray) -> gd.workloads.Explicit:
+    """The workload whose answers on the possible records are the rows (N, m)."""
+    return gd.workloads.Explicit(answers.T)
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentLaplace:
+    """Independent Laplace noise with its own scale on each coordinate."""
+
+    scales: FloatArray  # (m,)
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+        return rng.laplace(0.0, self.scales, (size, len(self.scales)))
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, (b, m) both."""
+        lost = (np.abs(points - shifts) - np.abs(points)) / self.scales
+        return np.asarray(lost.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Independent noise on two vectors, as noise on the two vectors side by side."""
+
+    first: gd.audit.AdditiveNoise  # Noise on the first vector
+    second: gd.audit.AdditiveNoise  # Noise on the second vector
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+        return np.hstack([self.first.sample(rng, size), self.second.sample(rng, size)])
+
+
+def laws(family: Family, factor: float) -> list[Laws]:
+    """Laws of outputs on neighbouring inputs, with noise scaled by `factor`; see `KNOWN`."""
+    if family in NORMAL:
+        # The length of the change over the standard deviation is sqrt(2 rho).
+        return [normal_laws(float(np.sqrt(2 * CONCENTRATED.rho)), factor)]
+    if family in TRANSCRIPTS:
+        return [stream_laws(STREAMS[family], factor)]
+    found = subject(family)
+    assert found.density is not None
+    changes = OF_MOMENTS if family is Family.SMOOTH else ON_BITS
+    return planar_laws(found.density, _deviation(family), changes, factor)
+
+
+@functools.cache
+def _deviation(family: Family) -> float:
+    """The standard deviation of a coordinate of noise, up to a few percent."""
+    draws = subject(family).noise.sample(np.random.default_rng(0), 10_000)
+    return float(draws.std(axis=0).max())

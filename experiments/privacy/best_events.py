@@ -1,0 +1,179 @@
+"""The best event of an audit, from the exact laws of outputs on two neighbouring inputs.
+
+Let p and q be the laws. By the lemma of Neyman and Pearson, no event of the same probability under
+q is likelier under p than {p / q >= t}. So the best event is one of these, and its probabilities
+are sums of known masses. This gives the number of draws with which a claim can be refuted at all.
+No sample is drawn here, so faults of an audit do not show here, and the two can be compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+
+import geomdp as gd
+from experiments.engine.statistics import LEVEL
+
+FloatArray = npt.NDArray[np.float64]
+#: Log-ratios p / q are rounded to this many decimals. Exact ratios are constant on whole regions,
+#: and rounding errors must not split a region.
+DECIMALS = 9
+#: Number of events {p / q >= t} that are tried for two laws.
+EVENTS = 400
+#: Cells along one side of a square in the plane, and this side in units of the standard deviation
+#: of a coordinate. Less than e^-12 of the noise is outside.
+CELLS, SIDE = 240, 20.0
+#: Cells of the law of one normal variable, and the reach on both sides in standard deviations.
+NORMAL_CELLS, NORMAL_REACH = 4000, 9.0
+#: The largest number of draws that is looked for.
+MOST_DRAWS = 1e12
+#: Deltas at which a zCDP claim is tested, finer than those of an audit.
+DELTAS = tuple(float(delta) for delta in np.geomspace(1e-8, 0.4, 80))
+#: Searches for a factor end if 1 - factor is known up to this ratio.
+PRECISION = 1.02
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """Two laws on the same outcomes."""
+
+    first: FloatArray  # Masses (k,) on one input
+    second: FloatArray  # Masses (k,) on its neighbour
+
+    def events(self) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the events {first / second >= t} under the two laws."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.round(np.log(self.first / self.second), DECIMALS)
+        order = np.argsort(-losses, kind="stable")
+        ordered = losses[order]
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+        inside = np.cumsum(self.first[order])[ends], np.cumsum(self.second[order])[ends]
+        if len(ends) > EVENTS:
+            # Small steps for events that are rare on either side.
+            steps = np.geomspace(1e-5, 0.5, EVENTS // 2)
+            wanted = np.concatenate([steps, 1 - steps])
+            kept = np.unique(np.searchsorted(inside[0], wanted).clip(max=len(ends) - 1))
+            inside = inside[0][kept], inside[1][kept]
+        return inside[0].clip(0, 1), inside[1].clip(0, 1)
+
+
+#: The pairs of laws to try, one for each change between neighbours, for noise scaled by a factor.
+LawsAt = Callable[[float], Sequence[Laws]]
+
+
+@functools.cache
+def implied(privacy: gd.privacy.Privacy) -> tuple[tuple[float, float], ...]:
+    """Pairs (epsilon, delta) that the claim implies."""
+    match privacy:
+        case gd.PureDP(epsilon=epsilon):
+            return ((epsilon, 0.0),)
+        case gd.ZCDP() as concentrated:
+            convert = gd.privacy.zcdp_to_approx_optimal_order
+            return tuple((convert(concentrated, delta).epsilon, delta) for delta in DELTAS)
+    raise ValueError(f"privacy must be PureDP or ZCDP, got {privacy!r}")
+
+
+def refutes(laws: Sequence[Laws], privacy: gd.privacy.Privacy, draws: float) -> bool:
+    """Whether the best event refutes the claim with this number of draws per input.
+
+    Counts are set to their expected values, rounded to the disadvantage of the event. About half of
+    all samples have counts at least as good.
+    """
+    events = [pair.events() for pair in laws]
+    p, q = (np.concatenate(side) for side in zip(*events, strict=True))
+    total = math.ceil(draws)
+    low_p, low_q = (gd.audit.lower_bound(np.floor(s * total), total, LEVEL / 4) for s in (p, q))
+    high_p, high_q = (gd.audit.upper_bound(np.ceil(s * total), total, LEVEL / 4) for s in (p, q))
+    # An event and its complement, each with both orders of the inputs.
+    tests = ((low_p, high_q), (low_q, high_p), (1 - high_p, 1 - low_q), (1 - high_q, 1 - low_p))
+    return any(
+        bool((low - delta > math.exp(epsilon) * high).any())
+        for epsilon, delta in implied(privacy)
+        for low, high in tests
+    )
+
+
+def draws_needed(laws: Sequence[Laws], privacy: gd.privacy.Privacy) -> float:
+    """Draws per input with which the best event refutes the claim; `MOST_DRAWS` if more are needed.
+
+    The number is found up to 2 percent.
+    """
+    low, high = 0.0, math.log(MOST_DRAWS)
+    while high - low > math.log(PRECISION):
+        middle = (low + high) / 2
+        if refutes(laws, privacy, math.exp(middle)):
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
+
+
+def best_factor(laws_at: LawsAt, privacy: gd.privacy.Privacy, draws: float) -> float:
+    """The largest noise factor that the best event refutes with this number of draws."""
+    return largest_factor(lambda factor: refutes(laws_at(factor), privacy, draws))
+
+
+def largest_factor(refuted: Callable[[float], bool]) -> float:
+    """The largest noise factor that is refuted, searched between 0.05 and 0.999.
+
+    What is searched is 1 - factor, on a logarithmic scale: with many draws it is small.
+    """
+    low, high = math.log(1e-3), math.log(0.95)
+    while high - low > math.log(PRECISION):
+        middle = (low + high) / 2
+        if refuted(1 - math.exp(middle)):
+            high = middle
+        else:
+            low = middle
+    return 1 - math.exp(high)
+
+
+def normal_laws(length: float, factor: float) -> Laws:
+    """Normal noise of standard deviation `factor`, and the same noise moved by `length`.
+
+    Gaussian noise in any dimension has these laws along the change between neighbours, in units in
+    which the correct noise has variance 1.
+    """
+    reach = NORMAL_REACH + length / factor
+    inner = np.linspace(-reach, reach, NORMAL_CELLS)
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    # Differences of survival functions keep small masses on the right, where a cell is far out.
+    far = edges[:-1] > 0
+
+    def masses(moved: float) -> FloatArray:
+        below, above = scipy.stats.norm.cdf(edges - moved), scipy.stats.norm.sf(edges - moved)
+        return np.asarray(np.where(far, above[:-1] - above[1:], below[1:] - below[:-1]))
+
+    return Laws(masses(0.0), masses(length / factor))
+
+
+def planar_laws(
+    ratio: Callable[[FloatArray, FloatArray], FloatArray],
+    deviation: float,
+    changes: FloatArray,
+    factor: float,
+) -> list[Laws]:
+    """Noise in the plane, scaled by `factor`, and the same noise moved by each row of `changes`.
+
+    `ratio(z, s)` is log f(z) - log f(z - s) for the density f of the correct noise, and `changes`
+    are whole numbers. The laws are on the centres of square cells. The change between neighbours is
+    a whole number of cells, so both laws are the same masses moved by some cells.
+    """
+    # Outputs divided by `factor` are the correct noise, moved by changes / factor.
+    per_unit = math.ceil(CELLS / (SIDE * deviation * factor))
+    line = (np.arange(CELLS) + 0.5 - CELLS / 2) / (factor * per_unit)
+    cells = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    logs = ratio(cells, cells - cells[len(cells) // 2 + CELLS // 2])
+    masses = np.exp(logs - logs.max())
+    masses /= masses.sum()
+    found = []
+    for change in changes:
+        losses = ratio(cells, np.broadcast_to(change / factor, cells.shape))
+        found.append(Laws(masses, masses * np.exp(-np.round(losses, DECIMALS))))
+    return found
