@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.privacy.best_events import Laws, normal_laws, planar_laws
-from experiments.privacy.stream_audits import STREAMS, stream_laws
+from experiments.privacy.discrete_outputs import DISCRETE
 
 FloatArray = npt.NDArray[np.float64]
 PURE, CONCENTRATED = gd.PureDP(1.0), gd.ZCDP(0.5)
@@ -41,6 +41,9 @@ class Family(enum.StrEnum):
     SMOOTH = "SmoothSummary"
     ABOVE_THRESHOLD = "AboveThreshold"
     SPARSE = "Sparse"
+    EXPONENTIAL = "ExponentialMechanism"
+    NOISY_MAX = "ReportNoisyMax"
+    PERMUTE = "PermuteAndFlip"
 
 
 #: Noise with a known density on two queries.
@@ -53,12 +56,10 @@ PLANAR = (
     Family.SMOOTH,
 )
 NORMAL = (Family.GAUSSIAN, Family.RESIDUAL)
-TRANSCRIPTS = (Family.ABOVE_THRESHOLD, Family.SPARSE)
+#: Mechanisms with few possible outputs, which have exact laws.
+FINITE = tuple(family for family in Family if family in DISCRETE)
 #: Mechanisms for which the best event of an audit is known.
-KNOWN = (*NORMAL, *PLANAR, *TRANSCRIPTS)
-#: Mechanisms whose noise is released after further steps that do not read the records. The table
-#: holds the noise before these steps. The audit of the released answers has at most its power.
-PROCESSED = (Family.SECOND_MOMENT, Family.PAIR_MARGINALS, Family.COVARIANCE)
+KNOWN = (*NORMAL, *PLANAR, *FINITE)
 #: Mechanisms for the two counting queries on two bits.
 SQUARE = (
     Family.GAUSSIAN,
@@ -210,8 +211,8 @@ def laws(family: Family, factor: float) -> list[Laws]:
     if family in NORMAL:
         # The length of the change over the standard deviation is sqrt(2 rho).
         return [normal_laws(float(np.sqrt(2 * CONCENTRATED.rho)), factor)]
-    if family in TRANSCRIPTS:
-        return [stream_laws(STREAMS[family], factor)]
+    if family in FINITE:
+        return [DISCRETE[family].outcomes(factor)[1]]
     found = subject(family)
     assert found.density is not None
     changes = OF_MOMENTS if family is Family.SMOOTH else ON_BITS

@@ -123,14 +123,22 @@ def largest_factor(refuted: Callable[[float], bool]) -> float:
     """The largest noise factor that is refuted, searched between 0.05 and 0.999.
 
     What is searched is 1 - factor, on a logarithmic scale: with many draws it is small.
+
+    Raises
+    ------
+    ValueError
+        If no factor that was tried is refuted.
     """
-    low, high = math.log(1e-3), math.log(0.95)
+    low, largest = math.log(1e-3), math.log(0.95)
+    high = largest
     while high - low > math.log(PRECISION):
         middle = (low + high) / 2
         if refuted(1 - math.exp(middle)):
             high = middle
         else:
             low = middle
+    if high == largest:
+        raise ValueError("refuted must hold for some factor, got False for all that were tried")
     return 1 - math.exp(high)
 
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.statistics import LEVEL
-from experiments.privacy.audited_mechanisms import TRANSCRIPTS, Family, subject
-from experiments.privacy.stream_audits import STREAMS, audited_stream
+from experiments.privacy.audited_mechanisms import FINITE, Family, subject
+from experiments.privacy.discrete_outputs import DISCRETE, audited_outputs
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -78,6 +78,6 @@ def audited(
 
 def audited_scaled(family: Family, factor: float, trials: int, seed: int) -> gd.audit.AuditResult:
     """One audit of a mechanism whose noise is scaled by `factor`."""
-    if family in TRANSCRIPTS:
-        return audited_stream(STREAMS[family], factor, trials, seed)
+    if family in FINITE:
+        return audited_outputs(DISCRETE[family], factor, trials, seed)
     return audited(family, lambda draws: factor * draws, trials, seed)
