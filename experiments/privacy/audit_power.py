@@ -109,7 +109,8 @@ def searched(config: Config, seed: int) -> Row:
     """The largest noise factor refuted, with the same draws for each factor, and what is possible.
 
     `needed` is the number of draws with which the best event refutes this factor, and `best` is the
-    factor that it refutes with all draws. `seconds` is the time of the whole search.
+    factor that it refutes with all draws. `seconds` is the time of the whole search. If no factor
+    is refuted, `factor` is 0, and `needed` is 1.
     """
     family, seconds = config.family, list[float]()
     with timed(seconds):
@@ -118,7 +119,7 @@ def searched(config: Config, seed: int) -> Row:
         )
     row: Row = {"factor": factor, "seconds": seconds[0]}
     if family in KNOWN:
-        row["needed"] = draws_needed(laws(family, factor), claim(family))
+        row["needed"] = draws_needed(laws(family, factor), claim(family)) if factor > 0 else 1.0
         row["best"] = best_factor(lambda scale: laws(family, scale), claim(family), config.trials)
     return row
 
