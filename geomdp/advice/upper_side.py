@@ -75,7 +75,7 @@ def upper_bounds(
     """
     setting = Setting(workload, 1, privacy, adjacency, True, THOROUGH)
     constant = _constant_answer(workload, metric)
-    words = f"{metric.name} at most {alpha:g} under {privacy} ({adjacency.value})"
+    words = f"{metric.name} at most {alpha} under {privacy} ({adjacency.value})"
     found, refused = [], {}
     if constant.value <= alpha:
         found.append(Bound(1.0, Side.UPPER, f"a constant answer has {words}: {constant.reason}"))

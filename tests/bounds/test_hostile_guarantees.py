@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geomdp.bounds import RMS, WorstCase, check_certificate, orthogonal_lines_bound, packing_search
+from geomdp.bounds import (
+    RMS,
+    WorstCase,
+    check_certificate,
+    orthogonal_lines_bound,
+    packing_search,
+    smooth_line,
+)
+from geomdp.bounds.checker.steps import _differences
 from geomdp.privacy import ZCDP, ApproxDP
 from geomdp.workloads import Explicit, Histogram
 from tests.bounds.test_checker import Document, saved, seal
@@ -112,7 +120,8 @@ def test_a_wrong_delta_or_epsilon_is_rejected(
         (scaled("risk", 0.5), "risk is"),
         (lambda d: d["rungs"][0].update(copies=10**70), "loses too much|cannot be|scale is|risk"),
         (lambda d: d["rungs"][0]["known"][0].update(argument="none"), "'none' for a line"),
-        (lambda d: d["rungs"][0]["known"][0].update(weights=[0.0]), "a weight is not above 0"),
+        (lambda d: d["rungs"][0]["known"][0].update(weights=[0.0]), "a weight is below"),
+        (lambda d: d["rungs"][0]["known"][0].update(weights=[5e-324] * 24), "a weight is below"),
         (lambda d: d["rungs"][0]["known"][0].update(weights=[1.0] * 1001), "more than 1000 steps"),
         (lambda d: d["rungs"][0]["known"].append(d["rungs"][0]["known"][0]), "two risks"),
         (lambda d: d["rungs"][0]["family"].update(queries=[0]), "only the largest error"),
@@ -122,6 +131,16 @@ def test_a_wrong_delta_or_epsilon_is_rejected(
 def test_false_lines_are_rejected(zcdp: Path, change: Change, reason: str) -> None:
     assert check_certificate(zcdp).records > 0
     rejected(altered(zcdp, change), reason)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 5e-324])
+def test_the_scale_of_weights_proves_nothing(scale: float) -> None:
+    """Products of subnormal weights underflow to 0, which once made a risk of T^2 / 4."""
+    guarantee = ZCDP(0.1)
+    chi_square = math.expm1(2 * guarantee.rho)
+    ordinary = _differences([1.0] * 1000, chi_square)
+    assert _differences([scale] * 1000, chi_square) == pytest.approx(ordinary, rel=1e-12)
+    assert ordinary < smooth_line(1000, guarantee.rho).risk < 1 / (2 * guarantee.rho)
 
 
 def test_differences_prove_nothing_for_approximate_privacy_or_mean_errors(zcdp: Path) -> None:

@@ -23,8 +23,8 @@ ROUNDING = 1e-12
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
-#: Relative rounding error allowed for what delta costs; below the margin of 1e-9 in honest files.
-PRICE = 5e-10
+#: Relative rounding error allowed for what delta costs; below the margin of 1e-11 in honest files.
+PRICE = 5e-12
 
 
 def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> tuple[int, float]:

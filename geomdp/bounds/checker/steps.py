@@ -12,7 +12,7 @@ import math
 
 from geomdp.bounds.checker.allowances import verify_allowances
 from geomdp.bounds.checker.guarantees import Guarantee
-from geomdp.bounds.checker.values import CertificateRejected, Part, require, require_close
+from geomdp.bounds.checker.values import LEAST, CertificateRejected, Part, require, require_close
 
 #: Relative error allowed for a sum over the steps of a line. It is above the rounding errors of
 #: `MOST_STEPS` terms, and below the margin of 1e-12 in honest files.
@@ -33,14 +33,15 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
     risk = line.number("risk")
     if argument == "pairs":
         steps = line.whole("steps", most=MOST_STEPS)
-        line.work.spend(1000 * steps)
+        line.work.spend(50_000 * steps)  # under zCDP, an overlap is the root of an equation
         found = _paired(steps, guarantee, changes, moment)
     elif argument == "differences":
         require(moment == 2, "differences bound a root mean squared error only")
         weights = line.array("weights", axes=1).tolist()
         steps = len(weights)
         require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
-        require(min(weights) > 0, "a weight is not above 0")
+        require(min(weights) >= LEAST, f"a weight is below {LEAST:g}")
+        line.work.spend(1000 * steps)
         found = _differences(weights, guarantee.chi_square(changes))
     else:
         raise CertificateRejected(f"the argument {argument!r} for a line is unknown")
@@ -61,10 +62,15 @@ def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> floa
 
 
 def _differences(weights: list[float], chi_square: float) -> float:
-    """The mean squared error from van Trees' inequality with differences."""
-    padded = [0.0, *weights, 0.0]
+    """The mean squared error from van Trees' inequality with differences.
+
+    The result does not depend on the scale of the weights. Weights are divided by the largest, so
+    that a product that underflows is too small to change the sum of roots, which is at least 1.
+    """
+    largest = max(weights)
+    padded = [0.0, *(weight / largest for weight in weights), 0.0]
     roots = [
         math.hypot(after - before, before * math.sqrt(chi_square))
         for before, after in itertools.pairwise(padded)
     ]
-    return (math.fsum(weights) / math.fsum(roots)) ** 2
+    return (math.fsum(padded) / math.fsum(roots)) ** 2

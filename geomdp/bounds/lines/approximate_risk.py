@@ -36,8 +36,8 @@ from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.definitions import check_privacy
 
-#: Relative margin for the rounding errors of delta K.
-MARGIN = 1e-9
+#: Relative margin for the rounding errors of delta K. It is above that of the checker, 5e-12.
+MARGIN = 1e-11
 
 
 @dataclass(frozen=True)

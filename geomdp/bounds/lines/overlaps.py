@@ -30,8 +30,10 @@ import math
 
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations.
-MARGIN = 1e-13
+#: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations. It
+#: is also above the margin of the checker (2e-13), which must not find a smaller overlap: group
+#: delta can leave a small rest of the overlap, in which a difference counts for more.
+MARGIN = 1e-12
 #: The overlap is at most 2 e^(-2 x), and is set to 0 if 2 x is above this number.
 MOST_LOSS = 600.0
 #: Number of bisections, after which the two ends are neighbouring float64 numbers.
