@@ -89,7 +89,7 @@ def vertices(points: Points) -> FloatArray:
 
 @cache
 def width(points: Points) -> float:
-    """Gaussian width of S: exact for simplex and ball, else to a standard error below 0.1%."""
+    """Gaussian width of S: exact for simplex and ball, else with a standard error below 0.1%."""
     if points is Points.BALL:
         return gd.gaussian_width(gd.bodies.Ball(BALL_DIMENSION, 0.5)).value
     return gd.gaussian_width(gd.bodies.VPolytope(vertices(points)), rng=0, samples=20_000).value
