@@ -54,7 +54,7 @@ class Neighbours(enum.StrEnum):
 
 
 class Levels(enum.StrEnum):
-    """Numbers of levels. Columns take these numbers in turn, starting again after the last."""
+    """Numbers of levels, which the columns take one after the other, again and again."""
 
     BINARY = "2"
     MIXED = "2, 3, 4, 5, 6"
@@ -138,10 +138,11 @@ def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
 def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
     """Error in counts of ResidualPlanner's variances, at the true sensitivity (X-RES).
 
-    With v_j the summed variance per unit of noise on the residual of j columns, and p_j = 2^-j, the
-    precisions are sqrt(v_j / p_j). Take two records that differ in t columns, and a set A of
-    columns. If the records differ in an odd number of columns of A, their residuals on A are at the
-    squared distance 4 * 2^-|A|. If that number is even, the residuals are equal.
+    For a set of j columns, let p_j = 2^-j be the squared residual of one record, and v_j the
+    variance that unit noise on this residual adds to all answers together. The precisions of the
+    noise are proportional to sqrt(v_j / p_j). Take two records that differ in t columns, and a set
+    A of columns. If the records differ in an odd number of columns of A, their residuals on A are
+    at the squared distance 4 * 2^-|A|. If that number is even, the residuals are equal.
     """
     orders = range(k + 1)
     v = [math.comb(d - j, k - j) * 2.0**k * 2.0**-j * 4.0 ** (j - k) for j in orders]

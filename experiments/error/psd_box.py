@@ -8,8 +8,8 @@ Claim: the set {M psd, M_ii <= 1} of matrices of order d contains x x^T for all 
 matrices, D is diagonal with D_ii = u_i^(2 / (d + 1)), and all u_i are uniform on [0, 1] and
 independent. Diagonal entries of a uniform point have mean square (d + 1) / (d + 5), the others
 (d + 1) / (d + 3)^2. Cone noise of this body answers all second moments with pure privacy under
-replace-one. It needs no more than bounds on the coordinates, and its error is predicted in closed
-form. From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
+replace-one. It needs only bounds on the coordinates, and its error is predicted in closed form.
+From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
 
 Run time on one core: quick 3 s, full 30 s.
 """

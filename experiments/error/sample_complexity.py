@@ -8,9 +8,9 @@ few elements, data sets on orthogonal lines exclude more; the lower bound is the
 The upper bound is the best mechanism with an exact sampler and a proved error. For few elements
 this is noise on the simplex of their frequencies, which needs about sqrt(N) records. For every N it
 is at most ball noise, which needs 2 sqrt(k (k + 1)) / (alpha epsilon) records, the first term of
-Theorem 1. Releases at the n of the upper bound confirm it, for data at one element, at a mix of ten
-and at the centre. The term ln N / (alpha^2 epsilon) needs optimal noise in a random projection, for
-which no exact sampler is known.
+Theorem 1. Releases at the n of the upper bound confirm this bound, for data at one element, at a
+mix of ten and at the centre. The term ln N / (alpha^2 epsilon) needs optimal noise in a random
+projection, for which no exact sampler is known.
 
 Run time on one core: quick 6 s, full 4 minutes.
 """

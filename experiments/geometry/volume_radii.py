@@ -81,7 +81,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projections(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Volumes of projections divided by those of unit balls, averaged over random subspaces."""
+    """Volumes of projections divided by volumes of unit balls, averaged over random subspaces."""
     k, points = config.size, vertices(config.family, config.size)
     shares = np.empty((config.draws, k))
     for i in range(config.draws):

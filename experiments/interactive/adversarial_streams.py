@@ -64,7 +64,7 @@ class SparseStream:
         self._fresh = 0
 
     def candidates(self, hypothesis: Any) -> list[SparseQuery]:
-        """Elements on which data and hypothesis differ most, either way, and random ones."""
+        """Queries where data and hypothesis differ most, up or down, and random queries."""
         names = list(self.data)
         gaps = np.array([self.data[x] - hypothesis.weight(x) for x in names])
         order = np.argsort(gaps)

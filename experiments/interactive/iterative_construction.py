@@ -6,10 +6,10 @@ DISC-13.
 
 Claim: with probability 1 - beta the hypothesis errs by at most alpha on every one of the 2^d
 parities, for the alpha of the corrected Theorem 5. The constants as printed give a smaller alpha,
-but with them the proof shows no more than an error of 3 alpha / 2: a run can end at a query with a
-gap near alpha, while another query has a larger gap that the distinguisher missed. Up to
-logarithms, alpha falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. The 2 B
-private steps together stay within the budget.
+but with them the proved error is 3 alpha / 2, not alpha: a run can end at a query with a gap near
+alpha, while another query has a larger gap that the distinguisher missed. Up to logarithms, alpha
+falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. The 2 B private steps together
+stay within the budget.
 
 Each of these steps has privacy loss epsilon_0. Answers have Laplace noise of scale
 1 / (epsilon_0 n). If the gaps of queries fall in steps of 2 ln 2 / (epsilon_0 n), the distinguisher

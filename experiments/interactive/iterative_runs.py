@@ -134,8 +134,8 @@ def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
     for child in rng.spawn(runs):
         first, _ = built.release(range(built.n), rng=child).exchanges[0]
         hits += bool((first.values == top.values).all())
-    # The chance of a parity is half that of the parity before, for 31 parities; parity 0 has next
-    # to none.
+    # From parity 2 on, each parity is half as likely as the parity before. Parity 0 is hardly ever
+    # chosen.
     return {"hits": hits, "chance": 1 / (2 - 2.0 ** (2 - built.distinguisher.size))}
 
 

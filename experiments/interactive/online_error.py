@@ -6,8 +6,8 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 Claim: with probability 1 - beta all k adaptive answers are within 3 alpha0, where alpha0 is solved
 from the update bound of the rule and falls as n^(-1/2), up to logarithms. For sparse multiplicative
 weights alpha0 depends on the sparsity m through ln m alone, and not on the universe. For dense
-multiplicative weights it grows with ln |X|. The queries drawn in the figure ask first for the
-heaviest elements, then for random ones.
+multiplicative weights it grows with ln |X|. The queries of the panels ask first for the heaviest
+elements, then for random elements.
 
 Further queries have a set distance from the hypothesis, as an adversary who sees it can choose.
 They show what the threshold 2 alpha0 does: queries at 0.95 alpha0 cause no update, and all queries

@@ -72,7 +72,7 @@ def run_at_gap(
 
 
 def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
-    """Updates, noise and errors over the runs of one trial, all queries at `gap` alpha0."""
+    """Updates, noise and errors over the runs of one trial. All queries are at `gap` alpha0."""
     alpha = solved_accuracy(n, sparsity=sparsity)
     updated, noise, left = [], [], 0.0
     for child in rng.spawn(runs):

@@ -262,7 +262,7 @@ def alpha_label(alpha: float) -> str:
 def draw(
     axes: Axes, table: pd.DataFrame, by: str, looks: Mapping[float, Look] | Mapping[Error, Look]
 ) -> None:
-    """Bars of one panel: from the least number of records not excluded to one that is enough."""
+    """Bars of one panel: from the least number of records not excluded to a sufficient number."""
     places = {str(queries): i for i, queries in enumerate(QUERIES)}
     for shift, (value, look) in enumerate(looks.items()):
         mine = table[table[by] == value]

@@ -17,7 +17,7 @@ from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
 
 #: Mean l2 error. If data sets are separated by 2.25 alpha, an accurate mechanism reveals the data
-#: set with odds of no more than 1/8 (`MeanL2`). The packings here are so large that this is enough.
+#: set with odds of just 1/8 (`MeanL2`). The packings here are so large that this is enough.
 METRIC = bounds.MeanL2(separation=2.25)
 #: Largest modulus of the slope, for ratios that are claimed not to grow.
 SLOPE = 0.1

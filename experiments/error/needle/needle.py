@@ -76,11 +76,10 @@ def mechanism(
 def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
     """Two points of the unit ball with answers that the map hardly tells apart, shape (2, k).
 
-    Let a be the image of the needle's end. The first point lies in the thin ball; among the images
-    of this ball, its image has the largest inner product with -a. The second point lies on the
-    needle, with an image as close to that of the first as possible. Without a map the second point
-    is the centre. A sparse map can be 0 on the needle; the two points are then the ends of the
-    needle.
+    Let a be the image of the needle's end. The first point is the point of the thin ball with an
+    image that has the largest inner product with -a. The second point is the point of the needle
+    with the image nearest to the image of the first point. Without a map the second point is the
+    centre. A sparse map can be 0 on the needle; the two points are then the ends of the needle.
     """
     points = np.zeros((2, k))
     if not isinstance(M, gd.mechanisms.JL):
