@@ -4,13 +4,13 @@ Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); not in the papers: formula she
 
 Claim: all k-way tables of d binary columns are answered with the error of ResidualPlanner's closed
 form under add/remove, and as measured. Under replace-one the variances are optimised for the true
-sensitivity, and the error is never above that of the closed form scaled to this sensitivity. For
-three-way tables it is up to a tenth below that; for one-way tables both are equal. For k = 2 and 3,
-equal noise on all answers (`Gaussian`) errs more from k + 2 columns on; it cannot be set up for a
-hundred columns. All 3-way tables of 100 columns, binary and of 2 to 6 levels, are set up within
-30 s, and released with correctly rounded noise from the operating system within 60 s and 8 GiB.
-Both are measured in a process of its own. A release holds all answers; single tables with their
-labels are made when they are looked at.
+sensitivity. The error then never exceeds the closed form scaled to this sensitivity: it is up to a
+tenth less for three-way tables, and equal for one-way tables. For k = 2 and 3, equal noise on all
+answers (`Gaussian`) errs more from k + 2 columns on; it cannot be set up for a hundred columns. All
+3-way tables of 100 columns are set up within 30 s, for binary columns and for columns of 2 to 6
+levels. They are released within 60 s, with correctly rounded noise from the operating system, and
+both steps together take at most 8 GiB. Time and memory are measured in a separate process. A
+release holds all answers; a single table with its labels is made when it is looked at.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -54,7 +54,7 @@ class Neighbours(enum.StrEnum):
 
 
 class Levels(enum.StrEnum):
-    """How many levels the columns have, in turn."""
+    """Numbers of levels, which the columns take one after the other, again and again."""
 
     BINARY = "2"
     MIXED = "2, 3, 4, 5, 6"
@@ -67,12 +67,12 @@ class Config:
     neighbours: Neighbours  # Relation for which the noise is private
     columns: int  # Number d of columns
     width: int  # Number k of columns of a table
-    draws: int  # Releases whose error is measured; 0 where one release is timed
-    levels: Levels = Levels.BINARY  # Levels of the columns; other than binary where timed
+    draws: int  # Releases whose error is measured; 0 to time one release instead
+    levels: Levels = Levels.BINARY  # `MIXED` only if a release is timed
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The measured error of releases, the predicted one, and closed forms of this script."""
+    """The measured error of releases, the predicted error, and closed forms of this script."""
     if not config.draws:
         return [timed(config)]
     d, k = config.columns, config.width
@@ -99,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def timed(config: Config) -> Row:
-    """Seconds of set-up and of one unseeded release, and peak memory, in a process of its own."""
+    """Seconds of set-up and of one unseeded release, and peak memory, in a separate process."""
     command = [sys.executable, "-m", "experiments.error.many_columns"]
     command += [config.neighbours, config.levels, str(config.columns), str(config.width)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -138,9 +138,11 @@ def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
 def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
     """Error in counts of ResidualPlanner's variances, at the true sensitivity (X-RES).
 
-    With v_j the summed variance per unit of noise on the residual of j columns, and p_j = 2^-j,
-    the precisions are sqrt(v_j / p_j). Two records that differ in t columns change the residual of
-    A by 4 * 2^-|A| if they differ in an odd number of columns of A, and not at all otherwise.
+    For a set of j columns, let p_j = 2^-j be the squared residual of one record, and v_j the
+    variance that unit noise on this residual adds to all answers together. The precisions of the
+    noise are proportional to sqrt(v_j / p_j). Take two records that differ in t columns, and a set
+    A of columns. If the records differ in an odd number of columns of A, their residuals on A are
+    at the squared distance 4 * 2^-|A|. If that number is even, the residuals are equal.
     """
     orders = range(k + 1)
     v = [math.comb(d - j, k - j) * 2.0**k * 2.0**-j * 4.0 ** (j - k) for j in orders]
@@ -149,7 +151,7 @@ def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
     cost = math.fsum(sets[j] * precisions[j] * 2.0**-j for j in orders)
     least = 0
     if neighbours is Neighbours.REPLACE_ONE:
-        least = 1  # the number of records is public
+        least = 1  # no noise on the residual of no column: n is public
         cost = max(
             math.fsum(odd(d, t, j) * precisions[j] * 4 * 2.0**-j for j in orders)
             for t in range(d + 1)
@@ -159,7 +161,7 @@ def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def odd(d: int, t: int, j: int) -> int:
-    """How many sets of j of d columns hold an odd number of t of them."""
+    """Number of sets of j among d columns that hold an odd number of t given columns."""
     return sum(math.comb(t, e) * math.comb(d - t, j - e) for e in range(1, j + 1, 2))
 
 
@@ -275,7 +277,7 @@ def label(width: int) -> str:
 
 
 def grid(points: tuple[int, ...], cells: int) -> tuple[Config, ...]:
-    """All relations, widths and numbers of columns; fewer releases of more answers."""
+    """All relations, widths and numbers of columns. The more answers, the fewer releases."""
     return tuple(
         Config(neighbours, d, k, max(5, min(400, cells // (math.comb(d, k) * 2**k))))
         for neighbours in Neighbours
@@ -286,7 +288,7 @@ def grid(points: tuple[int, ...], cells: int) -> tuple[Config, ...]:
 
 
 def large(*levels: Levels) -> tuple[Config, ...]:
-    """All 3-way tables of 100 columns, for the clock."""
+    """All 3-way tables of 100 columns, to be timed."""
     return tuple(Config(relation, 100, 3, 0, each) for relation in Neighbours for each in levels)
 
 

@@ -3,12 +3,13 @@
 Lewandowski, Kurowicka and Joe 2009 (correlation matrices); not in the papers: formula sheet
 X-PSDBOX, X-LKJ, X-CONE, GEN-3.
 
-Claim: the matrices {M psd, M_ii <= 1} of order d hold all x x^T of records x in [-1, 1]^d, and have
-uniform points D^(1/2) R D^(1/2), R uniform on the correlation matrices and D_ii = u_i^(2 / (d + 1))
-independent. Diagonal entries have mean square (d + 1) / (d + 5), the others (d + 1) / (d + 3)^2.
-Cone noise of this body answers all second moments with pure privacy under replace-one. It needs
-bounds on the coordinates only, and its error is predicted in closed form. From d = 2 on it errs
-less than Laplace noise, and its advantage grows with d.
+Claim: the set {M psd, M_ii <= 1} of matrices of order d contains x x^T for all records x in
+[-1, 1]^d. D^(1/2) R D^(1/2) is a uniform point of this set, if R is uniform on the correlation
+matrices, D is diagonal with D_ii = u_i^(2 / (d + 1)), and all u_i are uniform on [0, 1] and
+independent. Diagonal entries of a uniform point have mean square (d + 1) / (d + 5), the others
+(d + 1) / (d + 3)^2. Cone noise of this body answers all second moments with pure privacy under
+replace-one. It needs only bounds on the coordinates, and its error is predicted in closed form.
+From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
 
 Run time on one core: quick 3 s, full 30 s.
 """
@@ -68,7 +69,7 @@ def mechanism(subject: Subject, d: int) -> gd.mechanisms.Cone | gd.mechanisms.La
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Measured mean squares beside the predicted ones."""
+    """Measured mean squares with their predictions."""
     return [(entries if config.subject in ENTRIES else releases)(config, rng)]
 
 
@@ -104,7 +105,8 @@ def releases(config: Config, rng: np.random.Generator) -> Row:
 def cone_error(d: int) -> float:
     """(8 (m + 1) (m + 2) E |U - c|^2 / m)^(1/2) / n, m = d (d + 1) / 2, at epsilon = 1 (X-CONE).
 
-    Entries off the diagonal count twice in |U|^2, and each has the weight sqrt(2) as an answer.
+    U is uniform on the body, and c = E U. An entry off the diagonal occurs twice in U; as an answer
+    it occurs once, multiplied by sqrt(2).
     """
     m, mean = d * (d + 1) / 2, (d + 1) / (d + 3)
     on = (d + 1) / (d + 5) - mean**2
@@ -113,7 +115,7 @@ def cone_error(d: int) -> float:
 
 
 def closed_forms(predicted: pd.Series) -> Claim:
-    """Predictions of cone noise against a formula that does not come from the library."""
+    """Predictions of cone noise against a formula that is written out in this script."""
     off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
     return Claim(
         "errors of cone noise are 8 (m + 1) (m + 2) E |U - c|^2 / m, in squares and over n",

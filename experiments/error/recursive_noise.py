@@ -3,18 +3,19 @@
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", section 7; Nikolov 2022
 (arXiv 2208.07410), Lemmas 16, 18 and 19; formula sheet JL-L16, JL-L18, JL-L19, JL-SPLIT.
 
-Claim: one-way marginals of 16 attributes, the i-th scaled by r^i, have the box of half-widths r^i
-for their differences. With the best split of the budget and the best level to stop at, recursive
-noise errs exactly as predicted and never more than K-norm noise: on the cube (r = 1) it is K-norm
-noise, and the smaller r is, the more it gains, both with K-norm noise of the shadow on each
-level's subspace V ("intrinsic") and with noise of the larger subspace W projected on V
-("projected", as in the published proof). At r = 1/2 the squared errors of all stop levels are those
-of the formula sheet; the full recursion on the cube costs 1.3 (intrinsic) and 2.2 (projected) times
-the error of K-norm noise, which is why it must stop early.
+Claim: scale the i-th of 16 one-way marginals by r^i. The answers of neighbours then differ by
+vectors in the box of half-widths r^i. Recursive noise has two variants: K-norm noise of the shadow
+on each level's subspace V ("intrinsic"), and noise of a larger subspace W projected on V
+("projected", as in the published proof). With the best split of the budget and the best level to
+stop at, both variants err exactly as predicted and never more than K-norm noise. On the cube
+(r = 1) they are K-norm noise, and the smaller r is, the more they gain. At r = 1/2 the squared
+errors of all stop levels are those of the formula sheet. The recursion must be able to stop early:
+on the cube, the full recursion errs 1.3 (intrinsic) and 2.2 (projected) times as much as K-norm
+noise.
 
 In dimension 2 to 256 the error of the full recursion is at most twice the sum over volume radii of
-Lemma 19, at least half of it on cubes, and at least an eighth on long boxes (r = 0.9). On cubes the
-width of Lemma 16 gives it up to a factor 2.5.
+Lemma 19. It is at least half of that sum on cubes, and at least an eighth on long boxes (r = 0.9).
+On cubes the error is the width of Lemma 16 up to a factor 2.5.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 10 s.
 """
@@ -43,7 +44,8 @@ from geomdp.noise.recursive import RecursiveNoise, stopped
 
 DIMENSION = 16
 N = 100
-#: Stop levels that leave the choice to the mechanism, and that never stop; others count from 1.
+#: Values of `stop` that are no levels: the mechanism chooses the best level, or the recursion never
+#: stops. Levels count from 1.
 BEST, NEVER = 0, -1
 
 
@@ -62,7 +64,7 @@ VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRI
 class Config:
     """One point of the figure."""
 
-    ratio: float  # Ratio r of one half-width to the one before
+    ratio: float  # Ratio r of a half-width to that before it
     family: Family  # Noise
     stop: int  # Level at which the recursion stops, from 1; 0 for the best, -1 for never
     draws: int  # Releases in one cell
@@ -77,7 +79,7 @@ def workload(ratio: float) -> gd.workloads.Workload:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query over the releases of one trial, beside the prediction."""
+    """Mean squared error per query over the releases of one trial, with the prediction."""
     return [(of_mechanism if config.stop == BEST else of_stop_level)(config, rng)]
 
 
@@ -105,7 +107,7 @@ def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
 
 
 def of_stop_level(config: Config, rng: np.random.Generator) -> Row:
-    """Draws of the noise that stops at a given level, over n as in a release."""
+    """Draws of the noise that stops at a given level, divided by n as in a release."""
     sides = config.ratio ** np.arange(config.dimension)
     stages = decompose(gd.bodies.Box.centred(sides), VARIANTS[config.family], exact=True)
     noise = RecursiveNoise(stopped(stages)[config.stop - (config.stop > 0)], 1.0)
@@ -177,7 +179,7 @@ def never_worse(best: pd.DataFrame) -> Claim:
 
 
 def gains_grow(best: pd.DataFrame) -> Claim:
-    """The longer the box against its other sides, the larger the gain."""
+    """The smaller the ratio r of successive sides, the larger the gain."""
     errors = predictions(best).sort_index(ascending=False)
     gains = [errors[Family.KNORM] / errors[family] for family in VARIANTS]
     growing = all((gain.diff().dropna() >= -1e-12).all() for gain in gains)

@@ -4,13 +4,13 @@ Paper: Nikolov 2022 (arXiv 2208.07410), Theorems 1, 21 and 24; formula sheet JL-
 JL-L6, JL-L13b, JL-L14.
 
 Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
-few elements one private estimation in every direction excludes more; the lower bound is the better
-of the two. The best mechanism with an exact sampler and a proved error needs about sqrt(N) records
-as long as the elements are few (noise on the simplex of their frequencies), and never more
-than ball noise, 2 sqrt(k (k + 1)) / (alpha epsilon) whatever N is, the first term of Theorem 1;
-releases at that n confirm it on data at an element, at a mix of ten and at the centre. The term ln
-N / (alpha^2 epsilon) needs optimal noise in a random projection, for which no exact sampler is
-known.
+few elements, data sets on orthogonal lines exclude more; the lower bound is the better of the two.
+The upper bound is the best mechanism with an exact sampler and a proved error. For few elements
+this is noise on the simplex of their frequencies, which needs about sqrt(N) records. For every N it
+is at most ball noise, which needs 2 sqrt(k (k + 1)) / (alpha epsilon) records, the first term of
+Theorem 1. Releases at the n of the upper bound confirm this bound, for data at one element, at a
+mix of ten and at the centre. The term ln N / (alpha^2 epsilon) needs optimal noise in a random
+projection, for which no exact sampler is known.
 
 Run time on one core: quick 6 s, full 4 minutes.
 """
@@ -33,7 +33,7 @@ from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.workloads import Kind, workload
 
 EPSILON = 1.0
-#: Elements that data sets are made of: one, ten, all.
+#: Number of distinct elements in each data set; None for all elements.
 PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
 
 
@@ -41,14 +41,14 @@ PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
 class Config:
     """One point of the figure."""
 
-    queries: int  # Random sign queries k
+    queries: int  # Number k of random sign queries
     log_size: int  # Binary logarithm of the universe's size N
     alpha: float  # Target mean l2 error per query
     releases: int  # Releases for each of the three data sets at the n of the upper bound
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The bracket, and the error of its best mechanism measured at that n."""
+    """The bracket, and the measured error of its mechanism at the n of the upper bound."""
     Q = workload(Kind.SIGNS, config.queries, 2**config.log_size)
     found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
     M = found.upper.certificate

@@ -4,10 +4,10 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemma 14; Hardt and Talwar 2010; Lewand
 Joe 2009 (elliptope). Formula sheet SAM-4, JL-L14, JL-COV, X-SIM, X-SPX, X-LKJ, X-PSDBOX.
 
 Claim: pure privacy needs noise of exactly the stated law, and K-norm noise is made from a point U
-that is uniform on the m-dimensional body K. For every body with an exact sampler (balls and their
-linear images, simplices and their differences, triangulated polytopes, bodies of matrices) all
-entries of E U U^T agree with their closed forms. If K is symmetric, the depth ||U||_K^m, which is
-the share of the volume further inside than U, is uniform on [0, 1].
+that is uniform on the m-dimensional body K. The bodies with an exact sampler are balls and their
+linear images, simplices and their differences, triangulated polytopes, and bodies of matrices. For
+each of them, all entries of E U U^T agree with their closed forms. If K is symmetric, the depth
+||U||_K^m, which is the share of the volume further inside than U, is uniform on [0, 1].
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -159,7 +159,7 @@ CRITICAL = "exceeded by chance in 5% of tests"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Squared lengths divided by their exact means, and distances of depths from their law."""
+    """Squared lengths divided by exact means, and Kolmogorov distances of depths from their law."""
     figure = Figure(figsize=(7.2, 4.8))
     lengths, depths = figure.subplots(1, 2, sharey=True)
     heights = {family: len(Family) - i for i, family in enumerate(Family)}
@@ -187,7 +187,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Sizes: bodies of vectors in dimension 3 and 8, of matrices of order 2 and 4.
+#: Sizes: dimension 3 and 8 for bodies of vectors, except 2 and 4 for the triangulated polytope;
+#: order 2 and 4 for bodies of matrices.
 SIZES: dict[Family, tuple[int, int]] = {
     family: (3, 8) if i < [*Family].index(Family.SPECTRAPLEX) else (2, 4)
     for i, family in enumerate(Family)

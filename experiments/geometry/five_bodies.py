@@ -5,15 +5,16 @@ queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Each body belongs 
 
 * prefix sums of four elements, a simplex;
 * one-way marginals of three columns, a cube;
-* pair products of three signs, a tetrahedron, inside the elliptope that replaces it for queries
-  with too many vertices to list;
+* pair products of three signs, a tetrahedron; the elliptope around it is the relaxation used where
+  a body has too many vertices to list;
 * second moments of records in a disc, a cone of matrices that is cut at trace 1;
 * three Chebyshev moments of records in [-1, 1], the hull of a curve.
 
 K holds all possible answers, K - K all changes by one record. Claims: the volumes drawn agree with
-closed forms (for Chebyshev moments, the product of Beta functions of Karlin and Shapley (1953));
-the volume of K - K is between 8 and 20 times that of K, exactly 8 times for symmetric bodies and
-exactly 20 times for simplices (Rogers and Shephard 1957). Run time on one core: 5 s.
+closed forms, those of smooth bodies to 1%. (For Chebyshev moments the closed form is the product of
+Beta functions of Karlin and Shapley (1953).) The volume of K - K is 8 to 20 times the volume of K:
+exactly 8 times for symmetric bodies, and exactly 20 times for simplices (Rogers and Shephard 1957).
+Run time on one core: 5 s.
 """
 
 from __future__ import annotations
@@ -92,15 +93,16 @@ def body(config: Config) -> Body:
             return gd.bodies.Elliptope(3)
 
 
-#: Volumes of K in closed form. The first three moments of distributions on [0, 1] fill a volume of
-#: B(1, 1) B(2, 2) B(3, 3) = 1/180, and the map to Chebyshev moments on [-1, 1] has determinant
-#: 2 * 8 * 32.
+#: Volumes of K in closed form. For smooth queries: the first three moments of distributions on
+#: [0, 1] fill a volume of B(1, 1) B(2, 2) B(3, 3) = 1/180, and the map from these moments to
+#: Chebyshev moments on [-1, 1] has determinant 2 * 8 * 32.
 VOLUMES = {
     Solid.PREFIXES: 1 / 6,
     Solid.MARGINALS: 1.0,
     Solid.PAIRS: 8 / 3,
-    # {psd, trace at most 1} is a cone over the disc of trace 1, whose radius is 1 / sqrt(2). Its
-    # height is 1 / sqrt(2), because the trace grows by sqrt(2) per unit of length along its axis.
+    # {psd, trace at most 1} is a cone over the disc of trace 1, which has radius 1 / sqrt(2). The
+    # cone has height 1 / sqrt(2), because the trace grows by sqrt(2) per unit of length along its
+    # axis.
     Solid.MOMENTS: math.pi / (6 * math.sqrt(2)),
     Solid.SMOOTH: 512 / 180,
 }

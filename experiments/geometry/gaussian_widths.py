@@ -3,12 +3,12 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Theorem 2, equations (2) and (14), Lemma 22; formula sheet
 JL-T2, JL-MARG, JL-14, JL-COV.
 
-Claim: widths stay below sqrt(2 k ln N) for k queries with answers in [-1, 1] over N elements; those
-of l-way marginals grow with the number of attributes d as d^((l+1)/2), so that their sample
-complexity is d^((l+1)/2) / (alpha epsilon); the width of the second moment body is at most sqrt(2d)
-and approaches it; for N random sign vectors the bound is tight up to a constant.
+Claim: for k queries with answers in [-1, 1] over N elements, widths stay below sqrt(2 k ln N). For
+N random sign vectors this bound is tight up to a constant. The width of l-way marginals grows with
+the number of attributes d as d^((l+1)/2), so that their sample complexity is d^((l+1)/2) / (alpha
+epsilon). The width of the second moment body is at most sqrt(2d), and approaches it as d grows.
 
-Widths are exact for 1-way marginals and simulated otherwise, with a certified interval (Gaussian
+Widths are exact for 1-way marginals. The others are simulated, with a certified interval (Gaussian
 concentration). Run time on one core: quick 4 s, full 1 minute.
 """
 
@@ -34,7 +34,7 @@ from experiments.shared.workloads import Kind
 
 #: Number of random sign queries, which are asked about a growing universe.
 SIGN_QUERIES = 64
-#: Level of each certified interval; a thousand of them miss with probability 1e-6 together.
+#: Level of each certified interval: a thousand of them all hold with probability at least 1 - 1e-6.
 CERTIFIED = LEVEL / 1000
 
 
@@ -146,8 +146,8 @@ def second_moments(table: pd.DataFrame) -> Claim:
     """The width divided by its bound sqrt(2d) is at most 1 and rises towards 1."""
     table = table.sort_values("size")
     shares = (table.width / table.bound).to_numpy()
-    # For large d the mean of the largest eigenvalue is sqrt(2 d) - 1.2065 / sqrt(2) d^(-1/6), which
-    # is sqrt(2 d) (1 - 0.6033 d^(-2/3)) (Tracy and Widom, 1996).
+    # For large d the mean of the largest eigenvalue is near sqrt(2 d) (1 - 0.6033 d^(-2/3))
+    # (Tracy and Widom, 1996).
     expected = 1 - 0.6033 * table["size"].to_numpy() ** (-2 / 3)
     off = float(np.abs(shares / expected - 1)[table["size"] >= LARGE].max())
     return Claim(

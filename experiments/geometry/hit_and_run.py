@@ -3,14 +3,15 @@
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", section 4; Smith 1984 and
 Lovasz 1999 (hit-and-run). Formula sheet SAM-3, JL-KN, JL-L14.
 
-Claim: chains started at the centre of a body underestimate the squared error of K-norm noise, which
-is (m + 1)(m + 2) / epsilon^2 times E ||U||^2 for U uniform on the body of dimension m, and approach
-it geometrically. Two laws are exact: a step in a random direction in the unit ball takes
-s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3, and after one sweep over all coordinates of a cube a point
-is uniform. The cube, the cross-polytope and the difference body of a simplex take a number of steps
-that grows with the dimension; a box with sides from 1 to 100 takes more than ten times as many.
-Bodies are therefore rounded before a chain runs. Nothing here proves how far a finite chain is from
-uniform, so a release that uses one is called heuristic.
+Claim: the squared error of K-norm noise is (m + 1)(m + 2) / epsilon^2 times E ||U||^2, for U
+uniform on the body of dimension m. Chains started at the centre of the body underestimate this
+error, and approach it geometrically. Two laws are exact. In the unit ball, a step in a random
+direction takes s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3. In a cube, a point is uniform after one
+sweep over all coordinates. In the cube, the cross-polytope and the difference body of a simplex,
+steps in random directions come near the error after a number of steps that grows with the
+dimension. A box with sides from 1 to 100 takes more than ten times the steps of the cube. Bodies
+are therefore made round by a linear map before a chain runs. Nothing here proves how far a finite
+chain is from uniform, so a release that uses one is called heuristic.
 
 Run time on one core: quick 5 s, full 1 minute.
 """
@@ -38,7 +39,7 @@ from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Ratio of the longest to the shortest side of the long box.
 LONG = 100.0
-#: Squared errors within this of the exact ones count as right.
+#: Largest relative shortfall of a squared error that counts as near the exact one.
 NEAR = 0.05
 
 
@@ -83,7 +84,7 @@ def body_and_kernel(config: Config) -> tuple[gd.bodies.Body, Kernel]:
 
 
 def squared_length(config: Config) -> float:
-    """E ||U||^2 for U uniform on the body. For the cube given by slabs, it is that of the box."""
+    """E ||U||^2 for U uniform on the body. The cube given by slabs is computed as a box."""
     walk = Walk.TURNED if config.walk is Walk.CUBE else config.walk
     body, _ = body_and_kernel(dataclasses.replace(config, walk=walk))
     return gd.geometry.second_moment(body).value
@@ -184,7 +185,7 @@ LIMIT = "uniform points"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Squared error divided by its exact value against steps, one panel for each dimension."""
+    """Squared error divided by its exact value, against steps; one panel for each dimension."""
     figure = Figure(figsize=(7.2, 4.2))
     dimensions = sorted(table.dimension.unique())
     panels = figure.subplots(1, len(dimensions), sharey=True)

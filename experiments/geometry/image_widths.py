@@ -3,16 +3,16 @@ r"""Gaussian width of the image of a set under maps that shrink, and that stretc
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemmas 10 and 11; formula sheet JL-L10, JL-L11.
 
-Claims for a map f of a set S in R^m: if f increases no distance, it does not increase the width,
-and rotations keep it. If ||f(x) - f(y)|| <= ||x - y|| + delta, the width of the image is at most
-(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the
-paper. Both bounds are of the right order: if a cube of any size is blown up, the width of its image
+Claims for a map f of a set S in R^m: if f increases no distance, it does not increase the width.
+Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta, the width of the image is at most
+(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the paper.
+Both bounds are of the right order: for a cube of any size that is blown up, the width of the image
 is at least 0.285 times the first bound.
 
-(a) Sets of 64 points of a sphere in R^16, mapped by a rotation, by folding (absolute values), to
-the nearest point of a smaller ball, and by dropping half of the coordinates: none increases a
-distance. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths are in
-closed form.
+(a) Sets of 64 points of a sphere in R^16. Four maps increase no distance: a rotation, folding
+(absolute values), moving each point to the nearest point of a smaller ball, and dropping half of
+the coordinates. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths
+are in closed form.
 
 Run time on one core: quick 1 s, full 10 s.
 """
@@ -37,9 +37,9 @@ from experiments.engine.drawing import Look, draw_points, draw_theory
 from experiments.engine.statistics import LEVEL, quantile
 from geomdp.bounds.upper import near_contraction_width
 
-#: Dimension, and points of a random set.
+#: Dimension, and number of points of a random set.
 M, POINTS = 16, 64
-#: Least width of a blown-up cube divided by the sharp bound (by Cauchy's inequality).
+#: Least possible ratio of the width of a blown-up cube to the sharp bound (by Cauchy's inequality).
 CUBE_SHARE = 1 / (1 + math.sqrt(2 * math.pi))
 
 
@@ -95,7 +95,7 @@ class Config:
 
     image: Image  # Map
     side: float  # Side a of the cube; 1 for random sets
-    draws: int  # Gaussian directions for a set, and again for its image
+    draws: int  # Gaussian directions for a set, and the same number for its image
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -126,12 +126,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def distances(points: Points) -> Points:
-    """All pairwise distances (n, n)."""
+    """All pairwise distances, shape (n, n)."""
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Lemma 10 with its case of equality, and Lemma 11 from both sides."""
+    """Lemma 10 with its case of equality, and upper and lower limits for the bound of Lemma 11."""
     sets, cubes = table[table.image != Image.BLOWN_UP], table[table.image == Image.BLOWN_UP]
     rotations = sets[sets.image == Image.ROTATED]
     reach = quantile(LEVEL / (2 * len(sets)), int(sets.draws.min()))

@@ -5,12 +5,13 @@ relaxations. The error of a projection grows with the Gaussian width of the body
 relaxation costs the ratio of the two widths. Formula sheet GEN-4, JL-T2, JL-T23.
 
 Claim: relaxations contain the sensitivity polytope in every direction tried. For d = 4 to 12
-attributes, the moment matrices whose diagonal equals their first row are less than 6% wider than
-2-way marginals, and the elliptope is less than 10% wider than 2-way parities (for large d this
-ratio tends to 1.31: the semidefinite bound divided by the ground state of the
-Sherrington-Kirkpatrick model). Lasserre's relaxations of higher level (lifts) are less than 4%
-wider than 3-way marginals and less than 1% wider than 3- and 4-way parities; most are exact in
-every direction tried. Projections may use these relaxations where 2^d elements are too many.
+attributes, the relaxation of 2-way marginals (moment matrices with a diagonal equal to the first
+row) is less than 6% wider than the polytope. The relaxation of 2-way parities (the elliptope) is
+less than 10% wider. For large d the second ratio tends to 1.31: the semidefinite bound divided by
+the ground state of the Sherrington-Kirkpatrick model. Lasserre's relaxations of higher level
+(lifts) are less than 4% wider for 3-way marginals, and less than 1% wider for 3- and 4-way
+parities; most are exact in every direction tried. Projections may use these relaxations where 2^d
+elements are too many.
 
 Directions are Gaussian and shared by both bodies; intervals are for the ratio of the two means.
 Run time on one core: quick 5 s, full 6 min (a lift of order 79 takes about 6 s for a direction).
@@ -44,7 +45,8 @@ WAYS = {
 #: Workloads relaxed by plain correlation matrices, which take thousands of directions a second. The
 #: other relaxations solve a conic program for each direction.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
-#: Largest relative error of a support value, which is found from above (`MomentMatrix.highest`).
+#: Largest relative error of a support value. Support values are found from above
+#: (`MomentMatrix.highest`).
 SLACK = 1e-6
 
 
@@ -192,7 +194,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Directions of a lift in one cell, for up to this many attributes. Each costs a conic program.
+#: Number of directions of a lift in one cell, by the largest number of attributes for which it is
+#: used. Each direction costs a conic program.
 LIFTED = {6: 60, 9: 8, 12: 2}
 
 

@@ -3,15 +3,15 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 17 and 20, equation (13); Urysohn 1924. Formula
 sheet JL-L17, JL-L20, JL-URY.
 
-Claim: let V be a random subspace of dimension j, and kappa_j the volume of the unit ball in R^j.
-The mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j) of a body K in R^k fall with j,
-from Q_1 = w(K) / mu_k to Q_k = vr(K), where mu_k is the mean norm of a Gaussian vector and vr the
-volume radius. This is Alexandrov and Fenchel's inequality; applied to the largest projection on i
-dimensions it gives Lemma 17. For j = 1 and j = k it gives Urysohn's inequality
-vr(K) <= w(K) / mu_k. Balls have equality there; for large k the ratio of its two sides falls to
-e^(-1/2) for cubes and to 0 for long bodies. Hence the largest volume radius vr_i(K) of a projection
-on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). The lower bounds on vr_i(K) that
-`volume_radii` proves fall as i grows, and for a ball all of them are its radius.
+Claim: let V be a random subspace of dimension j, kappa_j the volume of the unit ball in R^j, mu_k
+the mean norm of a Gaussian vector in R^k, and vr the volume radius. The mean projection radii of a
+body K in R^k are Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j). They fall with j, from
+Q_1 = w(K) / mu_k to Q_k = vr(K). This is Alexandrov and Fenchel's inequality; applied to the
+largest projection on i dimensions it gives Lemma 17. Its two ends, j = 1 and j = k, give Urysohn's
+inequality vr(K) <= w(K) / mu_k. Balls attain it. For large k the left side divided by the right
+side falls to e^(-1/2) for cubes, and to 0 for long bodies. Hence the largest volume radius vr_i(K)
+of a projection on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii`
+proves lower bounds on vr_i(K); they fall as i grows, and for a ball each of them is the radius.
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick
@@ -50,11 +50,11 @@ from experiments.shared.volume_bodies import (
 from geomdp.bounds import volume_radii
 from geomdp.bounds.volume import urysohn
 
-#: Level of each certified width; a thousand of them miss with probability 1e-6 together.
+#: Level of each certified width: a thousand of them all hold with probability at least 1 - 1e-6.
 CERTIFIED = LEVEL / 1000
-#: Relative amount by which proved radii are rounded down, and a little more.
+#: Relative tolerance for proved radii: they are rounded down by 1e-9.
 ROUNDED_DOWN = 1.01e-9
-#: Bodies whose projections are measured: hulls of few points.
+#: Bodies with measured projections: hulls of few points.
 PROJECTED = (Family.CUBE, Family.MARGINALS, Family.HISTOGRAM, Family.SIGNS, Family.PREFIXES)
 
 
@@ -81,7 +81,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projections(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Volumes of projections divided by those of unit balls, averaged over random subspaces."""
+    """Volumes of projections divided by volumes of unit balls, averaged over random subspaces."""
     k, points = config.size, vertices(config.family, config.size)
     shares = np.empty((config.draws, k))
     for i in range(config.draws):
@@ -136,7 +136,7 @@ def widths(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Q_j of every body with an interval, at `level` for all points together."""
+    """Q_j of every body with an interval. All intervals hold with probability 1 - `level`."""
     rows = table[table.part == Part.PROJECTIONS].sort_values(["family", "j"])
     reach = quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
     ends = {"low": rows.share - reach, "value": rows.share, "high": rows.share + reach}
@@ -200,7 +200,7 @@ def falling(radii: pd.DataFrame) -> Claim:
 
 
 def of_the_cube(cube: pd.DataFrame) -> Claim:
-    """Mean projection radii of the cube are known."""
+    """Mean projection radii of the cube agree with their closed form."""
     rounding = 1e-9 * cube.exact
     inside = (cube.low - rounding <= cube.exact) & (cube.exact <= cube.high + rounding)
     off = float((cube.value / cube.exact - 1).abs().max())
@@ -295,7 +295,7 @@ def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
 def grid(
     dimension: int, subspaces: int, sizes: tuple[int, ...], moments: tuple[int, ...], count: int
 ) -> tuple[Config, ...]:
-    """Projections in one dimension, and all bodies at their sizes."""
+    """Projections of bodies in R^`dimension`, and widths of all bodies at all their sizes."""
     special = {Family.MOMENTS: moments, Family.SIGNS: tuple(range(2, dimension + 1))}
     return (
         *[Config(Part.PROJECTIONS, family, dimension, subspaces) for family in PROJECTED],

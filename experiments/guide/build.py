@@ -33,7 +33,7 @@ class Guide:
 def build_guide(
     scripts: Sequence[LoadedScript], folder: Path, folders: Folders, examples: bool = True
 ) -> Guide:
-    """Write the guide to ``html`` in a folder, beside its sources; both are replaced.
+    """Write the guide to ``html`` and its sources to ``sources`` in a folder; both are replaced.
 
     The code blocks of the pages are run. A warning of Sphinx is an error, and so are a broken link
     and a file that a page would load from the network.
@@ -43,7 +43,7 @@ def build_guide(
     scripts : sequence of LoadedScript
         The scripts of the gallery, in its order.
     folder : Path
-        Where the guide goes; it is made if it does not exist.
+        Where the guide goes; the folder is made if it does not exist.
     folders : Folders
         Where the committed figures are.
     examples : bool
@@ -53,7 +53,7 @@ def build_guide(
     ------
     GuideError
         If Sphinx warns, code fails, a page has a broken link or would load a file from the network,
-        or an example prints something else than stated.
+        or an example does not print what its docstring says.
     MissingFigureError
         If a script has no committed figure.
     OSError
@@ -82,7 +82,7 @@ def run_sphinx(sources: Path, pages: Path, memory: Path) -> None:
     Raises
     ------
     GuideError
-        If it warns, or if the code of a page fails.
+        If Sphinx warns, or the code of a page fails.
     """
     # Code blocks use the commands of this environment and the modules of this checkout.
     paths = {"PATH": [str(Path(sys.executable).parent)], "PYTHONPATH": [str(ROOT)]}

@@ -1,4 +1,4 @@
-"""Settings of Sphinx; `experiments.guide.build` assembles the sources that it reads."""
+"""Settings of Sphinx; `experiments.guide.build` assembles the sources that Sphinx reads."""
 
 import geomdp
 

@@ -2,9 +2,9 @@
 
 Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. Here letters become
 italic, indices and powers are set lower and higher, and words such as "epsilon" become Greek
-letters. A name between backticks becomes a link to the reference if it is public, and code
-otherwise. Ids of the formula sheet link to the index of theorems. Examples and literal blocks are
-not changed.
+letters. A public name between backticks becomes a link to the reference, and any other text between
+backticks becomes code. Ids of the formula sheet link to the index of theorems. Examples and literal
+blocks are not changed.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Place:
     """The object whose docstring is typeset. Names are looked up in its package and class first."""
 
     package: str  # The package that documents the object
-    owner: type | None  # The object itself if it is a class, or the class it is a member of
+    owner: type | None  # The object if it is a class, or the class of a member; None for others
 
 
 def typeset(lines: list[str], place: Place) -> list[str]:
@@ -211,7 +211,7 @@ def _plain(text: str) -> str:
 
 
 def _linked(name: str, place: Place) -> str:
-    """A link to the reference if `name` is documented there, and code otherwise."""
+    """A link to the reference if `name` is documented there, or else `name` as code."""
     target = _target(name.removesuffix("()"), place)
     return f":py:obj:`{name} <{target}>`" if target else f"``{name}``"
 
@@ -230,7 +230,7 @@ def _target(name: str, place: Place) -> str | None:
 def _documented(name: str, package: str) -> str | None:
     """The dotted name of the documented export that `name` means, if there is only one.
 
-    An export of `package` is preferred to those of other packages.
+    An export of `package` is preferred to exports of other packages.
     """
     if name.startswith("geomdp.") and name in _by_path():
         return name

@@ -16,7 +16,7 @@ class Examples:
     """The result of running the examples."""
 
     run: int  # Number of commands that ran
-    failures: tuple[str, ...]  # Reports of commands that printed something else than stated
+    failures: tuple[str, ...]  # Reports of commands that did not print what the docstring says
 
 
 def run_examples() -> Examples:

@@ -19,7 +19,7 @@ import geomdp
 class Export:
     """One public name."""
 
-    package: str  # The package whose page describes it, as `geomdp.bodies`
+    package: str  # The package with the page that describes it, such as `geomdp.bodies`
     name: str  # Its name there
     value: object  # What it is
     defined_in: str  # The module that assigns it
@@ -37,7 +37,7 @@ class Export:
 
 @cache
 def packages() -> tuple[str, ...]:
-    """Packages with a stub of exports, each before those inside it; `geomdp` is the first."""
+    """Packages that have a stub, each before the packages inside it; `geomdp` is the first."""
     walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
     names = ["geomdp", *(found.name for found in walked if found.ispkg)]
     return tuple(name for name in names if _stub(name).exists())
@@ -57,14 +57,15 @@ def _first_exports() -> Iterator[Export]:
             value = getattr(module, name)
             if isinstance(value, ModuleType) or id(value) in seen:
                 continue
-            # Python may use one object for equal constants, so only code counts as seen.
+            # Python may use one object for equal constants, so only classes and functions are
+            # recorded in `seen`.
             if inspect.isclass(value) or inspect.isroutine(value):
                 seen[id(value)] = name
             yield Export(package, name, value, source)
 
 
 def exported_by(package: str) -> dict[str, Export]:
-    """The exports of a package by their names there, without the packages inside it."""
+    """The exports of a package, by their names in it. The packages inside it are left out."""
     module = importlib.import_module(package)
     by_value = {id(export.value): export for export in exports()}
     values = {name: getattr(module, name) for name in _sources(package)}

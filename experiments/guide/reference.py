@@ -26,7 +26,7 @@ def write_reference(folder: Path) -> None:
 
 
 def summary(value: object) -> str:
-    """The first sentence of a docstring."""
+    """The first paragraph of a docstring, as one line."""
     return (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
 
 
@@ -118,7 +118,7 @@ def _is_documented(member: object) -> bool:
 
 @cache
 def _documented() -> dict[object, str]:
-    """Where classes and functions are documented."""
+    """The full dotted names under which classes and functions are documented."""
     return {export.value: export.path for export in exports() if export.is_code}
 
 

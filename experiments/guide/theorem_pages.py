@@ -61,7 +61,7 @@ def _entry(theorem: Theorem, scripts: Sequence[str]) -> str:
 
 
 def _link(dotted: str) -> str:
-    """A link to the page of a name in the reference, or the name as code if it has no page."""
+    """A link to the page of a name in the reference, or the name as code if there is none."""
     value = resolve(dotted)
     for export in exports():
         if export.value is value:
@@ -70,8 +70,8 @@ def _link(dotted: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text with LaTeX between dollar signs as reStructuredText."""
-    # Odd pieces are formulas.
+    """Turn a text that has LaTeX between dollar signs into reStructuredText."""
+    # Pieces at odd positions are formulas.
     pieces = _MATH.split(" ".join(text.split()))
     return "".join(
         f"\\ :math:`{piece}`\\ " if position % 2 else re.sub(r"([*`_|\\])", r"\\\1", piece)

@@ -1,4 +1,4 @@
-"""An adversary that sees data and hypothesis, on random data, and forces updates of any rule."""
+"""An adversary that sees random data and the hypothesis, and forces updates of any rule."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from geomdp.workloads import DenseQuery, SparseQuery
 
-#: Sparsity of sparse queries, and elements that carry data.
+#: Sparsity of sparse queries, and number of elements that carry data.
 SPARSITY, ATOMS = 4, 32
-#: Candidate queries the adversary compares each time, and failures after which it gives up.
+#: Number of random queries that the adversary compares each time, and number of failures in a row
+#: after which it gives up.
 CANDIDATES, PATIENCE = 8, 30
 
 
@@ -32,7 +33,7 @@ class DenseStream:
         self._last = np.zeros(size)
 
     def candidates(self, hypothesis: Any) -> list[DenseQuery]:
-        """Random 0/1 queries and, where the hypothesis shows itself, threshold queries on it."""
+        """Random 0/1 queries, and queries adapted to a hypothesis that is a vector of weights."""
         queries = [self._rng.integers(2, size=len(self.data)) for _ in range(CANDIDATES)]
         current = getattr(hypothesis, "distribution", getattr(hypothesis, "vector", None))
         if current is not None:
@@ -63,7 +64,7 @@ class SparseStream:
         self._fresh = 0
 
     def candidates(self, hypothesis: Any) -> list[SparseQuery]:
-        """Elements on which data and hypothesis differ most, either way, and random ones."""
+        """Queries where data and hypothesis differ most, up or down, and random queries."""
         names = list(self.data)
         gaps = np.array([self.data[x] - hypothesis.weight(x) for x in names])
         order = np.argsort(gaps)
@@ -80,12 +81,12 @@ class SparseStream:
 
 
 def count_updates(hypothesis: Any, stream: DenseStream | SparseStream, alpha: float) -> int:
-    """Updates that the adversary forces on the data set of a stream."""
+    """Number of updates that the adversary forces on the data set of a stream."""
     updates, idle = 0, 0
     while idle < PATIENCE:
         queries: Any = stream.candidates(hypothesis)
         gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
-        # Of all gaps that count as an update, the smallest makes the rule learn least.
+        # From the smallest gap that is large enough for an update, the rule learns least.
         allowed = np.flatnonzero(np.abs(gaps) >= alpha)
         if len(allowed) == 0:
             idle += 1

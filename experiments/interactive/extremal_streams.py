@@ -1,7 +1,8 @@
-"""Streams of queries that force nearly as many updates as a rule allows, one for each rule.
+"""Streams of queries, one for each rule, that force a large share of the updates a rule allows.
 
-All records are one element, number 0. Every gap is as small as an update needs, alpha, so that the
-rule learns as little as it can. `SLIGHTLY` keeps rounding errors from making it smaller.
+All records are element 0. Every gap is alpha, the least that an update needs, so that the rule
+learns as little as possible. The factor `SLIGHTLY` keeps rounding errors from making a gap smaller
+than alpha.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ ANSWER_ERROR = 0.999
 def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
     """Updates of dense weights.
 
-    The relative entropy starts at ln M. An update by a query with gap alpha lowers it by
-    eta alpha - ln E e^(eta (f - E f)). By Hoeffding's lemma that is at least
-    eta alpha - eta^2 / 8, and it is hardly more if the query is 0 on a half of the weights and 1 on
-    the other half.
+    The relative entropy starts at ln M for M elements. An update by a query f with gap alpha lowers
+    it by eta alpha - ln E e^(eta (f - E f)), with step eta and mean E over the weights. By
+    Hoeffding's lemma this decrease is at least eta alpha - eta^2 / 8. It is hardly more if f is 0
+    on one half of the weights and 1 on the other half.
     """
     updates = 0
     while True:
@@ -32,7 +33,7 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
         rest = 1 - weights[0]
         if rest < alpha * SLIGHTLY:
             return updates
-        # 1 on the lightest other elements, as far as their weight is a half.
+        # The query is 1 on the lightest other elements, up to a total weight of 1/2.
         order = 1 + np.argsort(weights[1:], kind="stable")
         room = min(0.5, rest - alpha * SLIGHTLY)
         before = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])
@@ -44,7 +45,7 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
 
 
 def sparse_weights(hypothesis: Any, alpha: float) -> int:
-    """Updates of sparse weights by queries on element 0 alone, which start with a weight of 1/s."""
+    """Updates of sparse weights by queries on element 0 alone. Its weight starts at 1/s."""
     updates = 0
     while True:
         value = alpha * SLIGHTLY / (1 - hypothesis.weight(0))
@@ -55,12 +56,13 @@ def sparse_weights(hypothesis: Any, alpha: float) -> int:
 
 
 def perceptron(hypothesis: Any, alpha: float) -> int:
-    """Updates of a vector x of M entries from 0, that is to end at e_0.
+    """Updates of a vector x of M entries, which starts at 0 and is to end at e_0.
 
-    ||x - e_0||^2 starts at 1. An update with gap alpha lowers it by
-    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least is alpha^2 / M, for ||f||^2 = M. Queries up,
-    (c, 1, .., 1), and down, (0, 1, .., 1), take turns. The sum of the other entries goes from
-    alpha / M to alpha and back, and c is no larger than the gap needs.
+    ||x - e_0||^2 starts at 1. An update by a query f with gap alpha lowers it by
+    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least decrease is alpha^2 / M, for ||f||^2 = M. Two
+    queries take turns: (c, 1, .., 1) raises the entries of x, and (0, 1, .., 1) lowers all but the
+    first. The sum of these others goes from alpha / M to alpha and back. c is no larger than the
+    gap needs.
     """
     updates = 0
     while True:
@@ -79,13 +81,13 @@ def perceptron(hypothesis: Any, alpha: float) -> int:
 
 
 def halving_net(alpha: float) -> Median:
-    """All data sets of s = floor(1 / alpha) records on two elements: strictly finer than alpha."""
+    """The net of all data sets of floor(1 / alpha) records on two elements: finer than alpha."""
     records = int(1 / alpha)
     return Median(net(2, records), net_fineness(2, records, n_queries=1))
 
 
 def median(hypothesis: Any, alpha: float) -> int:
-    """Updates of the median rule with `halving_net`: each asks for the share of element 1, 0."""
+    """Updates of the median rule with `halving_net`. Each query asks for the share of element 1."""
     updates, query = 0, DenseQuery(np.array([0.0, 1.0]))
     while hypothesis.evaluate(query) >= alpha:
         hypothesis.update(query, ANSWER_ERROR * alpha)

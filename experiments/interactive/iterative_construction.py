@@ -6,18 +6,22 @@ DISC-13.
 
 Claim: with probability 1 - beta the hypothesis errs by at most alpha on every one of the 2^d
 parities, for the alpha of the corrected Theorem 5. The constants as printed give a smaller alpha,
-but their proof shows an error of 3 alpha / 2 only: the run can end at a query whose gap is near
-alpha, while another query has a larger gap that the distinguisher missed. alpha falls as n^(-1/3)
-under pure and as n^(-1/2) under approximate DP, up to logarithms, and the 2 B private steps
-together stay within the budget. The noise that is drawn is that of the steps: answers have Laplace
-noise of scale 1 / (epsilon_0 n), and among queries whose gaps fall in steps of 2 ln 2 / (epsilon_0
-n) the distinguisher takes each twice as often as the next. With probability gamma it may lose
-F(epsilon_0). Where all gaps but one are smaller by that, it loses it in a third of the choices for
-gamma = 1/2: two thirds of what the union bound of the proof allows. Errors end at 3 alpha / 4, the
-level of the test that ends a run, or below by at most alpha / 4, what one update changes.
+but with them the proved error is 3 alpha / 2, not alpha: a run can end at a query with a gap near
+alpha, while another query has a larger gap that the distinguisher missed. Up to logarithms, alpha
+falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. The 2 B private steps together
+stay within the budget.
 
-Records are known by their shares, so that n may be as large as the theorem needs. Run time on one
-core: quick 4 s, full 1 minute.
+Each of these steps has privacy loss epsilon_0. Answers have Laplace noise of scale
+1 / (epsilon_0 n). If the gaps of queries fall in steps of 2 ln 2 / (epsilon_0 n), the distinguisher
+takes each query twice as often as the next. With probability gamma the distinguisher may choose a
+gap that is F(epsilon_0) or more below the largest. If all gaps but one are F(epsilon_0) below, it
+does so in a third of the choices for gamma = 1/2, which is two thirds of what the union bound of
+the proof allows. The test that ends a run has the level 3 alpha / 4, and one update changes an
+error by at most alpha / 4. So runs that start above this level end with errors between alpha / 2
+and 3 alpha / 4, up to the noise.
+
+Data sets are given by the shares of the elements, so that n may be as large as the theorem needs.
+Run time on one core: quick 4 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ from experiments.shared.known_shares import KnownShares, falling_shares
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Errors beside what is promised, or first choices on the ladder and on the cliff."""
+    """Errors and what is promised, or first choices on the ladder or on the cliff."""
     built = construction(config, KnownShares(falling_shares(1 << BITS)))
     match config.data:
         case Data.LADDER:
@@ -66,14 +70,15 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 POINT = ["privacy", "constants", "n"]
-#: A run ends when the gap it sees is below this share of alpha.
+#: A run ends when the noisy gap is below this share of alpha.
 LEVEL_OF_TEST = 3 / 4
 #: Powers of n by which alpha falls.
 POWERS = {"pure": -1 / 3, "approximate": -1 / 2}
 
 
-#: Factors by which alpha changes with the constants, 1/2 for 1/8 in what the distinguisher may
-#: lose, up to logarithms: alpha^3 and alpha^2 are proportional to it.
+#: Ratio of the corrected alpha to the printed alpha, up to logarithms. The distinguisher may lose
+#: alpha / 8 with corrected constants, alpha / 2 with printed ones. This factor of 4 multiplies
+#: alpha^3 under pure DP, and alpha^2 under approximate DP.
 FACTORS = {"pure": 4 ** (1 / 3), "approximate": 2.0}
 
 
@@ -91,7 +96,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ends_at_the_level(table: pd.DataFrame) -> Claim:
-    """The largest error at the end, where the uniform start errs more than 3 alpha / 4."""
+    """The largest error at the end of runs that start with an error above 3 alpha / 4."""
     started = table[table.untouched > LEVEL_OF_TEST * table.alpha]
     shares = np.sqrt(started.mean_square) / started.alpha
     low, high = LEVEL_OF_TEST - 1 / 4, LEVEL_OF_TEST + 1 / 8
@@ -121,7 +126,7 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
 
 
 def has_its_law(table: pd.DataFrame) -> Claim:
-    """How often the exponential mechanism takes the largest of gaps that fall in equal steps."""
+    """How often the exponential mechanism takes the largest gap, if gaps fall in equal steps."""
     hits, runs = int(table.hits.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(hits, runs, chance).pvalue
@@ -190,7 +195,7 @@ def promises(table: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             "alpha falls as n^(-1/3), under approximate DP as n^(-1/2), up to logarithms",
-            # The logarithm of the number of steps makes it a little slower.
+            # The logarithm of the number of steps makes alpha fall a little slower.
             all(0 <= slope - POWERS[privacy] <= 0.06 for (privacy, _), slope in slopes.items()),
             ", ".join(f"{privacy} {slope:.3f}" for (privacy, _), slope in slopes.items()),
             "from -1/3 to -0.273; from -1/2 to -0.44",
@@ -253,7 +258,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(exponents: dict[str, tuple[float, ...]], runs: int, choices: int) -> tuple[Config, ...]:
-    """Both guarantees with both sets of constants, ladder and cliff where runs are short."""
+    """Both guarantees with both sets of constants; ladder and cliff at the least n."""
     ladders = [
         Config(
             Data.LADDER, privacy, Constants.CORRECTED, round(10 ** exponents[privacy][0]), choices

@@ -36,9 +36,9 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
 class Data(enum.StrEnum):
     """True answers."""
 
-    SHARES = "shares"  # Of records whose elements have shares 1 / rank
-    LADDER = "ladder"  # Gaps to the uniform start fall by one step from parity to parity
-    CLIFF = "cliff"  # One gap is F(epsilon_0) above all others, which are equal
+    SHARES = "shares"  # Of records; the share of an element is proportional to 1 / rank
+    LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
+    CLIFF = "cliff"  # The largest gap is F(epsilon_0) above all others, which are equal
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ TOP = 0.4
 
 
 class Ladder(gd.mechanisms.AllParities):
-    """Parities whose true answers lie above those of a uniform hypothesis, 1/2, by TOP - i `step`.
+    """Parities with true answers 1/2 + TOP - i `step`, for i = 0, 1, ...
+
+    A uniform hypothesis answers 1/2, so the gaps are TOP - i `step`.
 
     Parity 0, which is 1 on every record, has no gap.
 
@@ -66,7 +68,7 @@ class Ladder(gd.mechanisms.AllParities):
     d : int
         Number of bits.
     step : float
-        From one gap to the next.
+        Difference between one gap and the next.
     """
 
     def __init__(self, d: int, step: float) -> None:
@@ -74,7 +76,7 @@ class Ladder(gd.mechanisms.AllParities):
         self.step = step
 
     def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """The ladder; `records` are only counted."""
+        """The ladder; `records` and `n` are not read."""
         del records, n
         return np.array([1.0, *(0.5 + TOP - self.step * np.arange(self.size - 1))])
 
@@ -87,7 +89,7 @@ class Cliff(gd.mechanisms.AllParities):
     d : int
         Number of bits.
     drop : float
-        From the largest gap to all others.
+        Difference between the largest gap and all others.
     """
 
     def __init__(self, d: int, drop: float) -> None:
@@ -127,24 +129,25 @@ def spent(built: gd.IterativeConstruction[Any]) -> float:
 
 
 def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
-    """How often the first query of a run is the one with the largest gap, and with what chance."""
+    """How often the first query of a run has the largest gap, and the exact chance of that."""
     top, hits = built.distinguisher.query(1), 0
     for child in rng.spawn(runs):
         first, _ = built.release(range(built.n), rng=child).exchanges[0]
         hits += bool((first.values == top.values).all())
-    # Chances halve from each of the 31 parities to the next; parity 0 has none to speak of.
+    # From parity 2 on, each parity is half as likely as the parity before. Parity 0 is hardly ever
+    # chosen.
     return {"hits": hits, "chance": 1 / (2 - 2.0 ** (2 - built.distinguisher.size))}
 
 
-#: gamma, the probability of a worse choice that the cliff allows the distinguisher.
+#: gamma: the proof allows the distinguisher a choice worse by F(epsilon) with this probability.
 WORSE = 0.5
 
 
 def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
-    """How often the choice on the cliff is not the largest gap, and the exact chance of that.
+    """How often the choice on the cliff misses the largest gap, and the exact chance of that.
 
-    If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right, each of the |C| - 1 other queries is
-    gamma / |C| times as likely as the one with the largest gap.
+    If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right, each of the |C| - 1 other parities is
+    gamma / |C| times as likely as the parity with the largest gap.
     """
     epsilon, n = built.step_epsilon, built.n
     cliff = Cliff(BITS, built.distinguisher.loss(epsilon, WORSE, n))
@@ -158,7 +161,7 @@ def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
 def errors_and_noise(
     built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator
 ) -> Row:
-    """Mean square of the largest error, and mean modulus of the noise in units of its scale."""
+    """Mean square of the largest error, and total modulus of the noise in units of its scale."""
     truths = built.distinguisher.truths(None, built.n)
     unit = 1 / (built.step_epsilon * built.n)
     numbers = {

@@ -5,14 +5,17 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 
 Claim: with probability 1 - beta all k adaptive answers are within 3 alpha0, where alpha0 is solved
 from the update bound of the rule and falls as n^(-1/2), up to logarithms. For sparse multiplicative
-weights it depends on the sparsity m through ln m only and not on the universe, for dense ones it
-grows with ln |X|. The queries here are chosen by an adversary that looks at the hypothesis.
-Queries at a set distance from the hypothesis show what the threshold 2 alpha0 does: none at 0.95
-alpha0 is updated, all at 3.05 alpha0 are, and those at 1.9 alpha0 are left with an error of nearly
-two thirds of what is promised. The values that are released have Laplace noise of the stated scale,
-which is measured to fall as n^(-1/2), up to logarithms. How many updates are needed is the subject
-of `update_bounds`.
-alpha0, and with it these distances, is solved anew from the equation of the formula sheet.
+weights alpha0 depends on the sparsity m through ln m alone, and not on the universe. For dense
+multiplicative weights it grows with ln |X|. The queries of the panels ask first for the heaviest
+elements, then for random elements.
+
+Further queries have a set distance from the hypothesis, as an adversary who sees it can choose.
+They show what the threshold 2 alpha0 does: queries at 0.95 alpha0 cause no update, and all queries
+at 3.05 alpha0 cause one. Queries at 1.9 alpha0 that cause none are left with an error of nearly two
+thirds of what is promised. Released values have Laplace noise of the stated scale; the noise
+measured falls as n^(-1/2), up to logarithms. For these distances, alpha0 is solved in this script
+from the equation of the formula sheet. How many updates are needed is the subject of
+`update_bounds`.
 
 Run time on one core: quick 2 s, full 6 s.
 """
@@ -67,12 +70,12 @@ class Rule(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    panel: Panel  # Where it is shown
+    panel: Panel  # Where the point is shown; `GAPS` are not drawn
     rule: Rule  # Update rule
     n: int  # Number of records
     sparsity: int  # Sparsity m of the queries
-    universe: int  # Number of elements; the sparse rule is not told
-    gap: float  # Distance of queries from the hypothesis in units of alpha0; 0 for the adversary
+    universe: int  # Number of elements, which the sparse rule does not know
+    gap: float  # Distance of queries from the hypothesis in units of alpha0; used by `GAPS`
     runs: int  # Independent runs in one cell
 
 
@@ -95,7 +98,8 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
     )
     shares, worst = data(config.universe), 0.0
     for i in range(QUERIES):
-        # First the heaviest elements, where the uniform hypothesis is most wrong; then random ones.
+        # First the heaviest elements, where the uniform hypothesis is most wrong; then random
+        # elements.
         support = np.arange(m) + i * m if i < QUERIES // 2 else rng.choice(len(shares), m, False)
         support = np.unique(support % len(shares))
         query: Any
@@ -110,7 +114,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error over the runs of one trial, beside 3 alpha0."""
+    """Mean square of the largest error over the runs of one trial, and the promised 3 alpha0."""
     if config.panel is Panel.GAPS:
         return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
     results = [run(config, child) for child in rng.spawn(config.runs)]
@@ -129,7 +133,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def stated_accuracy(config: Config) -> float:
-    """alpha0 as the formula sheet has it."""
+    """alpha0, solved from the equation of the formula sheet."""
     if config.rule is Rule.SPARSE:
         return solved_accuracy(config.n, sparsity=config.sparsity)
     return solved_accuracy(config.n, universe=config.universe)
@@ -138,9 +142,11 @@ def stated_accuracy(config: Config) -> float:
 POINT = ["panel", "rule", "n", "sparsity", "universe"]
 
 
-#: Relative tolerance of two solutions of one equation.
+#: Largest relative difference of the library's alpha0 and the alpha0 solved here.
 SOLVED = 1e-9
-#: Distances of queries from the hypothesis: below the threshold, just below it, and above.
+#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2, and with
+#: probability 1 - beta its comparisons err by at most 1: then no query at NEAR causes an update,
+#: and every query at FAR causes one. LEFT is just below 2.
 NEAR, LEFT, FAR = 0.95, 1.9, 3.05
 
 
@@ -156,7 +162,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def threshold(table: pd.DataFrame) -> list[Claim]:
-    """Which queries are updated, and the error of those that are just not."""
+    """Which queries cause an update, and the error of queries just below the threshold."""
     by_gap = table.groupby("gap").agg(
         runs=("runs", "sum"),
         untouched=("untouched", "sum"),

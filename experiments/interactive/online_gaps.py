@@ -1,7 +1,7 @@
 """Queries at a set distance from the hypothesis of an online construction.
 
-Distances and noise are in units of the alpha0 of the formula sheet (BR-OIC), which is solved here
-from its equation. Nothing of it comes from the code that is measured.
+Distances are in units of the alpha0 of the formula sheet (BR-OIC), noise is in units of its scale.
+Both units are computed here from the equations, without the code that is measured.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def sparse_updates(sparsity: int, alpha: float) -> int:
 
 
 def value_scale(n: int, updates: int) -> float:
-    """Scale of the noise on a value: a ninth of epsilon, half of delta, c = `updates` values."""
+    """Scale of the noise on a value, if c = `updates` values share epsilon / 9 and delta / 2."""
     shortcut = math.sqrt(8 * updates * math.log(2 / PRIVACY.delta))
     return 9 * shortcut / (PRIVACY.epsilon * n)
 
@@ -43,7 +43,8 @@ def value_scale(n: int, updates: int) -> float:
 def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -> float:
     """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
 
-    For sparse weights, or for dense ones on `universe` elements if no `sparsity` is given.
+    B is the bound of sparse weights or, if no `sparsity` is given, of dense weights on `universe`
+    elements.
     """
 
     def excess(alpha: float) -> float:
@@ -71,7 +72,7 @@ def run_at_gap(
 
 
 def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
-    """Updates, noise and errors over the runs of one trial, all queries at `gap` alpha0."""
+    """Updates, noise and errors over the runs of one trial. All queries are at `gap` alpha0."""
     alpha = solved_accuracy(n, sparsity=sparsity)
     updated, noise, left = [], [], 0.0
     for child in rng.spawn(runs):

@@ -30,7 +30,8 @@ def has_its_noise(table: pd.DataFrame) -> Claim:
     )
 
 
-#: Powers of n that the measured noise may have; -1/2 up to logarithms, neither -1/3 nor -1.
+#: Least and largest power of n with which the measured noise may fall. The theorem says -1/2 up to
+#: logarithms; -1/3 and -1 are excluded.
 POWERS = (-0.6, -0.4)
 
 

@@ -3,12 +3,13 @@
 Source: Dwork-Roth 2014, Theorems 3.24, 3.26 and 3.28; Ligett's slides; formula sheet SV-AT, SV-SP,
 SV-NUM, SV-LSL, DISC-11.
 
-Claim: with queries alpha away from the threshold, at most c of them above, all answers are right
-with probability at least 1 - beta, for the alpha of each theorem. The theorem printed for
-NumericSparse with delta > 0 is false for few queries: at c = k = 10 the noise on the released
-values alone breaks it with probability 0.347 instead of 0.05. With the split 8/9 to 1/9 it holds
-for every k. At every distance wrong answers come as often as the noise makes them: their
-probability is an integral over the threshold's noise.
+Claim: if all queries are alpha away from the threshold, and at most c of them above, then all
+answers are right with probability at least 1 - beta. This holds for the alpha of each theorem but
+one. The theorem printed for NumericSparse with delta > 0 is false for few queries: at c = k = 10
+the noise on the released values alone breaks it with probability 0.347, where beta is 0.05. If
+comparisons get 8/9 of epsilon and values 1/9, the theorem holds for every k. At every distance, the
+measured probability of a wrong answer agrees with the exact one, an integral over the threshold's
+noise.
 
 Run time on one core: quick 1 s, full 2 minutes.
 """
@@ -119,7 +120,7 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
     low = scipy.stats.binom.cdf(points.failures, points.runs, exact)
     high = scipy.stats.binom.sf(points.failures - 1, points.runs, exact)
     chance = float(2 * np.minimum(low, high).min())
-    # All points of all mechanisms together.
+    # LEVEL is shared by all points of all mechanisms.
     level = LEVEL / (len(SOURCES) * len(points))
     return Claim(
         f"{family}: wrong answers come as often as the exact law says, at every distance",
@@ -153,7 +154,8 @@ LOOKS = {
     Family.NUMERIC: Look("C3", "D"),
     Family.PRINTED: Look("C4", "X"),
 }
-#: Distance of panel (b), in units of alpha: nothing is wrong but the released values.
+#: Distance of panel (b), in units of alpha: so far from the threshold that only released values can
+#: be wrong.
 FAR = 10.0
 LIMIT = rf"failure probability of all theorems, $\beta={BETA}$"
 STATED = r"distance $\alpha$ at which a theorem promises $\beta$"
@@ -171,7 +173,7 @@ def plot(table: pd.DataFrame) -> Figure:
         exact = [exact_failure(family, False, 100, gap) for gap in mine.gap]
         draw_theory(panels[0], mine.distance, exact, LOOKS[family].colour, VALUES, (1, 2))
         draw(panels[0], mine, "distance", family)
-        # The alpha of each theorem, in the same units, where its beta is promised.
+        # Mark the point (alpha, beta) that the theorem promises.
         panels[0].plot(
             mine.alpha.iloc[:1], [BETA], ls="none", marker="|", ms=13, mew=2,
             color=LOOKS[family].colour, zorder=4,

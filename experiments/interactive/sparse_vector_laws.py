@@ -1,8 +1,8 @@
 """Exact failure probabilities of the sparse vector mechanisms, at epsilon = 1 and sensitivity 1.
 
-k - c queries lie a distance a below the threshold, the last c lie a above it. Scales of the noise
-and the alpha of each theorem are written out here (SV-AT, SV-SP, SV-LSL, SV-NUM), so that nothing
-comes from the code that is measured.
+The first k - c queries lie at some distance below the threshold, the last c at the same distance
+above it. The scales of the noise and the alpha of each theorem are written out here (SV-AT, SV-SP,
+SV-LSL, SV-NUM), so that nothing comes from the code that is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-#: Quantiles of the threshold's noise over which an expectation is taken.
+#: Number of quantiles of the threshold's noise over which an expectation is taken.
 QUANTILES = 100_000
 
 
@@ -25,7 +25,7 @@ class Law:
     threshold: float  # Scale of the threshold's noise
     query: float  # Scale of a query's noise
     redraw: bool  # Whether the threshold gets new noise after each query above
-    answer: float | None = None  # Scale of the noise on released values, if there are any
+    answer: float | None = None  # Scale of the noise on released values; None without values
 
     def failure(self, queries: int, cutoff: int, distance: float) -> float:
         """Probability that an answer is on the wrong side, or a value off by more than alpha."""
@@ -62,7 +62,7 @@ def kept(queries: int, cutoff: int, beta: float) -> Law:
 
 
 def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
-    """Theorem 3.26: c steps of 1/c, or of 1 / sqrt(8 c ln(1/delta))."""
+    """Theorem 3.26: c runs with epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if there is a delta."""
     logs = math.log(queries) + math.log(2 * cutoff / beta)
     if delta is None:
         return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)
@@ -79,7 +79,7 @@ def numeric(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
 
 
 def numeric_printed(queries: int, cutoff: int, beta: float, delta: float) -> Law:
-    """Theorem 3.28 as printed: root 512 to 2 between comparisons and values."""
+    """Theorem 3.28 as printed: the epsilons of comparisons and values are as sqrt(512) to 2."""
     logs = math.log(queries) + math.log(4 * cutoff / beta)
     root = math.sqrt(512)
     spread = math.sqrt(32 * cutoff * math.log(2 / delta)) * (root + 1)

@@ -29,7 +29,8 @@ class Family(enum.StrEnum):
     PRINTED = "NumericSparse, printed"
 
 
-#: Panel (a): pure DP, errors against the distance from the threshold; (b): values against k.
+#: Mechanisms of panel (a), pure DP and varying distance, and of panel (b), approximate DP and
+#: varying k.
 PURE_FAMILIES = (Family.ABOVE, Family.KEPT, Family.REDRAWN, Family.NUMERIC)
 APPROX_FAMILIES = (Family.NUMERIC, Family.PRINTED)
 
@@ -46,7 +47,7 @@ class Config:
 
 
 def cutoff(config: Config) -> int:
-    """Queries that are above the threshold."""
+    """Number of queries above the threshold."""
     return 1 if config.family is Family.ABOVE else CUTOFF
 
 
@@ -57,7 +58,8 @@ def stated_accuracy(config: Config) -> float:
         case Family.ABOVE:
             return accuracy.above_threshold(PURE.epsilon, queries=k, beta=BETA)
         case Family.KEPT:
-            # The scales of the law: a distance must not shrink with the noise of the mechanism.
+            # The scales come from the law. If the mechanism drew too little noise, scales taken
+            # from it would shrink the distance at which it is tested.
             kept = laws.kept(k, c, BETA)
             return accuracy.sparse_kept(
                 threshold=kept.threshold, query=kept.query, queries=k, beta=BETA

@@ -1,15 +1,15 @@
-r"""Accuracies that theorems state for interactive release, beside those that are designed for.
+r"""Accuracies that theorems state for interactive release, and those that mechanisms promise.
 
 Papers: Blum-Roth 2011, Theorem 3.3; Roth's lecture on iterative construction, Theorems 7 and 8 with
 corrected constants; formula sheet BR-T3.3, BR-OIC, IC-T5.
 
-Claims: the corrected Theorems 7 and 8 state the accuracy that the iterative construction is run
-with, up to the rounding of the number of updates: it is within 1% below. The online construction
-promises 3 alpha0, which is 4 to 5 times less than the alpha of Theorem 3.3 with its constant 3000.
-All fall as theory says: n^(-1/3) for pure privacy, n^(-1/2) for approximate privacy, up to the
-logarithm of the number of updates.
+Claims: the iterative construction promises the accuracy that the corrected Theorems 7 and 8 state,
+or up to 1% less, because the number of updates is rounded down. The online construction promises
+3 alpha0, which is a fifth to a quarter of the alpha of Theorem 3.3 with its constant 3000. The
+stated accuracies fall as theory says: as n^(-1/3) for pure privacy and as n^(-1/2) for approximate
+privacy, up to the logarithm of the number of updates.
 
-Nothing is drawn: all numbers are solutions of equations. Run time on one core: 1 s.
+Nothing is random: all numbers are solutions of equations. Run time on one core: 1 s.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The accuracy that the theorem states, and the one that the mechanism promises."""
+    """The accuracy that the theorem states, and the accuracy that the mechanism promises."""
     del rng
     rule = gd.mechanisms.MultiplicativeWeights(1 << BITS)
     if config.theorem is Theorem.ONLINE:
@@ -71,11 +71,11 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 class Expected:
     """What is known about one statement."""
 
-    power: float  # Of n
-    drift: float  # By how much the logarithm of the updates changes the slope
-    low: float  # Least promised accuracy over the stated one
-    high: float  # Largest
-    id: str  # In the formula sheet
+    power: float  # Power of n with which the accuracy falls
+    drift: float  # Largest change of the slope by the logarithm of the updates
+    low: float  # Least ratio of promised to stated accuracy
+    high: float  # Largest such ratio
+    id: str  # Ids in the formula sheet
 
 
 EXPECTED = {
@@ -86,7 +86,7 @@ EXPECTED = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Ratios from both sides, and slopes."""
+    """Ratios of promised to stated accuracies, and slopes."""
     found = []
     for theorem, expected in EXPECTED.items():
         rows = table[table.theorem == theorem]
@@ -138,7 +138,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Powers of ten of n. Theorem 3.3 needs more records than the others.
+#: Logarithms of n to base 10. Theorem 3.3 needs more records than Theorem 8.
 POWERS = {
     Theorem.SEVEN: (7.0, 7.5, 8.0, 8.5, 9.0, 9.5, 10.0),
     Theorem.EIGHT: (6.0, 6.5, 7.0, 7.5, 8.0),

@@ -3,14 +3,17 @@
 Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Theorem 3.5;
 Dwork-Roth 2014, Theorems 4.10, 5.8 and 5.11; formula sheet BR-SMW, BR-MW, BR-FK, BR-MED.
 
-Claim: however queries are chosen, a rule run at accuracy alpha is updated at most B(alpha) times
-by queries on which its hypothesis is off by alpha or more, with answers within alpha of the truth.
-The adversary here sees data and hypothesis, looks for the query with the smallest gap that counts
-among random ones and those adapted to the hypothesis, and gives the worst answer that is allowed.
-Streams built for one rule each show how much of the bounds is needed: the median rule makes every
-update that it is allowed, the perceptron more than eight tenths. Multiplicative weights make about
-half: their relative entropy falls by alpha^2 / 2 - alpha^2 / 32 at least (Hoeffding's lemma), not
-by alpha^2 / 4 only, so that no stream forces more than 8/15 of the bound.
+Claim: let an update be a query on which the hypothesis is off by alpha or more, with an answer
+within alpha of the truth. However queries are chosen, a rule run at accuracy alpha is updated at
+most B(alpha) times. The adversary here sees the data and the hypothesis. Among random queries and
+queries adapted to the hypothesis, it takes the smallest gap that is large enough for an update, and
+gives the worst answer that is allowed.
+
+Other streams, each built for one rule, show how much of the bounds is needed. The median rule makes
+every update that it is allowed, the perceptron more than eight tenths, and multiplicative weights
+about half. The proof for weights says that the relative entropy falls by alpha^2 / 4 with each
+update. By Hoeffding's lemma it falls by at least alpha^2 / 2 - alpha^2 / 32, so no stream forces
+more than 8/15 of the bound.
 
 Run time on one core: quick 2 s, full 1 minute.
 """
@@ -49,9 +52,9 @@ from geomdp.mechanisms.interactive.updates import (
     net_size,
 )
 
-#: Universe of the dense rules.
+#: Size of the universe of the dense rules.
 SIZE = 32
-#: Universe of the median rule, whose candidates are enumerated.
+#: Size of the universe of the median rule, which enumerates its candidates.
 SMALL = 4
 
 
@@ -112,14 +115,14 @@ def random_stream(rule: Rule, rng: np.random.Generator) -> DenseStream | SparseS
 
 
 def extremal_rule(config: Config) -> Any:
-    """The rule; the net of the median rule is the one that its stream halves."""
+    """The rule; the median rule has the net that its extremal stream halves."""
     if config.rule is Rule.MEDIAN:
         return extremal_streams.halving_net(config.alpha)
     return build(config.rule, config.alpha)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean and largest number of updates over the streams of one trial, beside the bound."""
+    """Mean and largest number of updates over the streams of one trial, and the bound."""
     if config.stream is Stream.EXTREMAL:
         rule = extremal_rule(config)
         counts = [EXTREMAL[config.rule](rule.start(config.alpha), config.alpha)]
@@ -139,8 +142,9 @@ SOURCES = {
     Rule.PERCEPTRON: "BR-FK",
     Rule.MEDIAN: "BR-MED",
 }
-#: Shares of the bound between which extremal streams end. The upper ones are proved: the potential
-#: of weights falls by alpha^2 / 2 - alpha^2 / 32 at least, and 1/4 is 8/15 of that.
+#: Least and largest share of the bound that extremal streams reach. The largest shares are proved:
+#: for weights, the bound assumes that an update lowers the potential by alpha^2 / 4. In fact it
+#: does so by at least alpha^2 / 2 - alpha^2 / 32, and 1/4 is 8/15 of 1/2 - 1/32.
 SHARES = {
     Rule.DENSE: (0.45, 8 / 15),
     Rule.SPARSE: (0.4, 8 / 15),
@@ -150,13 +154,13 @@ SHARES = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """No stream exceeds its bound, and extremal streams come as near to it as they can."""
+    """No stream exceeds its bound, and extremal streams reach fixed shares of it."""
     extremal = table[table.stream == Stream.EXTREMAL]
     return [*within_bounds(table), *(is_needed(extremal, rule) for rule in Rule)]
 
 
 def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
-    """Two-sided: the updates of the extremal stream over those that are allowed."""
+    """Two-sided: the updates of the extremal stream, as a share of the allowed updates."""
     rows = table[table.rule == rule]
     share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
@@ -196,7 +200,8 @@ LOOKS = {
     Rule.PERCEPTRON: Look("C2", "v", filled=False),
     Rule.MEDIAN: Look("C1", "s"),
 }
-#: Updates of extremal streams; those of the median rule have a net, and a bound, of their own.
+#: Updates of extremal streams. For the median rule, these streams have a net of their own, and so a
+#: bound of their own.
 STAR, MOST = Look("black", "*"), "extremal stream"
 NET = r"$\log_2|\mathcal{N}|$, net on 2 elements"
 BOUNDS = {
@@ -250,7 +255,7 @@ def grid(
 ) -> tuple[Config, ...]:
     """All rules at all accuracies, the median rule where its net is small enough.
 
-    Its extremal stream halves nets of 2^h - 1 candidates.
+    The extremal stream of the median rule halves nets of 2^h - 1 candidates.
     """
     pairs = [(rule, alpha) for rule in Rule for alpha in alphas if rule is not Rule.MEDIAN]
     medians = [(Rule.MEDIAN, alpha) for alpha in alphas if alpha >= smallest_net]

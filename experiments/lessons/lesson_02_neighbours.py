@@ -61,7 +61,7 @@ def _(ExactSampler, gd, np):
     corners = workload.evaluate(np.arange(4))
     polytope = gd.sensitivity_polytope(workload)
     difference = gd.difference_body(polytope)
-    # Three symmetric bodies that contain K - K, each the smallest of its kind.
+    # Three symmetric bodies that contain K - K. Each is the smallest of its shape.
     _steps = (corners[:, None] - corners).reshape(-1, 2)
     _l1, _l2 = (float(np.linalg.norm(_steps, p, axis=1).max()) for p in (1, 2))
     bodies = {
@@ -87,7 +87,7 @@ def _(kinds, mo):
 @app.cell
 def _(Figure, corners, difference, gd, kinds, new, np, old, picture, polytope, records):
     _step = corners[kinds.index(new.value)] - corners[kinds.index(old.value)]
-    # The other records: the four kinds in turn.
+    # The other n - 1 records take the four kinds in turn.
     _others = corners[np.arange(records.value - 1) % 4].sum(axis=0)
     _before = (_others + corners[kinds.index(old.value)]) / records.value
     _figure = Figure(figsize=(8.4, 4.0), layout="constrained")
@@ -482,7 +482,7 @@ def _(Figure, errors, gd, loss, np, picture, population, sizes):
         _ax.loglog(sizes, _scaled, marker=_marker, color=_colour, label=_name)
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
     _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
-    _ax.minorticks_off()  # drawing them takes as long as all the rest
+    _ax.minorticks_off()  # minor ticks take as long as all other parts together
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend()

@@ -287,7 +287,7 @@ def _(mo, names):
 def _(body_of, functools, gd, np, width_of):
     @functools.cache
     def outlines(name, m, through_corner):
-        """A body of width mu_m and an orthonormal basis (2, m) of the plane."""
+        """A body of width mu_m, and an orthonormal basis of the plane, shape (2, m)."""
         body = body_of(name, m)
         to_one = gd.geometry.mean_gaussian_norm(m) / width_of(name, m)
         directions = np.random.default_rng(5).normal(size=(2, m))
@@ -408,7 +408,7 @@ def _(Figure, accuracy, gd, log_size, np, picture):
     _crossings = _log_n, _log_n / _alpha**2
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
-    _ax.minorticks_off()  # drawing them takes as long as all the rest
+    _ax.minorticks_off()  # minor ticks take as long as all other parts together
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper left")
@@ -418,7 +418,7 @@ def _(Figure, accuracy, gd, log_size, np, picture):
 
 @app.cell
 def _(gd, np):
-    # Width of real workloads beside the bound sqrt(2 k ln N), entries in [0, 1] or [-1, 1].
+    # Widths of real workloads, to compare with sqrt(2 k ln N); answers in [0, 1] or [-1, 1].
     _signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(64, 256))
     _workloads = {
         "64 random signs, N = 256": (gd.workloads.Explicit(_signs), 256),

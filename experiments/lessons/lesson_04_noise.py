@@ -69,7 +69,7 @@ def _(ExactSampler, gd, np):
         "K-norm of K - K": gd.noise.KNormNoise(difference, 1.0, ExactSampler(difference)),
         "Laplace": gd.noise.LaplaceNoise(2, 2.0),
         "ball": gd.noise.KNormNoise(_disc, 1.0, ExactSampler(_disc)),
-        # Rate 1/2: one record replaced is one removed and one added.
+        # Rate 1/2: to replace a record is to remove one and to add one.
         "cone over K": gd.noise.ConeNoise(_polytope, 0.5, _polytope.centroid()),
     }
     # One set of draws for each: the slider only chooses how many are shown.
@@ -381,7 +381,7 @@ def _(mo):
 
 @app.cell
 def _(HitAndRun, gd, lengths, np, run_chains, times):
-    #: Bins of the long side in which ends of walks are counted.
+    #: Number of bins of the long side, in which the ends of walks are counted.
     BINS = 20
 
     # For each position of the sliders: a walk from a corner, and where 2000 walks end.
@@ -402,7 +402,7 @@ def _(HitAndRun, gd, lengths, np, run_chains, times):
 @app.cell
 def _(BINS, Figure, gd, np, picture, steps, thin, walks):
     _box, _path, _shares = walks[thin.value, steps.value]
-    _tv = np.abs(_shares - 1 / BINS).sum() / 2  # the distance from uniform in the bins
+    _tv = np.abs(_shares - 1 / BINS).sum() / 2  # total variation distance from uniform, by bins
     _figure = Figure(figsize=(8.8, 3.6), layout="constrained")
     _left, _right = _figure.subplots(1, 2)
     gd.plotting.draw(_box, _left, label="body")

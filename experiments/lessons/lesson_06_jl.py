@@ -257,7 +257,7 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _image = pentagon.vertices @ _row
     _measured = float(_row @ truth + noise.value)
     _nearest = float(np.clip(_measured, _image.min(), _image.max()))
-    # Where the line of the nearest value cuts the edges of the polygon.
+    # Points where the line of the nearest value cuts the edges of the polygon.
     _starts, _ends = pentagon.vertices, np.roll(pentagon.vertices, -1, axis=0)
     _a, _b = _image - _nearest, np.roll(_image, -1) - _nearest
     _cut = (_a * _b <= 0) & (_a != _b)

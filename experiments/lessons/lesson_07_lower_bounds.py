@@ -246,7 +246,7 @@ def _(alpha, epsilon, gd, mo, np, packing):
         _library = f"sc > {_bound.value:g}"
     except gd.bounds.SideConditionError:
         _library = "nothing excluded"
-    # r copies must fit into n records, and they do as soon as words are at least 4 alpha apart.
+    # r copies must fit into n records. They do if words are at least 4 alpha apart: then n >= r.
     _hand = f"sc > {int(_limit)}" if _most >= 1 else "nothing excluded"
     _table = mo.md(
         f"""

@@ -71,7 +71,7 @@ def _(mo):
 
 @app.cell
 def _(gd, np):
-    # True answers are negative counts below a threshold of 0; the last query is far above.
+    # All true answers but the last are far below the threshold; a slider sets the last.
     threshold, asked = 0.0, 30
     above_scales = gd.AboveThreshold(threshold, privacy=gd.PureDP(1.0), rng=0).scales
     low_counts = np.random.default_rng(4).uniform(-120, -60, asked - 1)
@@ -181,7 +181,7 @@ def _(np):
         return np.where(values < 0, shrunk, 1 - shrunk)
 
     def worst_loss(below, scale):
-        """ln of the ratio for `below` queries before the last, at epsilon = 1."""
+        """Log of the ratio of chances of `below` answers below, then one above, at epsilon = 1."""
         z = np.linspace(-40, 90, 13001)
         density = np.exp(-np.abs(z) / 2)
         here = density * _tail(z, scale) ** below * (1 - _tail(z, scale))

@@ -30,7 +30,7 @@ POSITIONS = 12
 
 
 class OpenLesson:
-    """A lesson whose cells ran once and run again when a control moves, without a browser."""
+    """A lesson without a browser: all cells ran once, and run again when a control moves."""
 
     def __init__(self, path: Path) -> None:
         register_formatters()  # without them marimo shows a figure as text and never draws it
@@ -50,7 +50,7 @@ class OpenLesson:
         }
 
     def move(self, name: str, position: Any) -> int:
-        """Put a control to a position, run the cells that depend on it and count them."""
+        """Put a control to a position, run the cells that depend on the control, and count them."""
         self._values[name]._update(position)
         changed, ran = {name}, 0
         for cell in self._cells:
@@ -70,7 +70,7 @@ class OpenLesson:
 def _notebook(path: Path) -> tuple[marimo.App, list[marimo.Cell]]:
     """A notebook and its cells in the order in which they run.
 
-    marimo hands the cells out only one by one, as they are declared.
+    marimo hands out each cell when it is declared, and gives no list of cells.
     """
     found: list[marimo.Cell] = []
 
@@ -92,7 +92,7 @@ def _notebook(path: Path) -> tuple[marimo.App, list[marimo.Cell]]:
 
 
 def _ordered(cells: list[marimo.Cell]) -> list[marimo.Cell]:
-    """The cells, each below those that it reads."""
+    """The cells in an order in which each comes after the cells that define the names it reads."""
     known: set[str] = set()
     ordered: list[marimo.Cell] = []
     while len(ordered) < len(cells):
@@ -128,7 +128,7 @@ def _positions(control: Any) -> list[Any]:
 
 
 def step_times(lesson: OpenLesson, name: str) -> list[float]:
-    """Milliseconds of processor time of every step of a control but the first."""
+    """Processor time in milliseconds of every step of a control but the first."""
     gc.collect()  # The time must not contain the clearing of what earlier controls left behind.
     times = []
     for position in lesson.controls()[name]:

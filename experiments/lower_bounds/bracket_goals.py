@@ -1,4 +1,4 @@
-"""How narrow brackets are to be: the typical and the widest, for small and for large epsilon."""
+"""Goals for brackets: how narrow the typical and the widest are to be, by epsilon."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pandas as pd
 from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
-#: Ratios of the two sides that are aimed at: the median, and the largest up to a privacy loss.
+#: Aims for the ratio of the two sides: the median, and the largest ratio by the largest privacy
+#: loss.
 MEDIAN = 4.0
 LARGEST = {1.0: 12.0, 10.0: 20.0}
-#: Guarantees for which brackets are wanted: pure, zero-concentrated and approximate.
+#: Number of guarantees for which brackets are wanted: pure, zero-concentrated and approximate.
 GUARANTEES = 3
 
 
 def ratio(table: pd.DataFrame) -> pd.Series[float]:
-    """The largest sc in the bracket divided by the smallest."""
+    """The largest number of records in the bracket divided by the smallest."""
     return table.upper / (table.lower + 1)
 
 
@@ -59,7 +60,7 @@ class Missing:
     guarantees : tuple of Guarantee
         The guarantees for which the argument is known.
     tables_only : bool
-        Whether it is known for marginals only.
+        Whether the argument is known for marginals only.
     """
 
     guarantees: tuple[Guarantee, ...]
@@ -111,7 +112,7 @@ def _of_guarantee(table: pd.DataFrame, kind: str) -> Goal:
 
 
 def _ranges(table: pd.DataFrame) -> list[tuple[float, float]]:
-    """Intervals of epsilon with a goal in which the table has rows."""
+    """Intervals of epsilon that have a goal and rows in the table."""
     pairs = itertools.pairwise([0.0, *LARGEST])
     return [(low, high) for low, high in pairs if table.epsilon.between(low, high, "right").any()]
 
@@ -156,7 +157,7 @@ def _largest(table: pd.DataFrame, above: float, up_to: float) -> Goal:
 
 
 def _why(wide: pd.DataFrame) -> str:
-    """Why brackets are wide: no record is excluded, or the error is that of the worst query."""
+    """Why brackets are wide: the number of brackets for each of three reasons."""
     nothing, largest = wide.lower == 0, (wide.lower > 0) & (wide.error == Error.WORST)
     reasons = {
         "exclude no record, because the mechanisms add noise of the size of a record where a "

@@ -1,4 +1,4 @@
-"""Which brackets the table holds: standard workloads by epsilon and alpha, and random ones."""
+"""Which brackets the table holds: standard workloads by epsilon and alpha, and random workloads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Config:
     """One row of the table."""
 
     queries: str  # Family of the workload
-    size: Size  # How large it is
+    size: Size  # Size of the workload
     epsilon: float  # Privacy loss, from which the parameters of the guarantee follow
     alpha: float  # Target error per query
-    error: Error  # How it is measured
-    guarantee: Guarantee = Guarantee.PURE  # What a mechanism must give
-    draw: int = 0  # Number of the random workload; 0 for one of the eight standard ones
+    error: Error  # How the error is measured
+    guarantee: Guarantee = Guarantee.PURE  # Guarantee that a mechanism must give
+    draw: int = 0  # Seed number of a random workload; 0 for a standard workload
 
 
 def grid(
@@ -33,7 +33,7 @@ def grid(
     epsilons: tuple[float, ...],
     alphas: tuple[float, ...],
 ) -> tuple[Config, ...]:
-    """The main panels, and the other two errors at the last epsilon and second alpha."""
+    """The main panels, and the two other kinds of error at the last epsilon and second alpha."""
     main = [
         Config(name, size, epsilon, alpha, Error.MEAN_L2)
         for name in queries

@@ -1,4 +1,4 @@
-"""The rows of the table of brackets: eight workloads in two sizes, three kinds of error."""
+"""Parts of the table of brackets: eight workloads in two sizes, three errors, three guarantees."""
 
 from __future__ import annotations
 

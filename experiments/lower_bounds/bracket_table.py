@@ -4,20 +4,23 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6 and 7 for lower bounds, Lemmas
 Theorems 21 to 23 for upper bounds; Hardt and Talwar 2010; formula sheet JL-DEF, JL-L6, JL-L7,
 X-CONE, X-LKJ.
 
-Claim: for every workload, epsilon and alpha the lower bound is below the upper bound; every lower
-bound passes a checker that starts from its file alone and shares no code with the search; every
-upper bound is that of a mechanism with an exact sampler and a proved error; both sides fall as
-epsilon and alpha grow. Where ten records or more are excluded, both sides are within a factor of 64
-of each other in mean l2 error: what is left is mostly the constant of the packing argument.
+Claim: for every workload, epsilon and alpha the lower bound is below the upper bound. Every lower
+bound passes a checker that reads the file of the bound and shares no code with the search. Every
+upper bound belongs to a mechanism with an exact sampler and a proved error. Both bounds fall as
+epsilon and alpha grow. In mean l2 error, if the lower bound excludes ten records or more, the two
+bounds are within a factor of 64 of each other. Most of this factor is the constant of the packing
+argument.
 
-Goals over these rows and 60 small random workloads with epsilon from 0.02 to 10, which may stay
-open: a median ratio of the sides of at most 4 and a largest one of 12 for epsilon up to 1, at most
-20 up to 10, and brackets for other guarantees than pure privacy. The rows for 0.5-zCDP and
-(1, 1e-6)-DP ask for the root mean square. Arguments that are not built are goals, too.
+Goals, which may stay open, are about these rows and 60 small random workloads with epsilon from
+0.02 to 10. For epsilon up to 1, the ratio of the two bounds is to be at most 4 in the median and at
+most 12 in every row. For epsilon above 1 and up to 10, the ratio is to be at most 20. There are to
+be brackets for other guarantees than pure privacy; the rows for 0.5-zCDP and (1, 1e-6)-DP bound the
+root mean square error. Three arguments of the literature for lower bounds are not built; each is a
+goal, too.
 
-The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one; panel
-(c) has its root mean square and the worst case over the queries beside it. Run time on one core:
-quick 8 s, full 4 min.
+The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one. Panel
+(c) also has the root mean square error and the largest error over the queries. Run time on one
+core: quick 8 s, full 4 min.
 """
 
 from __future__ import annotations
@@ -50,13 +53,13 @@ from experiments.lower_bounds.certified_bounds import confirmed_records, packing
 from experiments.lower_bounds.random_workloads import COUNT, random_workload
 from experiments.shared.workloads import Kind, workload
 
-#: Largest ratio of the two sides that is claimed, and the least lower bound for which it is.
+#: Largest ratio of the two sides, which is claimed for lower bounds of at least `FROM`.
 WIDEST, FROM = 64, 10
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Both sides with their arguments; the lower one checked from its file."""
-    del rng  # with a fixed seed all rows search the same elements and can be compared
+    """Both bounds with their arguments. The lower bound is checked from its file."""
+    del rng  # the seed below is fixed: all rows search the same elements and can be compared
     if config.draw:
         Q = random_workload(config.draw)
     else:
@@ -87,7 +90,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def checked(bound: gd.bounds.Bound) -> int:
-    """Records excluded according to the independent checker; -1 if there is no packing."""
+    """Records excluded according to the independent checker; -1 without a certificate."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return -1
     return confirmed_records(bound.certificate)
@@ -139,7 +142,7 @@ def certificates_hold(table: pd.DataFrame) -> Claim:
 
 
 def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
-    """No mechanism has a heuristic sampler or an error that is simulated on a prior."""
+    """No mechanism has a heuristic sampler, or an error simulated on a prior."""
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
     return Claim(
@@ -170,7 +173,7 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
 
 
 def is_narrow(table: pd.DataFrame) -> Claim:
-    """The two sides are close wherever the lower bound excludes enough records."""
+    """The two sides are close if the lower bound excludes enough records."""
     mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
     wide = ratio(mine)
     return Claim(
@@ -214,7 +217,7 @@ BY_ERROR = {
 }
 LEFT = "left: every mechanism needs so many"
 RIGHT = "right: so many suffice, by a built mechanism"
-#: Distance of the bars of one workload.
+#: Vertical distance between the bars of one workload.
 STEP = 0.22
 
 
@@ -259,7 +262,7 @@ def alpha_label(alpha: float) -> str:
 def draw(
     axes: Axes, table: pd.DataFrame, by: str, looks: Mapping[float, Look] | Mapping[Error, Look]
 ) -> None:
-    """Bars of one panel: from the least number of records not excluded to one that is enough."""
+    """Bars of one panel: from the least number of records not excluded to a sufficient number."""
     places = {str(queries): i for i, queries in enumerate(QUERIES)}
     for shift, (value, look) in enumerate(looks.items()):
         mine = table[table[by] == value]

@@ -16,10 +16,10 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
 
-#: Mean l2 error. At a separation of 2.25 alpha an accurate mechanism reveals the data set with odds
-#: of 1/8 only (`MeanL2`), but the packings here are so large that this is enough.
+#: Mean l2 error. If data sets are separated by 2.25 alpha, an accurate mechanism reveals the data
+#: set with odds of just 1/8 (`MeanL2`). The packings here are so large that this is enough.
 METRIC = bounds.MeanL2(separation=2.25)
-#: Largest modulus of the slope of a ratio that is claimed not to grow.
+#: Largest modulus of the slope, for ratios that are claimed not to grow.
 SLOPE = 0.1
 
 
@@ -32,7 +32,7 @@ def confirmed_records(certificate: bounds.Certificate) -> int:
 
 
 def certified_columns(bound: bounds.Bound) -> Row:
-    """A certified lower bound, checked from its file, with its last packing."""
+    """A certified lower bound, the records confirmed from its file, and its last packing."""
     certificate = bound.certificate
     assert isinstance(certificate, bounds.Certificate)
     last = certificate.rungs[-1]
@@ -59,7 +59,7 @@ def certificates_hold(table: pd.DataFrame) -> Claim:
 
 
 def exact_slope(x: pd.Series, y: pd.Series) -> float:
-    """Least-squares slope of ln y in ln x, both known without error."""
+    """Least-squares slope of ln y against ln x, both known without error."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -72,8 +72,8 @@ def draw_bounds(
 ) -> None:
     """The lower bound at `x`, labelled and shaded from below, and upper bounds as dashed lines.
 
-    Each upper bound is given by its column, label, colour and dashes. One that is missing at some
-    `x` is left out.
+    Each upper bound is given by its column, label, colour and dashes. An upper bound that is
+    missing at some `x` is left out.
     """
     ordered = table.assign(x=x).sort_values("x")
     for column, label, colour, dashes in upper:
@@ -86,7 +86,7 @@ def draw_bounds(
 
 
 def packing_in_words(bound: bounds.Bound) -> str:
-    """How many data sets of how many records the last link of the chain has."""
+    """The last rung of a certificate in words: number and size of its data sets or lines."""
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
     last = bound.certificate.rungs[-1]

@@ -15,15 +15,17 @@ from experiments.engine.statistics import Slope, pooled_by
 from experiments.error.needle.needle import Route, width
 from geomdp.bounds.upper import from_width
 
-#: Ratio of c2 to c1 that gives the rows used: eps n / 2.
+#: Ratio of the constants c2 (noise) and c1 (distortion) of Theorem 21. The number of rows used is
+#: eps n divided by this ratio.
 NOISE_TO_DISTORTION = 2.0
-#: Least share of the bound that is measured.
+#: Least share of the bound that a measured error may be.
 LEAST_SHARE = 1 / 7
-#: Largest constant of Theorem 2 that is seen.
+#: Largest constant that the measured errors may need in Theorem 2.
 LARGEST_CONSTANT = 16
-#: How much more the errors at both ends of the rows must be than the least error.
+#: At the least and at the largest number of rows, errors are more than this factor times the least
+#: error.
 LEAST_RISE = 1.05
-#: Half-width of the widest interval that a slope may have.
+#: Length of the widest interval that a slope may have.
 WIDEST = 0.8
 
 
@@ -37,7 +39,7 @@ class Panel(enum.StrEnum):
 
 
 def rates(table: pd.DataFrame) -> list[Claim]:
-    """Slopes of Gaussian maps in eps n and in k."""
+    """How the error behind Gaussian maps changes with eps n and with k."""
     gaussian = table[table.route == Route.GAUSSIAN]
     product = gaussian[gaussian.panel.isin([Panel.RECORDS, Panel.EPSILON])]
     product = product.assign(product=(product.epsilon * product.n).round(9))
@@ -52,9 +54,8 @@ def rates(table: pd.DataFrame) -> list[Claim]:
 def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
     """The interval covers the expected slope and excludes the rival.
 
-    What is used is the larger share of two distances, so that 1 is the limit of both conditions:
-    the expected slope over the half-length of the interval, and that half-length over the distance
-    of the rival.
+    Let h be the half-length of the interval. The margin used is the larger of two ratios: |slope -
+    expected| / h and h / |slope - rival|. Each condition holds if its ratio is at most 1.
     """
     half = (slope.high - slope.low) / 2
     return Claim(
@@ -68,7 +69,7 @@ def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
 
 
 def optimum(table: pd.DataFrame) -> Claim:
-    """The best number of rows is near that of the theorem, and both ends err clearly more.
+    """Errors are least near the number of rows of the theorem, and clearly larger at both ends.
 
     With few rows the distortion of Lemma 13 is the larger of its two terms, with many rows the
     noise.
@@ -95,7 +96,7 @@ def bounded(table: pd.DataFrame) -> Claim:
     """Measured errors lie between a seventh of the bound and the bound."""
     means = pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
     bounds = table.groupby(["panel", "rows", "n", "epsilon", "k"]).bound.first()
-    # Nothing errs more than the diameter 2.
+    # Answers are projected on K, so that no error exceeds its diameter 2.
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
     return Claim(
         "Gaussian maps stay below the bound of Theorem 21 with explicit constants",
@@ -108,9 +109,9 @@ def bounded(table: pd.DataFrame) -> Claim:
 
 
 def records(table: pd.DataFrame) -> Claim:
-    """Theorem 2 at the error measured asks for the records used, up to its constant.
+    """Theorem 2, at the error measured, asks for the records used, up to its constant.
 
-    The error of Theorem 2 is per query: the measured one over k^(1/2).
+    Theorem 2 is about the error per query: the measured error divided by k^(1/2).
     """
     best = table[table.panel != Panel.ROWS]
     means = pooled_by(best, ["panel", "n", "epsilon", "k"])
@@ -129,7 +130,7 @@ def records(table: pd.DataFrame) -> Claim:
 
 
 def noisy(table: pd.DataFrame) -> Claim:
-    """The noise is that of Lemma 16: c2 = 2 ((m + 1) / m)^(1/2) up to the map, at all m."""
+    """For every number m of rows, c2 is near 2 ((m + 1) / m)^(1/2), its value in Lemma 16."""
     ratio = table.noise_factor / np.sqrt((table.rows + 1) / table.rows)
     return Claim(
         "K-norm noise behind the map is 2 w (m + 1)^(1/2) / (eps n), whatever the number of rows",
@@ -142,7 +143,7 @@ def noisy(table: pd.DataFrame) -> Claim:
 
 
 def alike(table: pd.DataFrame) -> Claim:
-    """Sign maps and sparse maps err as Gaussian maps, up to chance and a factor 1.5."""
+    """Sign maps and sparse maps err as Gaussian maps, up to a factor 1.25 on average."""
     place = ["panel", "rows", "n", "epsilon", "k"]
     means = pooled_by(table, ["route", *place])
     ratios = {

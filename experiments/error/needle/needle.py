@@ -1,9 +1,9 @@
-"""A body on which the JL mechanism is as good and as bad as its theorem says, with worst data.
+"""A body, with worst-case data on it, for which the JL mechanism errs as its theorem says.
 
 K_Q is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin ball.
-Its width is about 2^(1/2) for every k. Its images under linear maps are ellipsoids, whose K-norm
-noise has an exact sampler. This is the noise of Theorem 21, and E||Z|| is about
-2 m^(1/2) w(K) / (eps n) behind a map with m rows.
+Its width is about 2^(1/2) for every k. Theorem 21 uses K-norm noise. Images of the body under
+linear maps are ellipsoids, for which this noise has an exact sampler. Behind a map with m rows the
+noise Z has E||Z|| of about 2 m^(1/2) w(K) / (eps n).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import geomdp as gd
 
-#: Records stay inside the unit ball after rounding.
+#: Records are scaled by this factor, so that rounding cannot take them out of the unit ball.
 INSIDE = 1 - 1e-12
 
 
@@ -40,13 +40,13 @@ LAWS: dict[Route, gd.geometry.JLLaw] = {
 
 
 def axes_of(k: int) -> npt.NDArray[np.float64]:
-    """Semi-axes of the needle (k,)."""
+    """Semi-axes of the needle, shape (k,)."""
     return np.where(np.arange(k) < 1, 1.0, k**-0.5)
 
 
 @cache
 def needle(k: int) -> gd.workloads.LinearMap:
-    """Means of k coordinates of points in the unit ball, the first in units of its own."""
+    """Means of k coordinates of records in the unit ball, all but the first divided by k^(1/2)."""
     return gd.workloads.LinearMap(gd.workloads.Means(k), np.diag(axes_of(k)))
 
 
@@ -74,12 +74,12 @@ def mechanism(
 
 
 def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
-    """Two points of the unit ball (2, k) whose answers the map hardly tells apart.
+    """Two points of the unit ball with answers that the map hardly tells apart, shape (2, k).
 
-    With a the image of the needle's end and B the map on the thin ball, the first is the point of
-    the thin ball whose image has the largest product with -a. The second lies on the needle, where
-    the image of the first points to. Without a map it is the centre. A sparse map can be 0 on the
-    needle; the two points are then its ends.
+    Let a be the image of the needle's end. The first point is the point of the thin ball with an
+    image that has the largest inner product with -a. The second point is the point of the needle
+    with the image nearest to the image of the first point. Without a map the second point is the
+    centre. A sparse map can be 0 on the needle; the two points are then the ends of the needle.
     """
     points = np.zeros((2, k))
     if not isinstance(M, gd.mechanisms.JL):
@@ -99,7 +99,7 @@ def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
 def squared_errors(
     M: gd.mechanisms.Mechanism, k: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """||M(X) - Q(X)||^2 of one release for data at each of the two points (2,)."""
+    """||M(X) - Q(X)||^2 of one release for data at each of the two points, shape (2,)."""
     found = []
     for point in worst_points(M, k):
         records = np.repeat(point[None], M.n, axis=0)
@@ -109,6 +109,6 @@ def squared_errors(
 
 
 def noise_factor(M: gd.mechanisms.JL, k: int, epsilon: float) -> float:
-    """c2 of Theorem 21 for one map: (E||Z||^2)^(1/2) eps / (m^(1/2) w(K)), Z on sums."""
+    """c2 of Theorem 21 for one map: (E||Z||^2)^(1/2) eps / (m^(1/2) w(K)), Z the noise on sums."""
     moment = M.inner.noise.second_moment().value
     return math.sqrt(moment / len(M.matrix)) * epsilon / width(k)
