@@ -39,7 +39,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-#: Columns for a log file, which has no width of its own.
+#: Width of the output in characters if it goes to a log file, which has no width of its own.
 LOG_WIDTH = 160
 console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
 
@@ -94,7 +94,7 @@ def run(
     scripts = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
         passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
-    # A script that was asked for by name and cannot run is a failure; `reproduce` leaves it out.
+    # Here a script that cannot run is a failure, because it was asked for by name.
     if not passed or any(script.left_out for script in scripts):
         raise typer.Exit(1)
 

@@ -6,10 +6,10 @@ independent releases. Before projection they do not depend on the data. After pr
 measured on subsamples of the RAND health insurance sample and on uniform data.
 
 Claim (formula sheet X-OUT, X-LKJ, JL-L14, JL-L15): every measured error before projection is the
-predicted one. Two errors are known in closed form without the library: that of K-norm noise of the
-box [-2, 2]^55 in the parity basis is (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565, and that of the cone
-over the elliptope is (3/16 2128)^(1/2) / 5000 = 0.00399. The outer slab body is sampled by a Markov
-chain: its noise is heuristic, and no privacy is claimed for it.
+predicted one. Two of these errors are known in closed form without the library. K-norm noise of the
+box [-2, 2]^55 in the parity basis errs (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565. Noise of the cone
+over the elliptope errs (3/16 2128)^(1/2) / 5000 = 0.00399. The outer slab body is sampled by a
+Markov chain: its noise is heuristic, and no privacy is claimed for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -95,7 +95,7 @@ def slab_body(slabs: int | None) -> gd.bodies.Body:
 
 
 def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
-    """The mechanism. Some mechanisms are only set up when they are first used."""
+    """The mechanism. Some mechanisms do their set-up at their first use."""
     match config.family:
         case Family.CONE:
             return gd.mechanisms.Cone(WORKLOAD, n=RECORDS, privacy=PRIVACY)
@@ -145,8 +145,9 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 #: Errors before projection in closed form; see the docstring of this file.
 CLOSED_FORMS = {
-    # A parity has variance (r + 1)(r + 2) / 3 half-width^2 with r = 55. A cell is the mean of 4
-    # parities, and the constant one needs no noise.
+    # With r = 55 a parity has variance (r + 1) (r + 2) h^2 / 3 in the box of half-width h = 2, and
+    # variance 8 (r + 1) (r + 2) / 12 in the cone. A cell is the signed mean of 4 parities. One of
+    # them is constant and needs no noise.
     Family.BOX: math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / RECORDS,
     Family.CONE: math.sqrt(3 / 16 * 8 * 56 * 57 / 12) / RECORDS,
 }
@@ -239,7 +240,7 @@ LOOKS = {
     Stage.REAL: Look("C3", "D", filled=False),
     Stage.UNIFORM: Look("C2", "s", filled=False),
 }
-#: Distance between the lines of one mechanism; those of two mechanisms are 1 apart.
+#: Vertical distance between the intervals of one mechanism; mechanisms are 1 apart.
 DODGE = 0.22
 #: Errors labelled on the axis, in thousandths.
 TICKS = (4, 5, 6, 8, 10, 15, 20, 25)

@@ -1,16 +1,17 @@
 """Accuracy of pure-DP second moments in Frobenius norm against what others do, from 100 records on.
 
-Everyone gets the same records on the unit sphere and 1-DP under replace-one: isotropic ones, and
-directions of Gaussian vectors with standard deviations 2^-i (decaying). Ours is `SecondMoment`:
-Wishart noise, then the nearest psd matrix of trace at most 1, with and without shrinkage to
-multiples of the identity. Others: Laplace noise on the upper triangle; Laplace noise on eigenvalues
-with eigenvectors sampled by the exponential mechanism (Amin et al. 2019); answering 0. Data sets of
-more than 10,000 records repeat a block of 10,000.
+All methods are 1-DP under replace-one. Their records are drawn from the same distributions on the
+unit sphere: uniform (isotropic), or directions of Gaussian vectors with standard deviations 2^-i
+(decaying). Ours is `SecondMoment`: Wishart noise, then the nearest psd matrix of trace at most 1,
+with and without shrinkage to multiples of the identity. The others are Laplace noise on the upper
+triangle, Laplace noise on eigenvalues with eigenvectors sampled by the exponential mechanism (Amin
+et al. 2019), and answering 0. Data sets of more than 10,000 records repeat a block of 10,000.
 
-Claims (formula sheet JL-WIS, JL-L13b): measured errors of ours stay below the bound that it states
-before it sees data, and without shrinkage below the explicit one,
-min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}; with shrinkage ours errs less than all others
-on isotropic records at every n, and at most twice as much as the best of them on decaying ones.
+Claims (formula sheet JL-WIS, JL-L13b): the errors of ours stay below the bound that it states
+before it sees data. Without shrinkage they also stay below the explicit bound
+min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}. With shrinkage ours errs less than all others
+on isotropic records at every n; on decaying records it errs at most twice as much as the best of
+the others.
 
 Run time on one core: quick 4 s, full 2 minutes.
 """
@@ -62,7 +63,7 @@ class Config:
 
     d: int  # Dimension of the records
     spectrum: Spectrum  # Kind of data
-    n: int  # Number of records; a multiple of 10,000 above that
+    n: int  # Number of records; above 10,000 a multiple of it
     method: Method  # Mechanism
     releases_per_trial: int  # Independent releases in one cell, of one data set
 
@@ -166,7 +167,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Error of ours, shrunk, divided by that of the best of the others, at each point."""
+    """Error of ours, shrunk, divided by the least error of the others, at each point."""
     means = pooled_by(table, [*PLACE, "method"])
     rows = []
     for place in dict.fromkeys(key[:3] for key in means):
@@ -204,7 +205,7 @@ LOOKS = {
     Method.EIGENVECTORS: Look("C3", "^", filled=False),
     Method.ZERO: Look("C6", "."),
 }
-#: Names of the legend that say more than those of the table.
+#: Legend entries that say more than the names in the table.
 NAMES = {
     Method.SECOND_MOMENT: "second moment, projected",
     Method.ZERO: "no data: every entry answered by 0",
@@ -213,7 +214,7 @@ EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error divided by that of ours, shrunk: a row of panels per kind of data, a column per d."""
+    """Errors over the error of ours, shrunk: a row of panels per kind of data, a column per d."""
     ds = sorted(table.d.unique())
     figure = Figure(figsize=(7.2, 5.4))
     panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)
@@ -247,8 +248,8 @@ def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
         draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
-#: A few releases can dominate a mean square: with shrinkage, because it fails in rare releases, and
-#: with at most FEW records. Ours is then released FEW_FACTOR times as often.
+#: A few releases can dominate a mean square with shrinkage, which fails in rare releases, and with
+#: at most FEW records. In both cases ours is released FEW_FACTOR times as often.
 FEW, FEW_FACTOR = 100, 6
 
 

@@ -1,32 +1,36 @@
 """The accuracy table: our mechanisms and others, one line for each workload, at epsilon = 1.
 
-Everyone answers the same workload for the same records, 1-DP under replace-one, with samplers that
-are exact. Others are what exists without this library: Laplace noise on every query or on the table
-of all columns, noise of a ball, the matrix mechanism (optimised strategy, Laplace noise, least
-squares, as in HDMM), Laplace noise and the matrix mechanism moved to attainable answers (projected
-or fitted), and for tables a graphical model fitted to the matrix mechanism's answers by mbi, where
-the model fits in memory: at 30 and 100 columns it does not, as all pairs form one clique. HDMM's
-own package is in no package index. Its strategies are those of `Matrix`, which a test compares with
-a minimum over HDMM's parametrisation. Ten binary columns are drawn from the RAND health insurance
-sample, other tables from a mixture of four product distributions, elements of listed universes
-uniformly.
+On each line all mechanisms answer the same workload, 1-DP under replace-one, with exact samplers.
+Records are drawn anew for each release: those of ten binary columns from the RAND health insurance
+sample, those of other tables from a mixture of four product distributions, and elements of listed
+universes uniformly.
 
-Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): additive errors are as predicted and
-post-processed ones below their bounds. Before projection, some mechanism of ours with an exact
-sampler is predicted on every line to err less than every data-independent peer; on 3-way tables,
-prefixes and ranges by less than 2%. With few records ours errs less than all others on 2-way
-tables. On 3-way tables with few records and on random signs ours and the fitted matrix mechanism
+The other mechanisms are what exists without this library. Laplace noise is added to every query or
+to the table of all columns; another kind of noise is that of a ball. The matrix mechanism has an
+optimised strategy, Laplace noise and least squares, as in HDMM. The answers of Laplace noise and of
+the matrix mechanism are also moved to attainable answers (projected or fitted). On three lines of
+tables, mbi fits a graphical model to the answers of the matrix mechanism. At 30 and 100 columns
+that model does not fit in memory, as all pairs form one clique. HDMM's own package is in no package
+index: `Matrix` takes its place, and a test compares the strategies of `Matrix` with a minimum over
+HDMM's parametrisation.
+
+Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): errors of additive noise are as
+predicted, and errors after post-processing are below their bounds. On every line that is compared
+before projection, one of our mechanisms is predicted to err less than every data-independent peer,
+but by less than 2% on 3-way tables, prefixes and ranges. With few records ours errs less than all
+others on 2-way tables. On 3-way tables with few records and on random signs ours and the best other
 err alike: it is a tie. The error of projected K-norm noise on random signs falls like n to a power
-from -0.6 to -0.3. By exact predictions no mechanism of the table errs less than what `advise`
-offers by more than 2%; measured errors can have another order, which is shown as a number. The
-report shows the ratio to the best peer beside the goal set for each line: before projection this is
-decided by exact predictions, after projection by measurements. Beside it stands the error that
-certificates exclude for all mechanisms.
+from -0.6 to -0.3. No exact prediction on a line is below that of what `advise` offers by more than
+2%; measured errors can have another order, and goals show by how much. The report shows, for each
+line, the ratio to the best peer with the goal set for it: exact predictions decide before
+projection, measurements after projection. The report also shows the error that certificates exclude
+for all mechanisms.
 
-Goals, which may stay open: the ratios to the best peer; tables of 12 to 20 binary columns no worse
-than Laplace noise on the joint table; lifted elliptopes, known in closed form, at 0.8 of the best
-of everything else; what `advise` offers within 2% of the least measured error, and for one counting
-query within 2% of geometric noise. Lines of 16 and 20 columns are predicted and not released.
+Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
+columns the library should be no worse than Laplace noise on the joint table, and lifted elliptopes,
+known in closed form, should err at most 0.8 times as much as the best of everything else. What
+`advise` offers should be within 2% of the least measured error, and for one counting query within
+2% of geometric noise. On lines of 16 and 20 columns errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 12 minutes.
 """
@@ -73,11 +77,11 @@ from experiments.shared.accuracy_lines import (
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
-#: The graphical model.
+#: Packages of the graphical model.
 NEEDS = Needs(("mbi", "jax"), extra="bench")
 
 
-#: Mean squares by place.
+#: Mean squares, by line, n and method, or by line and n.
 Means = dict[tuple[object, ...], MeanSquare]
 
 
@@ -162,12 +166,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-#: Where ours and the best other err alike, ours errs at most this much more, beyond chance.
+#: Where a tie is claimed, ours errs at most this share more than the best other, beyond chance.
 TIE = 0.05
 
 
 def no_worse(ours: Means, others: Means) -> Claim:
-    """One-sided, at `LEVEL` over all places: the ratio to the best other is at most 1 + `TIE`."""
+    """One-sided, at `LEVEL` over all places: no ratio exceeds 1 + `TIE` beyond chance."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
@@ -219,7 +223,7 @@ def compared(means: Means, found: pd.DataFrame) -> tuple[Means, Means]:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One row per mechanism; the verdict of the line beside our best."""
+    """One row per mechanism; the row of our best also shows the verdict of the line."""
     shown = Table("line", "mechanism", "sampler", title="RMSE per query, 1-DP, replace-one")
     headings = ("predicted", "measured", "ratio", "goal", "excluded", "set-up s", "s a release")
     for heading in headings:
@@ -255,7 +259,7 @@ def report(table: pd.DataFrame) -> Table:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors divided by that of the best peer, line by line, with the goals and our best named."""
+    """Errors over the error of the best peer, line by line, with the goals and our best named."""
     return draw(table)
 
 

@@ -1,15 +1,15 @@
 """The engine itself: what a cell costs beyond its computation, and what a second process gains.
 
-A sweep keeps every cell in a database before it takes the next one, so that a kill loses nothing;
-and it hands cells to processes one by one. Neither may cost much (LAB-1).
+A sweep writes the outcome of each cell to a database before it asks for the next one, so that a
+kill loses no completed cell. It hands cells to processes one by one. Neither may cost much (LAB-1).
 
-Claims: a sweep of 5000 trivial cells in one process, opening, writing and reading back included,
-takes less than 3 ms a cell by the wall clock, and sweeps of all sizes take less than 3 ms of
-processor time a cell. On 2 processes, the parallel efficiency (time of one process divided by twice
-the time of two, in the same run) is at least 0.85 for cells that sleep for 50 ms. With cells that
-compute for 50 ms, both processes spend at least 0.85 of the time inside cells; their parallel
-efficiency is reported and not claimed, because it depends on what else runs on the cores. Starting
-the processes is not counted (1 s each).
+Claims: in one process a sweep of 5000 trivial cells takes less than 3 ms a cell by the wall clock.
+This includes opening the database, writing, and reading back. Sweeps of all sizes take less than 3
+ms of processor time a cell. On 2 processes, the parallel efficiency (time of one process divided by
+twice the time of two, in the same run) is at least 0.85 for cells that sleep for 50 ms. When cells
+compute for 50 ms, both processes spend at least 0.85 of the time inside cells. The parallel
+efficiency of these cells is reported and not claimed, because it depends on what else runs on the
+cores. Starting the processes is not counted (1 s each).
 
 Run time on two idle cores: quick 8 s, full 3 minutes.
 """
@@ -67,11 +67,11 @@ class Task:
 
 
 WORKERS = 2
-#: Size of the sweep whose wall clock is claimed; smaller ones, which also run in the test suite
-#: beside other work, claim processor time alone.
+#: A time by the wall clock is claimed for a sweep of this many cells. For smaller sweeps, which
+#: also run in the test suite while other work runs, processor time alone is claimed.
 MANY = 5000
-#: Milliseconds a cell may cost in one process; then the parallel efficiency that is required, and
-#: the length in milliseconds of the cells for which it is required.
+#: Most milliseconds that a trivial cell may cost in one process; the parallel efficiency required;
+#: and how many milliseconds the cells take for which it is required.
 MOST_MILLISECONDS, LEAST_EFFICIENCY, LENGTH = 3.0, 0.85, 50.0
 
 
@@ -81,7 +81,7 @@ def trivial(task: Task, rng: np.random.Generator) -> list[Row]:
 
 
 def sleeping(task: Task, rng: np.random.Generator) -> list[Row]:
-    """Sleep: unlike computing, any number of processes can sleep at once on a busy machine."""
+    """Sleep for ``task.seconds``: even on a busy machine processes can sleep at the same time."""
     time.sleep(task.seconds)
     return trivial(task, rng)
 
@@ -176,7 +176,7 @@ def below(name: str, measured: float) -> Claim:
 
 
 def at_least(name: str, measured: float, beside: str = "") -> Claim:
-    """A share of the time of two processes with its requirement."""
+    """A parallel efficiency, or a share of the time of two processes, with what is required."""
     passed = bool(measured >= LEAST_EFFICIENCY)
     return Claim(
         name,
@@ -249,7 +249,7 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
-    """Sweeps of trivial cells of all sizes, and sweeps whose cells take about `seconds` in all."""
+    """Sweeps of trivial cells by `sizes`; sweeps of cells by `lengths`, about `seconds` a sweep."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(

@@ -2,13 +2,15 @@
 
 Formula sheet X-GRID. An unseeded release rounds its noise correctly, from bits of the operating
 system; a seeded one draws it in float64. Both count the same 5000 records of binary columns and
-answer all tables of two columns at epsilon = 1. OpenDP is given the same vector of counts and adds
-scalar Laplace noise to it; its answers are attacked as ours are in `imperfect_noise`. `Covariance`
-gets 5000 records in the unit ball, with the same number of columns.
+answer all tables of two columns at epsilon = 1, or rho = 1/2 for Gaussian noise. OpenDP is given
+the same vector of counts and adds scalar Laplace noise to each count. Answers of OpenDP are
+attacked in the way in which `imperfect_noise` attacks ours. `Covariance` gets 5000 records in the
+unit ball, with the same number of columns.
 
-Claims: an exact release takes at most 6 times as long as a seeded one, for every mechanism on
-counts here and any number of columns; a covariance of 30 columns takes less than 0.2 s; at 100
-columns (19800 cells), measured in the full run, every release takes less than a second.
+Claims: for every mechanism on counts and every number of columns measured here, a release without a
+seed (exact) takes at most 6 times as long as a seeded one. An exact covariance of 30 columns takes
+less than 0.2 s. At 100 columns (19800 cells), measured in the full run, every exact release takes
+less than a second.
 
 Medians of processor time. Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -36,7 +38,7 @@ from experiments.engine.script import Needs
 NEEDS = Needs(("opendp",), extra="bench")
 TIMED = "processes of its own would compete with other cells for the cores"
 RECORDS, EPSILON = 5000, 1.0
-#: Largest ratio of the time of an exact release to that of a seeded one.
+#: Largest ratio of the time of an exact release to the time of a seeded one.
 MOST_TIMES = 6.0
 #: Milliseconds that an exact release may take, and at how many columns.
 MOST_MILLISECONDS, MANY_COLUMNS = 1000.0, 100
@@ -65,7 +67,7 @@ class Config:
     kind : Kind
         The mechanism.
     columns : int
-        Number of binary columns; of real ones for the covariance.
+        Number of columns: real ones for the covariance, binary ones for the others.
     releases : int
         Releases behind each median.
     """
@@ -114,10 +116,10 @@ def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
 
 
 def out_of_reach(scale: float) -> int:
-    """How many of 10^5 answers of OpenDP to 0, on its grid, cannot come from the answer 1.
+    """How many of OpenDP's 10^5 noisy answers to the true answer 0 cannot come from a true 1.
 
-    The noise can be any multiple of the unit of the grid, so these are the answers whose distance
-    from 1 is no multiple of the unit.
+    Noise is a multiple of the unit of the grid, and every multiple is possible. So an answer is
+    impossible if its distance from 1 is no multiple of the unit.
     """
     import opendp.prelude as dp
 
@@ -150,7 +152,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Times of exact releases divided by those of seeded ones, and times for many columns."""
+    """Exact releases compared with seeded ones, OpenDP's answers, and times for many columns."""
     counted = table[table.kind != Kind.COVARIANCE]
     times = (counted.exact_ms / counted.seeded_ms).max()
     found = [
@@ -233,7 +235,7 @@ PEER = "OpenDP, Laplace noise alone"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Time of exact releases, and the ratio of this time to that of seeded ones."""
+    """Times of exact releases, and their ratios to the times of seeded releases."""
     figure = Figure(figsize=(7.2, 3.6))
     spent, times = figure.subplots(1, 2)
     for kind, look in LOOKS.items():
@@ -260,8 +262,8 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """All mechanisms at all sizes.
 
-    Gaussian noise is timed below 100 columns, because its basis is too large from there on, and
-    covariances up to 100 columns.
+    Gaussian noise is timed only below 100 columns, because from there on its basis is too large.
+    Covariances are timed up to 100 columns.
     """
     return tuple(
         Config(kind, count, releases)

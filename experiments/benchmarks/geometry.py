@@ -1,18 +1,19 @@
 """Speed of the geometry core: chords, samples, projections and widths beside named peers.
 
-Every line solves the same instances with geomdp and with its peers in one process and compares
-the answers: chords with linear programs (scipy's linprog, and HiGHS models kept warm), projections
-with quadprog on the dual form and CVXPY with SCS, walks with hopsy, spectral draws with
-hit-and-run, widths with a dense product (formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are
-Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
+Every line of the benchmark solves the same instances with geomdp and with peers, in one process,
+and compares the answers. The peers are linear programs for chords (scipy's linprog, and HiGHS
+models kept warm), quadprog on the dual form and CVXPY with SCS for projections, hopsy for walks,
+hit-and-run for spectral draws, and a dense product for widths (formula sheet X-RAY, X-MNP, X-LOCK,
+X-SPX). Vertices are Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
 
-Claims: geomdp's certificates hold (gauge 1 at the ends of chords, relative gap 1e-12 of
-projections, every vertex on one side of a separator), and every peer agrees. Speed is no claim but
-a goal, reached or open: times are medians of processor seconds of one core, beside the ratio aimed
-at and beside a physical limit that is measured in the same run. The limit is one pass over the
-vertices for a projection, one matrix product per batch for chords and samples, and one pass over
-the 2^d elements for the width of 2-way marginals, whose vertices are never listed. Seconds of 4,096
-directions at d = 24 are extrapolated from 512.
+Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
+relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
+Speed is not claimed: it has goals, which may stay open. Times are medians of processor seconds of
+one core. They are compared with the ratio aimed at and with a physical limit that is measured in
+the same run. For a projection the limit is one pass over the vertices, for chords and samples one
+matrix product per batch. For the width of 2-way marginals, whose vertices are never listed, the
+limit is one pass over the 2^d elements. Seconds of 4,096 directions at d = 24 are extrapolated from
+512.
 
 Run time on one core: quick 9 s, full 16 minutes.
 """
@@ -73,7 +74,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Ratios to peers, rates and seconds, beside the limits; the lines of the full preset only."""
+    """Ratios to peers, rates and seconds, with the limits; only the full preset has goals."""
     return goals_of(table)
 
 

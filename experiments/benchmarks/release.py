@@ -1,18 +1,18 @@
 """The main job, from records to private tables: its time, its speed beside others, and its error.
 
 Time: the command `geomdp release` as a whole process, from the start of Python to the files, on
-ten workloads of every kind on bundled tables, with an empty cache of set-ups. Speed: all 1-way and
-2-way tables of ten text columns of a Parquet file, counted with every value checked against the
-schema, beside one query of DuckDB with a grouping set per table, and groupings of pyarrow and
-pandas, which check nothing. Error: all 2-way tables of columns of two bundled real tables at
-epsilon = 1 under replace-one, by the default release, by OpenDP's discrete Laplace noise, by
-diffprivlib's histograms, and by a graphical model fitted by mbi to the answers of the matrix
-mechanism.
+ten workloads of every kind on bundled tables, with an empty cache of set-ups. Speed: counting all
+1-way or all 2-way tables of ten text columns of a Parquet file. geomdp checks every value against
+the schema. The others check nothing: one query of DuckDB with a grouping set per table, and
+groupings of pyarrow and pandas. Error: all 2-way tables of five columns of two bundled real tables,
+at epsilon = 1 under replace-one. They are released by the default of geomdp, by OpenDP's discrete
+Laplace noise, by diffprivlib's histograms, and by a graphical model that mbi fits to the answers of
+the matrix mechanism.
 
 Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also (LAB-2):
-every command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. The quick
-preset, which also runs in the test suite, claims no speed, because speeds are only claimed for a
-machine that does nothing else. A command that does not end is stopped and shown at its limit.
+every command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. Speeds are
+claimed only for a machine that does nothing else. The quick preset also runs in the test suite, so
+it claims none. A command that does not end in time is stopped and shown at its limit.
 
 Run time: quick 40 s, full 5 minutes.
 """
@@ -59,7 +59,7 @@ def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Errors; and the goals for time and speed where they were measured at full size."""
+    """Errors; at the full preset also times and speeds."""
     found = values(table)
     made = []
     for question, peer in itertools.product(SAMPLES, (Tool.OPENDP, Tool.DIFFPRIVLIB)):
@@ -155,7 +155,7 @@ def grid(
     )
 
 
-#: Rows from which on speed is claimed: a second of counting in DuckDB.
+#: Speed is claimed from this many rows on, which DuckDB counts in about a second.
 FULL_ROWS = 5_000_000
 QUICK = Sweep(
     grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2),

@@ -81,7 +81,7 @@ COMMANDS = {
     "parities": "--sample rand --workload parities:2 --columns idp,hlthg,hlthf,hlthp",
     "random signs": "--sample rand --workload signs:20 --columns mdvis,idp",
 }
-#: By its name in the figure: a bundled sample, and the columns whose 2-way tables are released.
+#: For each name in the figure, a bundled sample and the columns whose 2-way tables are released.
 SAMPLES = {
     "RAND, 5 columns": ("rand", ("mdvis", "lncoins", "idp", "disea", "hlthg")),
     "affairs, 5 columns": ("affairs", ("rate_marriage", "age", "children", "religious", "educ")),

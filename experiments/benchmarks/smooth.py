@@ -1,16 +1,17 @@
 """Speed and memory of smooth summaries: moments of a million records, answers from a file.
 
-The peer is blocked NumPy: cosines of multiples of the angles of a block of records, then matrix
-products. Beside it stand NumPy with Chebyshev recurrences, which a careful user would write, and
-one call of finufft at the same tolerance. geomdp's time is that of whole releases from an array in
-memory, with all checks on the records and the noise (formula sheet SM-A1, X-NUFFT).
+Records have d variables, and a summary has t degrees in each. The peer is blocked NumPy: cosines of
+multiples of the angles of a block of records, then matrix products. Two more methods are shown:
+NumPy with Chebyshev recurrences, which a careful user would write, and one call of finufft at the
+same tolerance. geomdp is timed for whole releases from an array in memory: this includes the noise
+and all checks on the records (formula sheet SM-A1, X-NUFFT).
 
-Claims: at (d, t) = (1, 64) and (2, 32) at least 15 times, at (3, 16) at least 5 times as fast as
-blocked NumPy; peak memory of a release from a Parquet file in chunks below 1 GiB (10^7 records at
-the full preset); an answer at (2, 32) takes less than 5 ms if its coefficients are known, and less
-than 50 ms if they are also computed. Goal: 10 times as fast as finufft, beside one pass over the
-records as the physical limit. Seconds are of processor time, so that other work on the machine
-disturbs them little. Ratios are of medians; the methods take turns in one process.
+Claims: geomdp is at least 15 times as fast as blocked NumPy at (d, t) = (1, 64) and (2, 32), and at
+least 5 times at (3, 16). A release from a Parquet file in chunks needs less than 1 GiB of memory
+(10^7 records at the full preset). An answer at (2, 32) takes less than 5 ms if its coefficients are
+known, and less than 50 ms if they must be computed. Goal: 10 times as fast as finufft. The physical
+limit shown with it is one pass over the records. Seconds are of processor time, so that other work
+on the machine disturbs them little. Ratios are of medians; the methods take turns in one process.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -101,7 +102,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """The ratio to finufft, which is the fastest peer, beside one pass over the records."""
+    """The ratio to finufft, the fastest peer, with the ratio to one pass over the records."""
     fourier, passes = ratios(table, Method.FOURIER), ratios(table, Method.PASS)
     return [
         Goal(

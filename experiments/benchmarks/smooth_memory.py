@@ -1,7 +1,7 @@
 """One smooth summary of a Parquet file, in a process of its own, and the memory that it took.
 
-``python -m experiments.benchmarks.smooth_memory FILE N DEGREE`` prints JSON: the largest memory and
-that at the start in MiB, and seconds of processor time.
+``python -m experiments.benchmarks.smooth_memory FILE N DEGREE`` prints JSON: the peak memory at the
+end and at the start, in MiB, and seconds of processor time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SMOOTHNESS = 4
 def peak_mib() -> float:
     """Largest resident memory of this process so far, in MiB.
 
-    It is read from the kernel's status file if there is one, because the number from `resource`
-    includes the memory of the parent process when it started this one.
+    The kernel's status file is read if there is one. The number from `resource` is worse: it
+    includes the memory that the parent process had when it started this one.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -56,7 +56,7 @@ UNIVERSES = (Elements.FEW, Elements.MANY, Elements.STRINGS)
 ALPHA = 0.05
 DENSE_SIZE = 1 << 20
 ROWS = 1 << 16
-#: Enough for 10^6 queries at beta = 0.05 on 2^16 rows (BR-PROJ).
+#: Independence of the hash: enough for 10^6 queries at beta = 0.05 on 2^16 rows (BR-PROJ).
 INDEPENDENCE = 80
 
 
@@ -96,7 +96,7 @@ def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]
 
 
 def time_additions(config: Config, rng: np.random.Generator) -> list[float]:
-    """Seconds of adding to as many numbers as a query has elements, at known places in memory."""
+    """Seconds of adding 1 to one number for each element of a query, at known places in memory."""
     numbers = np.zeros(10**5)
     places = rng.permutation(len(numbers))[: config.sparsity]
     seconds: list[float] = []

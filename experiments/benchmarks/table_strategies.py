@@ -1,15 +1,16 @@
 """Strategies of the matrix mechanism for tables of many columns, against simpler ones: predictions.
 
 All k-way tables of d columns, epsilon = 1, replace-one; nothing is released. `Matrix` measures a
-weighted mix of tables of column sets. Simpler strategies are: Laplace noise on the table of all
-columns (identity); on the blocks of a covering design, which together hold every set of k columns,
-with equal shares of the budget; on all tables of at most k columns, with equal shares within an
-order and the best share for each order; and, for tables of two binary columns or one, on products
-of signs with the best weights.
+weighted mix of tables of column sets. The simpler strategies add Laplace noise to other tables. One
+adds it to the table of all columns (identity). One adds it to the blocks of a covering design,
+which together hold every set of k columns; every block gets an equal share of the budget. One adds
+it to all tables of at most k columns; tables with the same number of columns get the same share,
+and the shares are optimised. For tables of one or two binary columns, one adds it to products of
+signs with the best weights.
 
 Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns and for mixed levels, k from
-1 to 4, `Matrix` is never predicted above the best of them. Covering designs are those that the
-library searches for, with at most 2^20 cells a block.
+1 to 4, `Matrix` is never predicted to err more than the best of them. Covering designs are those
+that the library searches for, with at most 2^20 cells a block.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -45,7 +46,7 @@ ROUNDING = 1e-9
 
 
 class Levels(enum.StrEnum):
-    """How many levels the columns have, in turn."""
+    """Numbers of levels of the columns, repeated until every column has one."""
 
     BINARY = "2"
     PAIRS = "2, 3"
@@ -94,18 +95,18 @@ def signs_error(workload: gd.workloads.MarginalTables) -> float:
 class Simple:
     """Errors of simple strategies for all k-way tables, in counts at epsilon = 1.
 
-    Noise of variance v on the cells of the table of S gives the interaction of U, a subset of S,
-    with variance v times the number of cells of S that agree on U. Several tables that hold U are
-    combined by precision.
+    Let U be a subset of the columns S. Noise of variance v on the cells of the table of S gives the
+    interaction of U with variance v times the number of these cells that agree on U. Several tables
+    that hold U are combined by precision.
     """
 
     workload: gd.workloads.MarginalTables
     masks: np.ndarray[tuple[int], np.dtype[np.int64]]  # The sets U as bits, without the empty one
-    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Error of unit variance on each U
+    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Squared error of unit variance on each U
 
     @classmethod
     def of(cls, workload: gd.workloads.MarginalTables) -> Simple:
-        """The interactions of a workload; that of no column is the public number of records."""
+        """All interactions of a workload but that of no column, the public number of records."""
         found = Interactions(workload)
         masks = np.array([_bits(U) for U in found.sets[1:]])
         return cls(workload, masks, found.costs[1:])
@@ -130,7 +131,7 @@ class Simple:
         return math.sqrt(min(squares, default=math.inf) / Q.n_queries)
 
     def orders(self) -> float:
-        """The least error of tables of 1 to k columns, with one share for each order."""
+        """The least error of tables of 1 to k columns, with one share per number of columns."""
         Q = self.workload
         every = [list(itertools.combinations(range(len(Q.levels)), j)) for j in range(1, Q.k + 1)]
         counts = np.array([len(tables) for tables in every])
@@ -191,7 +192,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors of simpler strategies over that of `Matrix`, a row for each workload."""
+    """Errors of simpler strategies over the error of `Matrix`, a row for each workload."""
     figure = Figure(figsize=(7.2, 1.6 + 0.27 * len(table)))
     axes = figure.subplots()
     heights = np.arange(len(table))

@@ -48,7 +48,7 @@ def configuration_fields(configuration: DataclassInstance) -> Row:
 
 
 def plain(value: object, name: str) -> Scalar:
-    """A JSON scalar equal to `value`; NumPy scalars and string enumerations become plain ones.
+    """A JSON scalar equal to `value`, which may be a NumPy scalar or a string enumeration.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
 
 
 def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
-    """One-sided: the measured root mean square exceeds the predicted bound at no point.
+    """One-sided: at no point does the measured root mean square exceed the predicted bound.
 
     Where each trial has its own bound (because it draws its own map), the root mean square of these
     bounds is used.
@@ -173,7 +173,7 @@ def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) ->
 def _deviations(
     table: pd.DataFrame, keys: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[float, int]]:
-    """Standard errors above the prediction, and number of releases, at each point."""
+    """Number of standard errors above the prediction, and of releases, at each point."""
     means, bounds = pooled_by(table, keys), _bounds(table, keys)
     return {key: (deviation(mean, *bounds[key]), mean.count) for key, mean in means.items()}
 

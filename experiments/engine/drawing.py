@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from experiments.engine.statistics import MeanSquare
 
-#: Two-sided level of uncertainty bands: the usual 95%.
+#: Probability that a 95% band misses, on both sides together.
 BAND_LEVEL = 0.05
 #: Opacity of uncertainty bands.
 BAND_ALPHA = 0.25

@@ -78,7 +78,8 @@ class Snapshot:
         place = PurePosixPath()
         for position, part in enumerate(parts):
             if (target := self._exports.get(place, {}).get(part)) is not None:
-                # A module that holds the name, or a package, in which the rest is looked up.
+                # `target` names something in a module, or a package in which the other parts are
+                # looked up.
                 return self._modules([*target, *parts[position + 1 :]])
             place /= part
             if place.with_suffix(".py") in self.texts:

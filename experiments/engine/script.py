@@ -108,7 +108,7 @@ class ComparesWithPeers(Protocol):
 class LoadedScript:
     """A script with its short name."""
 
-    name: str  # Last part of the module's name; names its outputs
+    name: str  # Last part of the module's name; output files have this name
     module: Script  # The module
     texts: tuple[str, ...] = field(repr=False)  # `texts_of` the script when it was loaded
 

@@ -53,7 +53,8 @@ class MeanSquare:
         """
         counts = np.array([part.count for part in parts], dtype=float)
         values = np.array([part.value for part in parts])
-        # Squared deviations in a part: count - 1 times the sample variance, count stderr^2.
+        # Squared deviations in a part: count - 1 times the sample variance, which is count
+        # stderr^2.
         within = sum(part.count * (part.count - 1) * part.stderr**2 for part in parts)
         total = counts.sum()
         mean = float(counts @ values / total)

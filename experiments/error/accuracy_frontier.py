@@ -3,24 +3,24 @@
 The mechanisms add noise that does not depend on the records, at n = 5000 and 1-DP under
 replace-one. The workloads are three lines of tables of the script `accuracy_table`; the peer is the
 matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm noise on
-levels. No exact sampler is known for uniform points of the polytope K of all tables or of K - K;
-K-norm noise of K - K, and noise from pairs of points of K (X-CONE with both cones joined), would
-need one. Hit-and-run chains estimate what their errors would be: they are heuristic, and nothing is
-released with them. For columns of more than two levels K has too many vertices. There the moment
-body with every cell and triangle inequality, which contains K, takes its place, and K - K is left
-out.
+levels. Let K be the polytope of all tables. No exact sampler is known for uniform points of K or of
+K - K. Two kinds of noise would need one: K-norm noise of K - K, and noise from pairs of points of K
+(X-CONE with both cones joined). Hit-and-run chains estimate the errors of these two. The chains are
+heuristic, and nothing is released with them. For columns of more than two levels K has too many
+vertices. There K is replaced by the moment body with every cell and triangle inequality, which
+contains K, and K - K is left out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
-to err less than the peer; the least heuristic error is, up to chance, no larger than that of the
-exact mechanisms; and no error is below what orthogonal lines exclude, for all mechanisms or for
-noise that does not depend on the records. On 3-way tables even the heuristic noise errs more than
-the goal, so an exact sampler for these bodies would not reach it. On 2-way tables of binary columns
-K-norm noise of K - K would reach it. Goals, all open so far: 0.5 of the peer's error with an
-exact sampler on 2-way tables of binary columns, 0.7 on the other lines.
+to err less than the peer. The least heuristic error is, up to chance, no larger than the least
+error of the exact mechanisms. No error is below what orthogonal lines exclude, for all mechanisms
+or for noise that does not depend on the records. On 3-way tables even the heuristic noise errs more
+than the goal, so an exact sampler for these bodies would not reach the goal. On 2-way tables of
+binary columns K-norm noise of K - K would reach the goal. Goals, all open so far: 0.5 of the peer's
+error with an exact sampler on 2-way tables of binary columns, 0.7 on the other lines.
 
 Intervals of heuristic errors are Student's over the means of independent chains, so that steps of
-one chain may depend on each other; split R-hat and effective sample size are those of the squared
-error, and can refute convergence but not prove it.
+one chain may depend on each other. Split R-hat and effective sample size are computed from the
+squared error; they can refute convergence but not prove it.
 
 Run time on one core: quick 6 s, full 2 minutes.
 """
@@ -75,7 +75,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact mechanisms, the heuristic frontier and what is excluded, in this order."""
+    """Exact mechanisms, heuristic errors and what is excluded come in this order; and the goals."""
     found = ratios(table)
     ours, frontier = least(found, OURS), least(found, HEURISTIC)
     bounds = {(line, source): mean for (line, source), mean in found.items() if source in EXCLUDED}
@@ -99,7 +99,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanSquare]) -> Claim:
-    """One-sided, at `LEVEL` over all lines."""
+    """One-sided, at `LEVEL` over all lines: no heuristic frontier is above ours beyond chance."""
     passed = True
     for line, mean in frontier.items():
         reach = quantile(LEVEL / len(frontier), mean.count)
@@ -117,7 +117,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
 
 
 def against_goals(table: pd.DataFrame) -> list[Claim]:
-    """95% intervals of heuristic errors against goals, on the two lines that miss their goals.
+    """95% intervals of heuristic errors against the goals of two lines.
 
     Nothing is said of chains that have not mixed.
     """
@@ -150,7 +150,7 @@ def against_goals(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Exact mechanisms against the goals, beside what heuristic noise would reach."""
+    """Exact mechanisms against the goals, with what heuristic noise would reach."""
     return goals_of(table)
 
 
@@ -186,11 +186,11 @@ PEER, EXACTLY = "matrix mechanism, exact", "geomdp, exact sampler"
 CHAINS = "no exact sampler: chains, 95% intervals"
 GOAL = "goal set before measuring"
 LOOKS = {PEER: Look("C1", "s"), EXACTLY: Look("C0", "o"), CHAINS: Look("C3", "D", filled=False)}
-#: Least place of a note, so that it stays inside its panel.
+#: Least position of a note on the x axis, so that the note stays inside its panel.
 NOTE = 0.42
-#: Behind text that lies on a line.
+#: Background of text that lies on a line.
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 1.0}
-#: Names on the axis, where pairs have one row on every line.
+#: Names on the axis. `Source.CUT` shares the row of `Source.PAIRED`.
 ROWS = {
     Source.MATRIX: "matrix mechanism,\nLaplace noise",
     Source.HIERARCHICAL: "K-norm noise on levels\n(Hierarchical)",
@@ -202,7 +202,7 @@ ROWS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of the peer, a panel for each line, with goals and what is excluded."""
+    """Errors over the error of the peer, a panel for each line, with goals and what is excluded."""
     figure = Figure(figsize=(7.2, 4.3))
     lines = list(dict.fromkeys(table.line))
     panels = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
@@ -219,7 +219,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """One line: markers with intervals, the goal, and shaded what is excluded."""
+    """One line of tables: markers with intervals, the goal, and what is excluded."""
     found = ratios(table)
     line = table.line.iloc[0]
     for source in (*EXACT, *HEURISTIC):
@@ -256,7 +256,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]:
-    """Exact mechanisms that the line has, walks of so many chains and steps, and bounds."""
+    """For each line its exact mechanisms, its walks by chains and steps, and bounds."""
     configs = []
     for line, walks in lines.items():
         cones = () if line is Line.THREE_WAY else (Source.CONE, Source.TIGHT_CONE)

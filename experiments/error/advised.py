@@ -3,13 +3,12 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 13 and 14; formula sheet JL-L13, JL-L13b, JL-L14.
 
 Claim: for every workload and every number of records the advisor chooses the mechanism with the
-least predicted error, or its projection, which never errs more; only shrinkage that would gain less
-than 1% is left out. The
-figure shows what is chosen, and its error over that of the best peer, which is independent Laplace
-noise or the matrix mechanism. The choice depends on the number of records: with few
-records projected or shrunk noise errs least, with many the noise by itself. Releases on uniform
-records, at two numbers of records, err at most as predicted; the noise before projection or
-shrinkage errs exactly as predicted.
+least predicted error, or its projection, which never errs more. The only exception is shrinkage
+that would gain less than 1%, which is left out. The figure shows what is chosen, and its error
+divided by the error of the best peer: independent Laplace noise or the matrix mechanism. The choice
+depends on the number of records: with few records projected or shrunk noise errs least, with many
+records unprocessed noise does. Releases on uniform records, at two numbers of records, err at most
+as predicted; the noise before projection or shrinkage errs exactly as predicted.
 
 All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 """
@@ -50,7 +49,7 @@ from geomdp.advice.setting import Setting
 from geomdp.mechanisms.additive_noise.base import additive_within
 
 PRIVACY = gd.PureDP(1.0)
-#: Begins the columns about the noise before projection or shrinkage.
+#: Prefix of the columns about the noise before projection or shrinkage.
 NOISE = "noise_"
 #: What users have without this library.
 PEERS = ("Laplace", "Matrix")
@@ -106,12 +105,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def unprefixed(column: str) -> str:
-    """The name of a column about the noise, without what marks it."""
+    """The name of a column about the noise, without the prefix `NOISE`."""
     return column.removeprefix(NOISE)
 
 
 def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator) -> Row:
-    """Mean squared error of releases on one set of uniform records; no count without any."""
+    """Mean squared error of releases on one set of uniform records; zeros without releases."""
     if not releases:
         return {"mean_square": 0.0, "mean_square_stderr": 0.0, "releases": 0}
     Q = mechanism.workload
@@ -124,7 +123,7 @@ def measured(mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.G
 def noise_columns(
     mechanism: gd.mechanisms.Mechanism, releases: int, rng: np.random.Generator
 ) -> Row:
-    """The same of the additive noise that the advised mechanism processes, or is."""
+    """Prediction and measurement for the additive noise of a mechanism; zeros if it has none."""
     noise = additive_within(mechanism)
     if noise is None:
         found: Row = {
@@ -139,8 +138,9 @@ def noise_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The choice against all predictions, those of peers, and what releases measure."""
-    # Projecting never errs more than the noise that it follows, whatever the bound on its error is.
+    """The choice against all predictions and against peers; predictions against releases."""
+    # A projection never errs more than the noise before it, even if the bound on its error is
+    # larger.
     noise_alone = table[f"{NOISE}predicted"].replace(0.0, np.inf)
     excess = float((np.minimum(table.predicted, noise_alone) / table.least).max())
     ratio = float((table.predicted / table.peer).max())
@@ -189,7 +189,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """What is advised for each n, and its error over that of the best peer; a row a workload."""
+    """What is advised for each n, and its error over the best peer's; one row per workload."""
     lines = [line for line in LINES if line in set(table.line)]
     figure = Figure(figsize=(7.2, 2.0 + 0.42 * len(lines)))
     choices, errors = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
@@ -215,7 +215,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
-    """A bar over n, coloured by what follows the noise, with the names of the noises in it."""
+    """A bar over n that names the noises; its colours say what is done after the noise."""
     for label, colour in COLOURS.items():
         axes.fill_between([], [], [], color=colour, label=label)
     numbers = table.n.to_numpy(float)
@@ -247,7 +247,7 @@ def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
-    """All lines; the one whose noise takes seconds a draw has predictions only."""
+    """All lines; a hundred columns, where a draw takes seconds, have predictions only."""
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 

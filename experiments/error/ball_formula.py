@@ -10,7 +10,7 @@ from experiments.engine.claims import Claim
 
 
 def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) -> float:
-    """n times Delta (r (r + 1) / k)^(1/2) / (epsilon n), the error per query (JL-L15).
+    """n times the error per query, which is Delta (r (r + 1) / k)^(1/2) / (epsilon n) (JL-L15).
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) ->
     dimension : int
         Dimension r of their span.
     diameter : float
-        Largest l2 distance Delta of the answers of two records.
+        Largest l2 distance Delta between the answers of two records.
     epsilon : float
         Pure differential privacy under replace-one.
     """
@@ -27,7 +27,7 @@ def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) ->
 
 
 def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
-    """Pairs of n times a predicted error and of what the formula says are equal."""
+    """The numbers of each pair are equal: n times a predicted error, and what the formula says."""
     off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
     return Claim(
         "ball noise errs Delta (r (r + 1) / k)^(1/2) / (epsilon n)",

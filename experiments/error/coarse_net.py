@@ -3,14 +3,15 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Algorithm 2, Lemmas 26 and 27; formula sheet JL-A2, JL-L26,
 JL-L27.
 
-Claim: the 64 prefix sums are answered through a net, a maximal subset of the answer vectors whose
-points are the radius apart in root mean square. The error is at most the rounding, which is less
-than the radius, plus that of K-norm noise for the net alone, whatever the data: here all records
-are the element that the net rounds most. With few records a coarse net errs least, with many the
-finest. The Gaussian width of the net falls with the radius and stays below the chaining sum of
-Lemma 27, sum over j of diam 2^(1-j) sqrt(2 ln N_j) with N_j the size of its subset at scale
-diam 2^(-j). Of 64 points at equal distances, which need one scale only, the width is more than half
-of the sum; prefix sums have many scales, and theirs less than a third.
+Claim: the 64 prefix sums are answered through a net. This is a maximal subset of the answer vectors
+such that any two of its points are at least the radius apart, in root mean square. For all data the
+error is at most the rounding plus the error of K-norm noise for the net alone. The rounding is less
+than the radius. Here all records are the element that the net rounds most. With few records a
+coarse net errs least, with many the finest. The Gaussian width of the net falls as the radius
+grows. It stays below the chaining sum of Lemma 27: the sum over j of diam 2^(1-j) sqrt(2 ln N_j),
+where N_j is the size of a subset of the net at scale diam 2^(-j). 64 points at equal distances need
+one scale only, and their width is more than half of the sum. Prefix sums have many scales, and
+their width is less than a third of the sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
@@ -51,12 +52,12 @@ class Config:
     """One point of the figure."""
 
     n: int  # Number of records
-    radius: float  # Separation of the net, root mean square per query
+    radius: float  # Least distance in the net, root mean square per query
     releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error on the data that are rounded most, beside the bound and the net."""
+    """Mean squared error on the data that are rounded most, with the bound and the net."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
@@ -134,7 +135,7 @@ def rounding_is_less_than_the_radius(table: pd.DataFrame) -> Claim:
 
 
 def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
-    """The width of the net falls with the radius, and never reaches the chaining sum."""
+    """The width of the net falls as the radius grows, and stays below the chaining sum."""
     nets = table.drop_duplicates("radius").sort_values("radius")
     shares = nets.width_low / nets.chaining
     falling = bool((nets.width.diff().dropna() <= 1e-9 * nets.width.max()).all())
@@ -149,7 +150,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
 
 
 def chain_is_needed(table: pd.DataFrame) -> Claim:
-    """Two-sided where one scale is all there is: E max g_i against sqrt(2) sqrt(2 ln N)."""
+    """Two-sided, for points that need one scale only: E max g_i against sqrt(2) sqrt(2 ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
         f"of {ELEMENTS} points at equal distances the width is more than half of the chaining sum",

@@ -3,13 +3,14 @@ r"""Covariance of a distribution, and 2-way marginals from second moments, besid
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Theorems 3 and 23; formula sheet JL-T3, JL-T23, JL-WIS.
 
-Claims: the private covariance of n records errs from the covariance of their *distribution* by at
-most 3 / n^(1/2) for sampling plus the private error of the second moments and of the mean. Sampling
-alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere; it is what remains as
-epsilon grows. The rest of the bound is what the noises of the second moments and of the mean, at
-epsilon / 2 each, are measured to add up to, within a tenth. All 2-way marginals of d binary
-attributes, from the second moments of x / d^(1/2), stay below (d / (d - 1))^(1/2) times the
-bound of those. Every bound is within a factor 8 of what is measured.
+Claims: the private covariance of n records differs from the covariance of their *distribution* by
+at most 3 / n^(1/2), for sampling, plus the private error of the second moments and of the mean.
+Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere, and this error
+remains as epsilon grows. The part of the bound for privacy is, within a tenth, the measured sum of
+the noises of the second moments and of the mean, at epsilon / 2 each. All 2-way marginals of d
+binary attributes are computed from the second moments of x / d^(1/2). Their errors stay below (d /
+(d - 1))^(1/2) times the bound for second moments. Every bound is within a factor 8 of what is
+measured.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
@@ -45,7 +46,7 @@ from geomdp.bounds.upper import covariance_error, two_way_marginals_error
 
 #: Draws of the noise for one point.
 DRAWS = 2000
-#: Share of a bound that is measured at least.
+#: Measured errors are at least this share of their bound.
 LEAST_SHARE = 1 / 8
 
 
@@ -166,7 +167,8 @@ def sampling(rows: pd.DataFrame) -> Claim:
     means = pooled_by(rows, POINT)
     scores = []
     for (_, d, n, _), mean in means.items():
-        # The square of the sample mean, of size 1 / n, is subtracted: relative order 1 / n.
+        # The square of the sample mean, of size 1 / n, is subtracted. This changes the mean squared
+        # error by a share of order 1 / n.
         exact = (1 - 1 / d) / n
         room = quantile(LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
         scores.append(abs(mean.value - exact) / room)

@@ -3,13 +3,13 @@
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemma 22 and Theorem 3; formula sheet JL-COV, JL-WIS, JL-T3.
 
-Claim: cone noise over {M psd, tr M <= 1}, the difference of two Wishart matrices less its centroid
-part, errs exactly as predicted; after the projection on that body the error stays below the
-explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2) and below that of K-norm noise of
-the ball and of Laplace noise on every entry. The covariance, second moments less
-the outer product of a private mean at half the budget each, stays below the bound of Theorem 3 for
-the records at hand. Records: uniform on the sphere (isotropic), and directions of Gaussian vectors
-with standard deviations 2^-i (decaying).
+Claim: cone noise Z / n over {M psd, tr M <= 1} errs exactly as predicted; Z is the difference of
+two Wishart matrices less its centroid part. After the projection on that body the error stays below
+the explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). It also stays below the
+errors of K-norm noise of the ball and of Laplace noise on every entry. The covariance is the second
+moments less the outer product of a private mean, with half of the budget for each. Its error stays
+below the bound of Theorem 3 for the records at hand. Records are uniform on the sphere (isotropic),
+or directions of Gaussian vectors with standard deviations 2^-i (decaying).
 
 All noise has an exact sampler, so every release is 1-DP under replace-one. Answering 0 to every
 entry is drawn too. Its error is the norm of the matrix, which at d = 20 and n = 100 is less than
@@ -72,7 +72,7 @@ class Config:
     """One point of the figure."""
 
     d: int  # Dimension of the records
-    spectrum: Spectrum  # Records, drawn once per trial: every claim is for each data set by itself
+    spectrum: Spectrum  # Records, drawn once per trial: predictions are for a fixed data set
     family: Family  # Mechanism
     n: int  # Number of records
     releases_per_trial: int  # Independent releases in one cell
@@ -80,7 +80,7 @@ class Config:
 
 @cache
 def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Covariance:
-    """The mechanism for one record; `with_n` gives the others."""
+    """The mechanism for one record; `with_n` gives it for more."""
     Q = gd.workloads.SecondMoment(d)
     builders: dict[Family, Callable[[], gd.mechanisms.Mechanism | gd.mechanisms.Covariance]] = {
         Family.LAPLACE: lambda: gd.mechanisms.Laplace(Q, n=1, privacy=PRIVACY),
@@ -93,7 +93,7 @@ def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Cov
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared Frobenius error over the releases of one trial, beside the prediction."""
+    """Mean squared Frobenius error over the releases of one trial, with the prediction."""
     Q = gd.workloads.SecondMoment(config.d)
     records = unit_vectors(config.spectrum, config.n, config.d, rng)
     truth = Q.answers(records)
@@ -109,7 +109,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         np.sum((M.release(records, rng=rng).answers - truth) ** 2)
         for _ in range(config.releases_per_trial)
     ]
-    # Predictions are per answer of svec; the Frobenius norm is sqrt(m) times that.
+    # Predictions are per answer: the Frobenius norm of m answers is sqrt(m) times as large.
     predicted, scale = M.predicted_rmse, math.sqrt(Q.n_queries)
     frobenius = dataclasses.replace(
         predicted, value=scale * predicted.value, stderr=scale * predicted.stderr
@@ -195,10 +195,10 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
 
 
 def halves_are_spent(table: pd.DataFrame) -> Claim:
-    """Two-sided: the stated bound against Theorem 3 at epsilon / 2 each, where it says something.
+    """Two-sided: the bound stated by `Covariance` against that of Theorem 3.
 
-    The closed bound has the mean length of the noise of the mean, the stated one its root mean
-    square.
+    Both give epsilon / 2 to each part, and Theorem 3 is capped at sqrt(2). For the noise of the
+    mean, Theorem 3 has its mean length and the stated bound its root mean square length.
     """
     closed = np.array(
         [
@@ -225,7 +225,7 @@ LOOKS = {
     Family.COVARIANCE: Look("C4", "D", filled=False),
     Family.ZERO: Look("C6", "."),
 }
-#: Names of the legend that say more than those of the table.
+#: Legend entries that say more than the names in the table.
 NAMES = {
     Family.COVARIANCE: "covariance (another quantity)",
     Family.ZERO: "no data: every entry answered by 0",
@@ -238,7 +238,7 @@ THEOREM_3 = "Theorem 3, records at hand"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error divided by that of projected second moments, one panel per spectrum and extreme d."""
+    """Errors over that of projected second moments, by spectrum, at the least and largest d."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     places = ((spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max()))

@@ -3,10 +3,10 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6, 7 and 13 to 16, Theorem 21; Hardt and Talwar
 2010; formula sheet JL-L6, JL-L13, JL-L14, JL-L15, JL-L16, JL-T21, JL-ELL, X-CONE, X-LKJ.
 
-Claim: for all 2-way tables of six binary columns, prefix sums and a histogram, every mechanism of
-the library with an exact sampler errs as it predicts before seeing data (or below, where it
-predicts a bound); additive noise errs as 1/n; no prediction is below the error that packings
-exclude for all mechanisms of the same guarantee; and which mechanism is best depends on the
+Claims, for all 2-way tables of six binary columns, for prefix sums and for a histogram: every
+mechanism of the library with an exact sampler errs as it predicts before seeing data, or less where
+the prediction is a bound. Additive noise errs as 1/n. No prediction is below the error that
+packings exclude for all mechanisms of the same guarantee. Which mechanism is best depends on the
 workload and on n.
 
 Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 6 s,
@@ -114,8 +114,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     exact, bound = both[both.kind_predicted == "exact"], both[both.kind_predicted == "upper_bound"]
     shares = pooled(exact)
     off = (shares.share - 1) / shares.stderr
-    # Squared errors of correlated noise are skewed: quantiles for the few releases of one point
-    # leave room for that in means over many.
+    # Squared errors of correlated noise are skewed. The quantile for the few releases of one point
+    # leaves room for that, although the means are over many points.
     reach = quantile(LEVEL / (2 * len(shares)), RELEASES)
     below = pooled(bound)
     excess = (below.share - 1) / below.stderr
@@ -145,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def balls(table: pd.DataFrame) -> Claim:
-    """The predictions of ball noise do not come from the library alone."""
+    """Predictions of ball noise equal a closed form that does not come from the library."""
     rows = table[(table.quantity == Quantity.PREDICTED) & (table.curve == "Ball")]
     found = []
     for row in rows.itertuples():
@@ -226,14 +226,14 @@ LOOKS = {
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
-    """Errors of one workload divided by the least predicted one of additive noise at the same n."""
+    """Errors of one workload over the least error predicted for additive noise at the same n."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     # Additive noise errs as 1/n, also between the n of the predictions.
     return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over the least of additive noise: above against n, below mechanism by mechanism."""
+    """Errors over the least of additive noise: first row against n, second row by mechanism."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 3, sharey="row", height_ratios=(1, 1.15))
     every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
@@ -256,7 +256,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
-    """Least errors before and after processing, and Laplace noise, over what is excluded."""
+    """Least errors before and after processing, Laplace noise, and shaded what is excluded."""
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
         excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED

@@ -92,8 +92,8 @@ def predicted(line: Line, method: Method) -> Row:
 def walked(config: Config, rng: np.random.Generator) -> Row:
     """The error that uniform points of a body would give, from chains with diagnostics.
 
-    Of Z = R U for U in K - K, R ~ Gamma(r + 1); of Z = R (U_1 - U_2) for U_i in K with centroid 0,
-    R ~ Gamma(2 r + 1).
+    For U uniform in K - K the noise is Z = R U with R ~ Gamma(r + 1). For U_1 and U_2 uniform in K,
+    it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1); K has the centroid 0 here.
     """
     framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension
@@ -118,12 +118,12 @@ def body_of(config: Config) -> Framed:
     return polytope(Q) if config.source is Source.PAIRED else difference(polytope(Q))
 
 
-#: Error over that of the peer to be reached with an exact sampler.
+#: Ratio to the error of the peer that an exact sampler should reach.
 GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
 def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
-    """Mean squares over those of the peer, which are exact, by line and source."""
+    """Mean squares over the peer's, which are known exactly, by line and source."""
     means = pooled_by(table, ["line", "source"])
     found = {}
     for (line, source), mean in means.items():
@@ -156,7 +156,7 @@ CAUSES = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Exact mechanisms against the goals, beside what heuristic noise would reach."""
+    """Exact mechanisms against the goals, with what heuristic noise would reach."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)

@@ -16,8 +16,8 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 FloatArray = npt.NDArray[np.float64]
 
 #: Directions have standard deviation v^(1 + LEAN) along an axis of variance v: the axes that
-#: contribute most to the error are moved most. For 3-way tables and K - K this multiplied the
-#: effective number of draws by 2.7.
+#: contribute most to the error are moved most. For 3-way tables and the body K - K this multiplied
+#: the effective number of draws by 2.7.
 LEAN = 0.5
 #: Variances of answers below this share of the largest are rounding errors.
 FLAT = 1e-9
@@ -30,10 +30,10 @@ class Framed:
     """A body with 0 as its centroid, in coordinates made for random directions."""
 
     body: gd.bodies.Body  # In R^r, full-dimensional, with chords
-    weights: FloatArray  # The squared error of answers at z is sum of weights_j z_j^2 (r,)
+    weights: FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
 
     def squares(self, points: FloatArray) -> FloatArray:
-        """Squared lengths (...) of the answers at points (..., r)."""
+        """Squared lengths, of shape (...), of the answers at points (..., r)."""
         return np.asarray(points**2 @ self.weights)
 
 
@@ -54,7 +54,7 @@ def difference(framed: Framed) -> Framed:
 
 
 class CutTables(gd.bodies.Body):
-    """The body `TableMoments` with no violation of cell or triangle inequalities, by its chords.
+    """`TableMoments` cut by all cell and triangle inequalities; a body given by its chords.
 
     Coordinates are those of `TableMoments` divided by `scales`.
 
@@ -92,7 +92,7 @@ class CutTables(gd.bodies.Body):
 
     @cached_property
     def _rows(self) -> tuple[FloatArray, FloatArray]:
-        """Slopes (F, r) and values (F,) at the centre of what must not be negative."""
+        """F numbers that must not be negative: slopes (F, r), and values (F,) at the centre."""
         both = np.concatenate([self.centre[None], self.moves])
         constant = np.eye(len(both))[0]
         found = [both[:, a, b] for a, b in zip(*self._pairs, strict=True)]
@@ -112,13 +112,13 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """All levels, but only one of a column of two levels: the other is its complement."""
+        """Levels in triangle inequalities: all, but only one of a column of two levels."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends by the eigenvalues of the move against the matrix and by the ratios of all rows."""
+        """Ends of chords: where the matrix becomes singular or one of `_rows` becomes 0."""
         slopes, offsets = self._rows
         room, ways = points @ slopes.T + offsets, directions @ slopes.T
         # At the end t of the chord, a row or an eigenvalue becomes 0. 1 / t is the largest rate at
@@ -136,7 +136,7 @@ class CutTables(gd.bodies.Body):
         return low * INSIDE, high * INSIDE
 
     def radius(self) -> float:
-        """The radius of the body that is not cut, divided by the least scale."""
+        """A bound on the radius: that of the body before the cuts, divided by the least scale."""
         levels = tuple(np.bincount(self.columns).tolist())
         return gd.bodies.TableMoments(levels).radius() / float(self.scales.min())
 
@@ -152,8 +152,9 @@ def squares_of_chains(
 ) -> FloatArray:
     """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
 
-    Each chain starts in a random direction whose coordinates are normal and contribute equally to
-    the error. Its distance from 0 is distributed like that of a uniform point on the same ray.
+    Each chain starts in a random normal direction, whose variance along an axis of variance v is v
+    (without `LEAN`). The distance from 0 is distributed like that of uniform points in this
+    direction.
     """
     r = framed.body.dimension
     ways = rng.standard_normal((chains, r)) / np.sqrt(framed.weights) ** (LEAN / (0.5 + LEAN))

@@ -3,12 +3,13 @@
 Papers: Nikolov, Talwar and Zhang 2016; Nikolov 2022 (arXiv 2208.07410), Lemma 13 in its dual form.
 Formula sheet JL-GAUSS, JL-L13b.
 
-Claim: k queries with answers in [-1, 1] over N elements get Gaussian noise of scale
-sigma = Delta_2 / sqrt(2 rho), which errs exactly sigma on average however large k is; the nearest
-point of the sensitivity polytope K errs at most sqrt(sigma w(K) / k), and that is at most
-(2 sqrt(ln N / rho) / n)^(1/2). So where records are few projection turns the rate 1 / n into
-1 / sqrt(n), and the universe costs (ln N)^(1/4). No map to fewer dimensions is needed, unlike in
-the theorem for pure privacy. Data are one element, or uniform.
+Claim: k queries with answers in [-1, 1] over N elements are asked of n records. Gaussian noise of
+scale sigma = Delta_2 / sqrt(2 rho) has a root mean squared error per query of exactly sigma, where
+Delta_2 is the l2 sensitivity. The nearest point of the sensitivity polytope K, of Gaussian width
+w(K), errs at most sqrt(sigma w(K) / k), and this bound is at most (2 sqrt(ln N / rho) / n)^(1/2).
+So where records are few, projection turns the rate 1 / n into 1 / sqrt(n), and the universe costs
+(ln N)^(1/4). No map to fewer dimensions is needed, unlike in the theorem for pure privacy. Data are
+one element, or uniform.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -48,7 +49,7 @@ QUERIES = 200
 RHO = 0.5
 #: Size of the universe in panel (a), and records of panel (b).
 SIZE, RECORDS = 1000, 20
-#: Numbers of records up to this count as few: their noise reaches far beyond the polytope.
+#: Up to this many records are called few: the noise then reaches far beyond the polytope.
 FEW = 200
 
 
@@ -95,12 +96,12 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
 
 
 def closed_bound(n: int, size: int) -> float:
-    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` has it solved for n."""
+    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` gives the n for an error."""
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query over the releases of one trial, beside its bounds."""
+    """Mean squared error per query over the releases of one trial, with its bounds."""
     M = mechanism(config.family in PROJECTED, config.n, config.size)
     elements = 1 if config.family is Family.ONE else config.size
     squares = []

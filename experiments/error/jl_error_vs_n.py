@@ -3,20 +3,22 @@
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Theorem 1 and Lemmas 13 to 15; formula sheet JL-T1, JL-L13b, JL-L14, JL-L15.
 
-Claim: additive pure-DP noise errs as 1/n, exactly as predicted before seeing data; K-norm noise
-errs less than Laplace noise; the projection onto the sensitivity polytope brings the rate to
-n^(-1/2) as long as the noise is larger than the polytope, and stays below its bound E h_K(Z)
-wherever the data lie. Workloads: all 2-way marginal tables of ten binary columns, on a real sample
-and on uniform data, and 200 random sign queries over 1000 elements. The marginals move in 55
-dimensions only: their error goes from the size of the polytope to 1/n within a decade of n, so the
-rate n^(-1/2) is claimed for the random signs.
+Claim: additive pure-DP noise errs as 1/n, exactly as predicted before seeing data. K-norm noise
+errs less than Laplace noise. Projecting K-norm noise Z / n onto the sensitivity polytope K changes
+the rate to n^(-1/2) while the noise is larger than K. Wherever the data lie, the mean squared
+length of the projected error stays below E h_K(Z) / n, where h_K is the support function of K.
+Workloads: all 2-way marginal tables of ten binary columns, on a real sample and on uniform data,
+and 200 random sign queries over 1000 elements. The rate n^(-1/2) is claimed for the random signs
+only. The marginals move in no more than 55 dimensions: their error goes from the size of the
+polytope to the rate 1/n within a decade of n.
 
 All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
-(epsilon n)^(2/3) rows: the distortion falls as rows^(-1/2) and the noise of an exactly sampled
-body grows as rows^(1/4), and this balances their squares at n^(-2/3). Theorem 21 takes epsilon n
-rows, for K-norm noise that has no exact sampler known. If there would be as many rows as the
-answers have dimensions, or more, JL is left out. With few rows its bound is the diameter of the
-polytope, which no error exceeds; it is judged where it is smaller, and its distortion at every n.
+(epsilon n)^(2/3) rows. The distortion falls as rows^(-1/2), the noise of an exactly sampled body
+grows as rows^(1/4), and this number of rows balances their squares at n^(-2/3). Theorem 21 takes
+epsilon n rows, for K-norm noise without a known exact sampler. JL is left out where the map would
+have as many rows as the answers have dimensions, or more. With few rows the bound of JL is the
+diameter of the polytope, which no error exceeds. So errors of JL are compared with the bound where
+it is less than the diameter, and the distortion is checked at every n.
 
 Run time on one core: quick 10 s, full 7 minutes.
 """
@@ -89,7 +91,7 @@ def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tupl
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query over the releases of one trial, beside the prediction."""
+    """Mean squared error per query over the releases of one trial, with the prediction."""
     Q = workload(config.queries)
     M = mechanism(config.queries, config.family, config.n, rng)
     squares = np.empty(config.releases_per_trial)
@@ -115,7 +117,7 @@ POINT = ("queries", "data", "family", "n")
 #: far from the corners fall a little slower. They exclude -1/3.
 PROJECTED_RANGE = (100, 3000)
 PROJECTED_SLOPES = (-0.5, -0.4)
-#: Up to here K-norm noise is so large on all workloads that the projection must help.
+#: Up to this n K-norm noise is so large on all workloads that the projection must help.
 NOISY = 100
 
 
@@ -211,7 +213,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors in units of that of exact K-norm noise: three panels of mechanisms, one of places."""
+    """Errors over that of exact K-norm noise: three panels of mechanisms, one of places."""
     figure = Figure(figsize=(7.2, 7.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
@@ -244,7 +246,7 @@ def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.
     """Rows of some data, with errors divided by the exactly predicted one of K-norm noise."""
     mine = table[table.queries == queries]
     knorm = mine[mine.family == Family.KNORM]
-    # It errs as 1/n: one product gives its error at every n.
+    # K-norm noise errs as 1/n: one product of n and error gives its error at every n.
     unit = float((knorm.n * knorm.predicted).iloc[0]) / mine.n
     scaled = mine.assign(
         unit=unit,
@@ -283,7 +285,7 @@ def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_bound(axes: Axes, table: pd.DataFrame) -> None:
-    """The bound on projected noise, the same wherever the data lie."""
+    """The bound on projected noise, which is the same for all data."""
     predicted = table.groupby("n").predicted.first()
     draw_theory(axes, predicted.index, predicted, LOOKS[Family.PROJECTED].colour, BOUND)
 

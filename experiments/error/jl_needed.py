@@ -1,28 +1,28 @@
 """Does pure DP need the Johnson-Lindenstrauss step, or does projecting K-norm noise suffice?
 
 Paper: Nikolov 2022 (arXiv 2208.07410), Algorithm 1 and Theorem 21; formula sheet JL-A1, JL-T21,
-JL-L13b. The error bound of the theorem needs the map: marginals of K-norm noise are wider, in some
-directions, than those of a Gaussian of the same energy. Whether projection alone reaches the same
-error is left open there.
+JL-L13b. The proof of the theorem's bound needs the map: in some directions K-norm noise is wider
+than a Gaussian of the same energy. The paper leaves open whether projection alone reaches the same
+error.
 
-Measured: the error of projection alone, divided by that of the best of three maps. They have
-ceil(epsilon n) rows, as in the theorem, a quarter of these, or the number of rows with the least
-predicted error. Here epsilon n goes from a 32nd of the effective dimension r up to r, and the noise
-is that of the best body with an exact sampler. There are eight families of workloads, each in
+Measured: the error of projection alone, divided by the error with the best of three maps. The maps
+have ceil(epsilon n) rows, as in the theorem, a quarter of these, or the number of rows with the
+least predicted error. Let r be the effective dimension: epsilon n is r / 32, r / 4 or r. K-norm
+noise is that of the best body with an exact sampler. There are eight families of workloads, each in
 growing sizes. Three are taken as they are; five are stretched so that K-norm noise is wide in
 directions where a Gaussian is not: one query repeated, rows that decay, one query in larger units,
-an eighth of the queries in larger units (a long body beside a wide one), and a ball with one long
-axis. Recursive noise is measured too where it differs from K-norm noise. The data are the worst
-that local searches find; their errors are measured again with fresh noise, so that no search
-profits from lucky draws.
+an eighth of the queries in larger units (a long body next to a wide one), and a ball with one long
+axis, called the needle. Recursive noise is measured too where it differs from K-norm noise. The
+data are the worst that local searches find; their errors are measured again with fresh noise, so
+that no search profits from lucky draws.
 
-Seen: for n of a quarter of r or more, projection alone errs no more than the map, up to chance, on
-signs, marginals and parities. Far below r this depends on the size: on random signs the ratio grows
-with m and is 1.06 at 256 queries. On stretched families the map errs up to 1.5 times less than
-projected K-norm noise, and gains more at larger sizes. But recursive noise, which the theorem
-itself uses, errs no more alone than behind a map, up to chance, wherever it splits the body. It
-does not split the needle; there the map gains a factor of 1.3 at n = r / 32, and no more at larger
-sizes. Intervals and slopes are in the claims.
+Seen at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
+chance, on signs, marginals and parities. At n = r / 32 this depends on the number m of queries: on
+random signs the ratio grows with m and is 1.06 at m = 256. On stretched families the map errs up to
+1.5 times less than projected K-norm noise, and gains more at larger sizes. But recursive noise,
+which the theorem itself uses, errs no more alone than behind a map, up to chance, wherever it
+splits the body. It does not split the needle; there the map gains a factor of 1.3 at n = r / 32,
+and no more at larger sizes. Intervals and slopes are in the claims.
 
 Not shown: that the gap keeps growing for the noise that is best without a map; anything about other
 sizes, about noise without an exact sampler (the box around random signs is far from the tightest
@@ -76,9 +76,10 @@ from experiments.error.jl.ratios import (
 )
 
 AS_THEY_ARE = (Family.SIGNS, Family.MARGINALS, Family.PARITIES)
-#: Where recursion is measured too; on all others it stops at once and is K-norm noise.
+#: Families with recursive noise. On all others recursion stops at the first level, so that the
+#: noise is K-norm noise.
 RECURSED = (Family.DECAYING, Family.LONG, Family.GLUED)
-#: Effective dimension divided by epsilon n: for few records, for more, and where projection ends.
+#: Effective dimension divided by epsilon n: few records, more, and the most.
 FAR, MIDDLE, END = 32, 4, 1
 
 
@@ -205,7 +206,7 @@ def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
 
 
 def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
-    """With n a 32nd of the dimension, the ratio of random signs grows with their number."""
+    """At n = r / 32 the ratio of random signs grows with the number of queries."""
     mine = {key: r for key, r in points.items() if key[:2] == (Family.SIGNS, FAR)}
     (slope,) = slopes(mine).values()
     last = max(mine, key=lambda key: key[-1])

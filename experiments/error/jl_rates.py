@@ -5,13 +5,14 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 JL-L13, JL-L16, JL-T21.
 
 Claims, for worst-case data that know the public map: with m = eps n / 2 rows the error falls as
-(eps n)^(-1/2), in n and in epsilon, and not as (eps n)^(-1/3). It does not grow as k^(1/2) with
-the dimension k; no growth agrees with what is measured. Against the number of rows it falls first,
-as the map distorts less, and rises from about eps n / 2 rows on, as there is more noise.
-It stays below (w / k^(1/2)) (c1 / m^(1/2) + c2 m^(1/2) / (eps n)) with explicit constants and is
-within a factor 7 of it. The records that Theorem 2 asks for at the measured error are those used,
-up to a constant between 1 and 16. Sign maps and sparse maps err as Gaussian ones. Without a map the
-error is larger; ball noise behind a map needs fewer rows and errs more.
+(eps n)^(-1/2), in n and in eps, and not as (eps n)^(-1/3). The error does not grow as k^(1/2) with
+the dimension k; the measurements agree with no growth at all. With more rows the error first falls,
+as the map distorts less. From about eps n / 2 rows on it rises, as there is more noise. The error
+stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), where w is the Gaussian width of the body and
+the constants are explicit, and is within a factor 7 of this bound. The records that Theorem 2 asks
+for at the measured error are those used, up to a constant between 1 and 16. Sign maps and sparse
+maps err as Gaussian ones. Without a map the error is larger; ball noise behind a map needs fewer
+rows and errs more.
 
 The body is a needle in a thin ball: one semi-axis of length 1, all others of length k^(-1/2). Its
 width is about 2^(1/2), and the images are ellipsoids, so all noise has an exact sampler. Errors
@@ -66,7 +67,7 @@ from experiments.error.needle.needle import (
 )
 from geomdp.bounds.upper import jl_mechanism_error, jl_mechanism_rows
 
-#: (2 w + 0.61 diam) / w is c1; the diameter is 2 (JL-L13).
+#: 0.61 diam(K), with diameter 2: c1 is (2 w + DRIFT) / w (JL-L13).
 DRIFT = 0.61 * 2
 
 
@@ -80,7 +81,7 @@ class Config:
     n: int  # Number of records
     epsilon: float  # Pure privacy
     rows: int  # Rows of the map, 0 without one
-    maps: int  # Independent maps, or releases without one, in one cell
+    maps: int  # Independent maps in one cell; without a map, releases
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -111,7 +112,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Rates, the optimal number of rows, the bound from both sides, and the maps beside others."""
+    """Rates, the best number of rows, both sides of the bound, and Gaussian maps against others."""
     mapped = table[table.route.isin(LAWS)]
     return [
         *rates(mapped),

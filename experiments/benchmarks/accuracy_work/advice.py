@@ -1,4 +1,4 @@
-"""What `advise` offers against all of the accuracy table: by predictions, and as measured."""
+"""What `advise` offers, compared with all of the accuracy table by predictions and as measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.engine.statistics import pooled_by
 from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line
 
-#: What advice may err more than the best exact mechanism of its line.
+#: Share by which what is advised may err more than the best of what it is compared with.
 ALLOWED = 0.02
 #: Methods of the table that the library can release as they are.
 RELEASED = [
@@ -22,7 +22,7 @@ RELEASED = [
 
 
 def advice_is_best(table: pd.DataFrame) -> list[Claim]:
-    """What is advised against every exact prediction of its line; nothing if it was not asked.
+    """The claim that advice is best by exact predictions; none if `advise` was not asked.
 
     Exact predictions are inversely proportional to n, so the predictions of a line are compared in
     counts, whatever n they were made for. One counting query has goals of its own.
@@ -51,7 +51,7 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """One counting query against geometric noise, and measured errors against the least ones."""
+    """Goals for one counting query, and for measured errors against the least measured ones."""
     return [*_one_count(table), *_as_measured(table)]
 
 
@@ -83,9 +83,9 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
 
 
 def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, str, str]]:
-    """Measured error of what is advised over the least one of the library, by line and n.
+    """Measured error of what is advised over the least measured one of the library, by line and n.
 
-    With the names of both.
+    Each value also names what is advised and the mechanism with the least error.
     """
     offered = table[(table.method == Method.ADVISED) & (table.releases > 0)]
     names = offered.set_index(PLACE).advised
@@ -97,7 +97,7 @@ def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, s
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Where releases were made: measured errors can have another order than proved bounds."""
+    """Goals where releases were made: measured errors can have another order than proved bounds."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

@@ -18,7 +18,7 @@ from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
-#: A lifted elliptope is wanted if it errs at most this share of the best of everything else.
+#: Goal for the error of a lifted elliptope, over the least error of everything else.
 LIFTED_GOAL = 0.8
 #: Lines on which the library is compared with Laplace noise on the joint table.
 JOINT_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
@@ -48,7 +48,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def _ratios(table: pd.DataFrame) -> list[Goal]:
-    """Ours over the best peer, both with the least exact prediction, on the lines with a goal."""
+    """Our least predicted error over that of the peers, on the lines with a goal."""
     found = verdicts(table)
     goals = []
     for row in found[found.before & found.line.isin([*GOALS])].itertuples():
@@ -112,8 +112,8 @@ def _lifted(table: pd.DataFrame) -> list[Goal]:
     return goals
 
 
-#: Error of cone noise over 2-way tables of ten binary columns with cuts, over that without. It is
-#: measured by the line of these tables.
+#: Error of cone noise on 2-way tables of ten binary columns: with cuts, divided by that without
+#: cuts. The line of these tables measures it.
 CUT_GAIN = 0.87
 
 

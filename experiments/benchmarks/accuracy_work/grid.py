@@ -15,7 +15,7 @@ def compared_before(line: Line | str, n: int) -> bool:
     return n >= MANY and line != Line.SIGNS
 
 
-#: Mechanisms tried on each line; those that cannot run on it are left out.
+#: Two peers that run on every line, then groups of mechanisms, then what is tried on each line.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -55,10 +55,10 @@ GOALS = {
     Line.FEW_COLUMNS: 0.5,
     Line.HUNDRED: 0.3,
 }
-#: Tables of many columns, of which the closed form of a lifted elliptope is compared with all else.
+#: Tables of many columns, on which a lifted elliptope, in closed form, is compared with all else.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-#: Lines with recursive noise. It errs more than noise on levels on all of them; it is predicted
-#: because no exact mechanism may be predicted below what `advise` offers.
+#: Lines with recursive noise. On all of them it errs more than noise on levels. It is predicted
+#: because the claim about `advise` is made for all exact mechanisms.
 RECURSIVE_LINES = (
     Line.BINARY,
     Line.CATEGORICAL,
@@ -67,9 +67,8 @@ RECURSIVE_LINES = (
     Line.RANGES,
     Line.TWELVE,
 )
-#: Numbers of records at which what `advise` offers is compared with all else on its line, and
-#: releases of it where errors are compared after projection. The noise that it offers for a hundred
-#: columns takes seconds a draw.
+#: Releases of what `advise` offers, by line and number of records; 0 where predictions alone are
+#: compared. For a hundred columns there are few, because a draw of that noise takes seconds.
 ADVISED: dict[tuple[Line, int], int] = {
     **{
         (line, 5000): 0
@@ -91,9 +90,9 @@ ADVISED: dict[tuple[Line, int], int] = {
     (Line.HUNDRED, 200): 5,
     **dict.fromkeys(((Line.SIGNS, n) for n in (100, 300, 1000, 3000)), 100),
 }
-#: Privacy of one counting query, where noise on whole numbers gains more the larger it is.
+#: Epsilons for one counting query: the larger epsilon is, the more noise on whole numbers gains.
 EPSILONS = (0.02, 0.1, 1.0, 3.0, 10.0)
-#: Tables on which a graphical model over all pairs or triples fits in memory.
+#: Tables on which a graphical model is fitted: over all pairs or triples it fits in memory.
 MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
 
 
@@ -105,7 +104,7 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     """All mechanisms on one line."""
     goal = GOALS.get(line, 1.0) if n >= MANY else 1.0
     few = AFTER_PEERS if n < MANY and line in GOALS else ()
-    # On the other lines the bound of shrinkage is no smaller than that of projection.
+    # On the other lines the bound for shrinkage is no smaller than the bound for projection.
     shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
     methods = (*TRIED[line], *shrunk, *few, *extra)
     return tuple(Config(line, n, method, goal, releases) for method in methods)

@@ -51,14 +51,14 @@ def predicted_row(config: Config) -> Row:
 
 
 def advised_name(config: Config) -> str:
-    """The name of what `advise` offers, in the rows of it; empty in all others."""
+    """The name of what `advise` offers, for the method `ADVISED`; empty for all others."""
     if config.method is not Method.ADVISED:
         return ""
     return advice(config.line, config.n, config.epsilon).rows[0].mechanism
 
 
 def closed_form(config: Config) -> float | None:
-    """The error in counts, if this script computes it itself; otherwise None."""
+    """The error in counts if this module computes it; None if the library predicts it."""
     if config.method is Method.GEOMETRIC:
         return geometric_error(config.epsilon)
     if config.method not in (Method.JOINT, Method.LIFTED):
@@ -73,8 +73,8 @@ def closed_form(config: Config) -> float | None:
 def geometric_error(epsilon: float) -> float:
     """Root mean squared error, in counts, of discrete Laplace noise of sensitivity 1.
 
-    With q = e^-epsilon the probabilities are proportional to q^|z|, and the variance is
-    2 q / (1 - q)^2.
+    With q = e^-epsilon the probability of a whole number z is proportional to q^|z|, and the
+    variance is 2 q / (1 - q)^2.
     """
     return math.sqrt(2 * math.exp(-epsilon)) / -math.expm1(-epsilon)
 
@@ -91,7 +91,7 @@ def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
 
 
 def built(config: Config) -> gd.mechanisms.Mechanism:
-    """A mechanism of the library, at the epsilon of the line."""
+    """A mechanism of the library, at the epsilon of `config`."""
     if config.method is Method.ADVISED:
         return advice(config.line, config.n, config.epsilon).best
     if config.epsilon == PRIVACY.epsilon:
@@ -102,10 +102,11 @@ def built(config: Config) -> gd.mechanisms.Mechanism:
 
 
 def joint_table_error(workload: MarginalTables) -> float:
-    """Root mean squared error, in counts at epsilon = 1, of sums of a noisy table of all columns.
+    """Root mean squared error, in counts at epsilon = 1, of sums over a noisy table of all columns.
 
     A record that is replaced moves two cells by 1, so that Laplace noise of scale 2 and variance 8
-    on every cell is 1-DP. A cell of a table on B is the sum of the cells that agree with it.
+    on every cell is 1-DP. A cell of a k-way table is the sum of the cells of the large table that
+    agree with it.
     """
     cells = math.prod(workload.levels)
     total = answers = 0
@@ -119,9 +120,9 @@ def joint_table_error(workload: MarginalTables) -> float:
 class Lifted:
     """Cone noise over the elliptope of monomials of d signs, for k-way tables (X-LIFT), k = 3 or 4.
 
-    The monomials are 1, x_i, and x_i x_j. For k = 3 only pairs inside two halves of the columns are
-    needed: every triple has a pair in one half, so every parity of up to three columns is the
-    product of two monomials. For k = 4 all pairs are taken.
+    The monomials of the signs x_i are 1, x_i, and x_i x_j. For k = 3 only pairs inside two halves
+    of the columns are needed: every triple has a pair in one half, so every parity of up to three
+    columns is the product of two monomials. For k = 4 all pairs are taken.
     """
 
     d: int
@@ -129,7 +130,7 @@ class Lifted:
 
     @property
     def monomials(self) -> list[int]:
-        """Sets of columns as bits."""
+        """Each monomial as the bits of its set of columns."""
         half = self.d // 2
         parts = (range(half), range(half, self.d)) if self.k == 3 else (range(self.d),)
         pairs = [1 << i | 1 << j for part in parts for i, j in itertools.combinations(part, 2)]
@@ -141,7 +142,7 @@ class Lifted:
         return math.comb(len(self.monomials), 2)
 
     def entries(self, order: int) -> list[int]:
-        """At how many entries of the matrix each parity of `order` columns stands."""
+        """For each parity of `order` columns, how many entries above the diagonal equal it."""
         bits = np.array(self.monomials)
         first, second = np.triu_indices(len(bits), 1)
         parities, counts = np.unique(bits[first] ^ bits[second], return_counts=True)
@@ -156,7 +157,8 @@ class Lifted:
         """Root mean squared error of a cell of a k-way table, in counts at epsilon = 1.
 
         A cell is the signed mean of the 2^k parities of its columns. A parity at mu entries has
-        variance 8 (r + 1) (r + 2) / ((D + 1) mu); the one of no column is the number of records.
+        variance 8 (r + 1) (r + 2) / ((D + 1) mu), with r and D as in `dimension`. The parity of no
+        column is the number of records and needs no noise.
         """
         r, order = self.dimension, len(self.monomials)
         once = 8 * (r + 1) * (r + 2) / (order + 1)

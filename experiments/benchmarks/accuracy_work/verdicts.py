@@ -9,15 +9,15 @@ from experiments.engine.statistics import pooled_by
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line
 
-#: Columns that make a line of the table.
+#: Columns that tell lines of the table apart: one workload at two values of n makes two.
 PLACE = ["line", "n"]
-#: A measured error counts in a verdict if it is a mean over at least this many releases. The one
-#: mechanism whose draws take seconds has fewer; its error is known in closed form.
+#: A verdict uses measured errors that are means over at least this many releases. Mechanisms whose
+#: draws take seconds have fewer.
 LEAST_RELEASES = 20
 
 
 def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int], tuple[str, float]]:
-    """The one of `methods` with the least measured error on each line, and its error."""
+    """Which of `methods` has the least measured error on each line, and that error."""
     mine = table[table.method.isin(methods) & (table.releases >= LEAST_RELEASES)]
     best: dict[tuple[str, int], tuple[str, float]] = {}
     for (line, n, method), mean in pooled_by(mine, [*PLACE, "method"]).items():
@@ -34,7 +34,7 @@ PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """One row per line: our best and the best peer, their ratio, and whether the goal is met.
 
-    If n is large, only methods without projection are compared, otherwise all methods.
+    Where `compared_before` holds, only methods without projection are compared; elsewhere all are.
     """
     rows = []
     for (line, n), mine in table[table.releases > 0].groupby(PLACE, sort=False):
@@ -56,14 +56,14 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
             }
         )
     found = pd.DataFrame(rows)
-    # Errors that are known exactly replace measured ones, so that chance does not decide.
+    # Before projection, predicted errors replace measured ones, so that chance does not decide.
     known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
     found["met"] = known <= found.goal
     return found
 
 
 def predicted_ratios(table: pd.DataFrame) -> pd.Series:
-    """Our least predicted error divided by that of the peers, line by line, before projection."""
+    """Our least predicted error over the least of the peers, line by line, before projection."""
     many = table[(table.n >= MANY) & ~table.line.isin([Line.SIGNS, Line.ONE_COUNT])]
     ours = many[many.method.isin(OURS_BEFORE)].groupby("line", sort=False).predicted.min()
     peers = many[many.method.isin(PEERS_BEFORE)].groupby("line", sort=False).predicted.min()

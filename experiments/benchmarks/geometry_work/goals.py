@@ -10,13 +10,13 @@ import pandas as pd
 from experiments.benchmarks.geometry_work.instances import GEOMDP, Vertices, Work
 from experiments.engine.goals import Aim, Goal
 
-#: Columns that make a line.
+#: Columns that tell lines apart.
 KEYS = ["work", "vertices", "dimension", "count"]
 BOTH = (Vertices.GAUSSIAN, Vertices.MARGINALS)
 ALONE = (Vertices.NONE,)
 
-#: Ratios aimed at: work, kinds of vertices, dimension, the word the peers' names begin with, and
-#: the time of the fastest of these peers over that of geomdp.
+#: Each row: work, kinds of vertices, dimension, the first word of the peers' names, and the ratio
+#: aimed at. The ratio is the time of the fastest of these peers over the time of geomdp.
 _AIMED: tuple[tuple[Work, tuple[Vertices, ...], int, str, float], ...] = (
     (Work.CHORD, BOTH, 10, "linprog", 150),
     (Work.CHORD, BOTH, 20, "linprog", 120),
@@ -50,8 +50,8 @@ RATIOS: dict[tuple[str, str, int, str], float] = {
 }
 #: Draws a second that are aimed at, by work and dimension.
 RATES = {(Work.DRAW, 20): 50.0}
-#: Directions of a width at the default of `gaussian_width`, and seconds for all of them, by work
-#: and number of attributes.
+#: Directions that `gaussian_width` takes by default, and the seconds aimed at for all of them, by
+#: work and number of attributes.
 DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
 
 #: What the time goes into, for each kind of work.
@@ -76,7 +76,7 @@ REASONS: dict[Work, str] = {
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of peers, with their seconds divided by those of geomdp on the same line, and the goal.
+    """Rows of peers, with the goal and their seconds over those of geomdp on the same line.
 
     A goal is the ratio aimed at for the fastest method of that peer.
     """
@@ -103,7 +103,7 @@ def _word(work: str, vertices: str, dimension: int, method: str) -> str:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Every number aimed at that the table measures, beside the distance from its limit."""
+    """A goal for every number aimed at that the table measures, with the distance from a limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
     found = []
@@ -140,7 +140,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def _extrapolated(row: pd.Series) -> str:
-    """How many directions were timed, if these are fewer than the goal is about."""
+    """Says how many directions were timed, if the goal is about more; empty if not."""
     timed = int(row.operations)
     return f", extrapolated from {timed:,}" if timed < DIRECTIONS else ""
 

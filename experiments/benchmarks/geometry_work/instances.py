@@ -24,7 +24,7 @@ CHAINS = 64
 LOCKSTEP = 256
 #: Targets that share one body.
 TARGETS = 100
-#: Most directions a dense product takes at once.
+#: Most directions in one dense product.
 DIRECTIONS = 16
 
 
@@ -70,8 +70,8 @@ class Config:
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
     """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
 
-    The marginal queries are the first m, on as few attributes as have m of them. N elements are
-    drawn from a pool of N / 2, so that most answer vectors occur more than once.
+    The queries are the first m pairs of attributes, of as few attributes as have m pairs. N
+    elements are drawn from a pool of N / 2, so that most answer vectors occur more than once.
     """
     count, dimension = config.count, config.dimension
     if config.vertices is Vertices.GAUSSIAN:

@@ -3,7 +3,7 @@
 Any method that looks at all N vertices once reads N m numbers from memory; any method that prices
 all vertices for a batch of points does one matrix product. The width of 2-way marginals is computed
 without a list of vertices: there any method that looks at all elements compares 2^d numbers. All
-are measured with NumPy in the run whose times they are put beside.
+limits are measured with NumPy, in the same run as the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from experiments.benchmarks.geometry_work.instances import (
     timed,
 )
 
-#: Repetitions, of which the median counts, and the operations in one of them, some 5 ms, in at
-#: most this many products: the smallest take no longer than a call of NumPy.
+#: A limit is the median of REPETITIONS. Each repetition does about OPERATIONS multiplications (some
+#: 5 ms), in at most MOST_PRODUCTS products: the smallest products take as long as a call of NumPy.
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: Larger matrices are timed by their first rows, in proportion: 80 MB is far beyond all caches.
+#: Of larger matrices, rows with this many entries are timed and the time is scaled up: these 80 MB
+#: are far more than any cache holds.
 MOST_ENTRIES = 10**7
 
 
@@ -44,7 +45,7 @@ def limit_of(config: Config, rng: np.random.Generator) -> Limit:
 
 
 def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generator) -> float:
-    """Processor seconds, a column, of a matrix (rows, inner) times a matrix (inner, batch)."""
+    """Processor seconds per column of a product of matrices (rows, inner) and (inner, batch)."""
     kept = min(rows, max(1, MOST_ENTRIES // inner))
     left, right = rng.standard_normal((kept, inner)), rng.standard_normal((inner, batch))
     return timed_product(left, right) / batch * rows / kept
@@ -86,21 +87,21 @@ def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
 
 
 def square(config: Config, rng: np.random.Generator) -> Limit:
-    """A matrix (d, d + 1) times its transpose: what it takes to form one matrix."""
+    """A matrix (d, d + 1) times its transpose, which forms one Wishart matrix."""
     d = config.dimension
     batch = rng.standard_normal((LOCKSTEP, d, d + 1))
     seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
     return Limit("one product of a matrix with its transpose", seconds)
 
 
-#: Numbers in a block whose largest is found: 512 kB stay in the cache.
+#: The largest number is searched in blocks of this many: their 512 kB stay in the cache.
 BLOCK = 1 << 16
 
 
 def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
     """The largest of 2^d numbers, block by block in the cache; seconds a direction.
 
-    Any method that compares the answers of all elements does this much, beside computing them.
+    Any method that compares the answers of all elements does this, and it also computes them.
     """
     elements = 2**config.dimension
     block = rng.standard_normal(min(elements, BLOCK))

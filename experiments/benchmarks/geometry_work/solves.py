@@ -46,8 +46,9 @@ def scale_of(vertices: Array) -> float:
 def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
     """A point outside: at about the distance of the vertices, or just beyond the surface.
 
-    The surface in a random direction is found by bisection. The nearest point to a target that is a
-    thousandth beyond the surface is a mixture of almost as many vertices as there are dimensions.
+    For `Work.FULL_SUPPORT` bisection finds the surface in a random direction, and the target is a
+    thousandth beyond it. The nearest point is then a mixture of almost as many vertices as there
+    are dimensions.
     """
     centre = vertices.mean(axis=0)
     direction = (vertices - centre).std(axis=0) * rng.standard_normal(vertices.shape[1])
@@ -89,8 +90,8 @@ def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
 def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per target for 100 noisy copies of one true answer, together and one by one.
 
-    The targets are those of 100 trials of a mechanism: the answers of a mix of ten vertices plus
-    Gaussian noise as long as the vertices.
+    The targets are like the releases of a mechanism in 100 trials: one mix of ten vertices plus
+    Gaussian noise, about as long as the largest distance of a vertex from the mean.
     """
     vertices = draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
@@ -168,5 +169,5 @@ def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def extremes(scores: Array) -> tuple[Array, Array]:
-    """Smallest and largest of each row."""
+    """Smallest and largest number of each row."""
     return scores.min(axis=1), scores.max(axis=1)

@@ -37,9 +37,9 @@ WARM_UP = 5
 #: Largest relative difference between the ends of a chord and those found by a linear program with
 #: tolerance 1e-9.
 CHORD_TOLERANCE = 1e-7
-#: Length of the longest axis of the stretched polytope divided by that of the shortest.
+#: Length of the longest axis of the stretched polytope divided by the shortest.
 STRETCH = 1000.0
-#: Most steps of a hit-and-run walk on a matrix body from which its correlation time is measured.
+#: Most steps from which the correlation time of a hit-and-run walk on a matrix body is measured.
 MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
 
 
@@ -81,9 +81,10 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of one effective K-norm draw: those of a hit-and-run step times the correlation time.
+    """Seconds of one effective K-norm draw: seconds of a hit-and-run step times correlation time.
 
-    Peers would walk in the same way, so a step takes them the time of their chord.
+    Peers find chords only. They would walk in the same way, so their step takes the time of their
+    chord.
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)

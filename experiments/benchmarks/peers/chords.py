@@ -11,14 +11,14 @@ from scipy.optimize import linprog
 
 Array = npt.NDArray[np.float64]
 
-#: Feasibility tolerance of HiGHS, near the smallest it takes.
+#: Feasibility tolerance of HiGHS, near the smallest that HiGHS accepts.
 TOLERANCE = 1e-9
 #: HiGHS's numbers for its dual and its primal simplex method.
 DUAL, PRIMAL = 1, 4
 
 
 def program(vertices: Array) -> Array:
-    """Rows of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column is that of t."""
+    """Rows of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column, of t, is still 0."""
     count, dimension = vertices.shape
     rows = np.zeros((dimension + 1, 2 * count + 1))
     rows[:dimension, :count], rows[:dimension, count:-1] = vertices.T, -vertices.T

@@ -1,8 +1,8 @@
 """Second moments by Laplace noise on eigenvalues and privately sampled eigenvectors.
 
 The baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace noise.
-Eigenvectors are chosen one after the other by the exponential mechanism. Its distribution is then a
-Bingham distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia 2018).
+Eigenvectors are chosen one after the other by the exponential mechanism. Each then has a Bingham
+distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia 2018).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BATCH = 64
 
 
 def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator) -> Array:
-    """A private estimate (d, d) of the sum of x x^T, |x| <= 1, epsilon-DP under replace-one.
+    """An epsilon-DP estimate (d, d) of the sum of x x^T, |x| <= 1, under replace-one.
 
     Replacing a record moves the eigenvalues by at most 2 in l1 norm, and u^T total u by at most 1
     for a unit vector u.
@@ -47,8 +47,9 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
 def bingham(matrix: Array, rng: np.random.Generator) -> Array:
     """A unit vector (q,) with density proportional to exp(x^T matrix x), exactly.
 
-    Let A = lambda_max I - matrix have the eigenvalues a_i, and let sum of 1 / (b + 2 a_i) = 1.
-    Proposals come from the angular Gaussian with precision I + 2 A / b. For unit vectors,
+    Let A = lambda_max I - matrix have the eigenvalues a_i, and let b solve
+    sum_i 1 / (b + 2 a_i) = 1. Proposals come from the angular Gaussian with precision I + 2 A / b.
+    For unit vectors,
     exp(-x^T A x) is at most e^(-(q - b) / 2) (q / b)^(q / 2) (x^T (I + 2 A / b) x)^(-q / 2).
     """
     values, vectors = np.linalg.eigh(matrix)

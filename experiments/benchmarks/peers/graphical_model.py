@@ -21,7 +21,7 @@ STEPS = 100
 
 @cache
 def _mbi() -> ModuleType:
-    """The module, in double precision: its single precision stalls on large counts."""
+    """The module `mbi`, in double precision: in single precision it stalls on large counts."""
     import jax
 
     jax.config.update("jax_enable_x64", True)

@@ -47,7 +47,7 @@ def block_sums(waves: Array) -> Array:
 
 
 def fourier(points: Array, size: int, tolerance: float) -> Array:
-    """Means by one non-uniform fast Fourier transform: real parts, averaged over all signs."""
+    """Means by one non-uniform FFT: real parts, averaged over all signs of the frequencies."""
     d = points.shape[1]
     transform = (finufft.nufft1d1, finufft.nufft2d1, finufft.nufft3d1)[d - 1]
     waves = transform(

@@ -14,8 +14,9 @@ Array = npt.NDArray[np.float64]
 def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
     """The point y nearest to the target b; None if b is inside.
 
-    The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with y = b + w / |w|^2. X-MNP names it as
-    the peer to beat: its size is the dimension, not the number of vertices.
+    The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with y = b + w / |w|^2. The formula sheet
+    (X-MNP) names this program as the peer to beat: its variable w has as many entries as there are
+    dimensions, not vertices.
     """
     dimension = len(target)
     rows = np.ascontiguousarray((vertices - target).T)
@@ -40,7 +41,7 @@ def nearest_by_scs(vertices: Array, target: Array) -> Array:
 
 
 def separator_by_linprog(vertices: Array, point: Array) -> tuple[float, Array]:
-    """Gauge of the point p about the mean c: max {<z, p - c> : <z, v_i - c> <= 1}, and its z."""
+    """Gauge of a point p about the mean c, max {<z, p - c> : <z, v_i - c> <= 1}, and the best z."""
     centre = vertices.mean(axis=0)
     result = linprog(
         centre - point,

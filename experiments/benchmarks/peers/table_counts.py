@@ -1,4 +1,4 @@
-"""Counts of all 1-way or 2-way tables of a Parquet file, as users of other libraries write it."""
+"""Counts of all 1-way or 2-way tables of a Parquet file, as users of other libraries count."""
 
 from __future__ import annotations
 

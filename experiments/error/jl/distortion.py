@@ -17,9 +17,9 @@ from experiments.engine.checks import stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.shared.records import Queries, workload
 
-#: Share of the stated distortion that distances between vertices must lose. The bound adds up two
-#: suprema over the body, of which pairs of vertices attain about half each; set after a first look
-#: (0.48 to 0.73 for single maps).
+#: The largest loss of a distance between vertices, as a mean over maps, must be at least this share
+#: of the stated distortion. The bound adds up two suprema over the body, and pairs of vertices
+#: attain about half of each. The share was set after a first look (0.48 to 0.73 for single maps).
 LEAST = 0.4
 
 
@@ -37,9 +37,10 @@ def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
-    """Largest loss of a distance by the map, and the stated bound on its mean; nothing but for JL.
+    """Largest loss of a distance by the map, and the stated bound on its mean; empty if not JL.
 
-    delta(A) is a maximum over all pairs of points of the polytope, so the loss is at most that.
+    The distortion delta(A) of a map A is a maximum over all pairs of points of the polytope, so the
+    loss is at most delta(A).
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}
@@ -63,7 +64,7 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: the mean loss over the maps of a point, over the stated bound on delta(A)."""
+    """Two-sided: the loss, as a mean over the maps of a point, and the stated bound on delta(A)."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # A stated distortion of 0 has an infinite share.
     with np.errstate(divide="ignore"):

@@ -18,9 +18,9 @@ DRAWS = 100
 
 
 def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
-    """Mean square of noisy measurements of no records, over the stated one; nothing but for JL.
+    """Mean square of noisy measurements of no records, over the stated one; empty if not JL.
 
-    The map is public, so that A S = 0 for sums S = 0, and all that is seen is noise.
+    Without records the sums are S = 0, so A S = 0 for every map A: all that is seen is noise.
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}
@@ -32,7 +32,7 @@ def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
 
 
 def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
-    """Two-sided: the noise drawn is that of the ball mechanism for the mapped workload."""
+    """Two-sided: the noise has the mean square of the ball mechanism for the mapped workload."""
     off = ((table.noise - 1) / table.noise_stderr).abs()
     reach = quantile(LEVEL / (2 * len(table)), DRAWS)
     return Claim(

@@ -54,10 +54,11 @@ class Route(enum.StrEnum):
 def workload(family: Family, size: int) -> gd.workloads.Workload:
     """The queries: `size` of them; all 2-way marginals or 3-way parities of `size` attributes.
 
-    Random signs are on four times as many elements. Stretched: half of all rows are copies of the
-    first; row i is divided by i^(1/2); all rows but the first (long query), or but the first
-    eighth (glued blocks: a long body beside a wide one), are divided by m^(1/2), so that their
-    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2),
+    Random signs have m = `size` queries (rows) on 4 m elements. Four families are stretched random
+    signs. Repeated query: half of all rows are copies of the first. Decaying rows: row i is divided
+    by i^(1/2). Long query: all rows but the first are divided by m^(1/2), so that their directions
+    together weigh as much as the first. Glued blocks: the same, but for the first eighth of the
+    rows, which makes a long body next to a wide one. The needle is a ball of radius m^(-1/2),
     stretched along its first axis to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
@@ -94,12 +95,12 @@ def repeated(m: int) -> gd.workloads.Workload:
 
 
 def elements(family: Family, size: int, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Elements (count, ...) drawn at random; half of those of the needle are its ends."""
+    """Elements (count, ...) drawn at random; for the needle, half of them are its two ends."""
     if family is not Family.NEEDLE:
         return np.asarray(workload(family, size).universe.sample(count, rng))
     points = rng.standard_normal((count, size))
     points[rng.random(count) < 0.5, 1:] = 0
-    # Rounding must not carry them out of the unit ball.
+    # Rounding must not carry points out of the unit ball.
     return np.asarray(points / (np.linalg.norm(points, axis=1, keepdims=True) * (1 + 1e-12)))
 
 
@@ -110,7 +111,7 @@ def effective(family: Family, size: int) -> int:
 
 @cache
 def levels(family: Family, size: int) -> int:
-    """Levels of recursive noise; with one it is K-norm noise."""
+    """Number of levels of recursive noise; with one level it is K-norm noise."""
     return len(gd.mechanisms.Recursive(workload(family, size), n=1, privacy=PRIVACY).noise.levels)
 
 
@@ -126,8 +127,9 @@ def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.Addi
 def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
     """The noise projected, or behind a public map.
 
-    The theorem's map has ceil(epsilon n) rows. That minimises its bound up to constants, so a
-    quarter of them is tried too, and the number whose error is predicted to be least.
+    The theorem's map has ceil(epsilon n) rows. This number minimises the bound only up to
+    constants. So two others are tried: a quarter of it, and the number whose predicted error is
+    least. The first two are capped below the effective dimension.
     """
     inner = noisy(family, size, noise, n)
     if route is Route.ALONE:
@@ -158,7 +160,7 @@ class Judgement:
 
 #: Releases that judge an exchange, all with the same noise.
 JUDGES = 8
-#: Seeds of the noise that exchanges are judged by, and of that by which searches are compared.
+#: Seeds of the noise that judges exchanges, and of the noise that compares searches.
 DURING, AFTER = range(JUDGES), range(JUDGES, 3 * JUDGES)
 #: Elements among which a directed exchange chooses.
 POOL = 64
@@ -173,12 +175,13 @@ def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) 
 
 @dataclass(frozen=True)
 class Search:
-    """A local search for the worst data, from one, ten and all elements, several times over.
+    """A local search for the worst data, run `restarts` times; the worst result counts.
 
-    An exchange replaces a share of the records by one new element; it is kept if it raises the
-    error under common noise. Every other time the element is drawn at random. The other times it is
-    the one among 64 that is furthest from the mean of the releases: if releases did not move, data
-    there would have the largest error.
+    An exchange replaces a share of the records by one new element, and is kept if this raises the
+    error under common noise. Random and directed exchanges take turns. A random one draws the new
+    element at random. A directed one takes, among 64 elements, the one that is furthest from the
+    mean of the releases: if releases did not change, data at this element would have the largest
+    error.
     """
 
     family: Family  # Workload
@@ -211,7 +214,7 @@ class Search:
         return [np.resize(some, (n, *some.shape[1:])) for some in drawn]
 
     def _element(self, released: Judgement | None, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """A random element, or the one among many furthest from the releases."""
+        """A random element, or the one of `POOL` elements that is furthest from the releases."""
         pool = elements(self.family, self.size, 1 if released is None else POOL, rng)
         if released is None:
             return np.asarray(pool[0])

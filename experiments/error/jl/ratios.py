@@ -16,7 +16,7 @@ Point = tuple[str, int, str, int]
 
 
 def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
-    """Error of projection alone divided by that of the best map, for each curve and m.
+    """Error of projection alone over the error with the best map, for each curve and m.
 
     The results are ratios of mean squares; their roots are the ratios of errors. Standard errors
     follow by the delta method. The best map is the one with the least measured error, so chance
