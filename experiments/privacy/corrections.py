@@ -22,8 +22,9 @@ drawn, the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
-beta. With the printed 32 in place of 36 they are not, if beta is tiny. (h) With natural logarithms
-Corollary 4.7 is 1.166 times smaller than what Lemma 4.6 gives for the best r; base 2 corrects it.
+beta. With the printed factor 32 in place of 36 this fails if beta is tiny. (h) With natural
+logarithms Corollary 4.7 is 1.166 times smaller than what Lemma 4.6 gives for the best r; base 2
+corrects it.
 
 All numbers are exact but the errors in (a) and (e). Run time on one core: quick 3 s, full 1 minute.
 """

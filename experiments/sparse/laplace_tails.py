@@ -6,12 +6,11 @@ formula sheet BR-L4.8, BR-PROJ.
 Claim: Y = sum q_i Y_i of T independent Y_i ~ Lap(b) with |q_i| <= B exceeds a B b in absolute value
 with probability at most exp(-a^2 / (6 T)) for a <= T and exp(-a / 6) beyond. Equal weights B are
 the worst (Birnbaum: the larger the weights, the less peaked is a sum of symmetric log-concave
-variables), and for them the tail is known exactly: the density of a sum of T is a mixture of T
-Gamma densities on each side. The lemma holds everywhere. For tails of a hundredth or less, the
-lemma's exponent is between a sixth and three quarters of the exact one. It is a sixth for large
-deviations of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a.
-At a = T it is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is
-closest.
+variables). For them the tail is known exactly: the density of a sum of T is a mixture of T Gamma
+densities on each side. The lemma holds everywhere. For tails of a hundredth or less, the lemma's
+exponent is between a sixth and three quarters of the exact one. It is a sixth for large deviations
+of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a. At a = T it
+is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is closest.
 
 Tails of uneven weights are simulated, all others are exact. Run time on one core: quick 2 s, full
 20 s.

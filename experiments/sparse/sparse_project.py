@@ -91,7 +91,7 @@ class Errors:
     """Errors of the releases of one cell."""
 
     squares: np.ndarray  # Mean squared error of each release
-    exact: np.ndarray  # Their expectations over keys and noise, given the records
+    exact: np.ndarray  # Expectation of each square over keys and noise, given the records
     distortion: np.ndarray  # The part of `exact` that is due to the projection
     within: int  # Number of releases with all errors below Theorem 4.9
     sigma: float  # Standard deviation of the noise on a row
