@@ -3,13 +3,13 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
 JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
-Claim: the width of an alpha-net of answers is at most the sum of its chaining links (Lemma 27); a
-link at scale t, squared, is at most 8 t / alpha times the certified packing bound at that scale,
-up to its rounding; so the upper bound w^2 / (k alpha^2 epsilon) of the coarsened mechanism is at
-most a multiple of D / alpha times the lower bound at error alpha / 4, with D the diameter of the
-answers (Theorem 4). The multiple, at most 46.6, grows with D / alpha no faster than a sum over the
-scales that converges. So the two bounds are within a constant of each other for constant alpha
-only.
+Claim: the width w of an alpha-net of answers is at most the sum of its chaining links (Lemma 27).
+The square of a link at scale t is at most 8 t / alpha times the certified packing bound at that
+scale, up to terms for rounding. So the upper bound w^2 / (k alpha^2 epsilon) of the coarsened
+mechanism is at most a multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4).
+Here D is the diameter of the answers. The multiple is at most 46.6, and it grows with D / alpha no
+faster than a sum over the scales, which converges. So the two bounds are within a constant of each
+other for constant D / alpha only.
 
 The upper bound is known up to its constant only; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.
@@ -35,9 +35,9 @@ from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes,
 from experiments.lower_bounds.bracket_problems import Size
 from experiments.shared.workloads import Kind, workload
 
-#: The largest multiple of D / alpha between the two sides, as the lower bound grows.
+#: Largest ratio of the upper bound to (D / alpha) * (lower bound), as the lower bound grows.
 MOST = 8 / (math.sqrt(2) - 1) ** 2
-#: Level at which an interval of a simulated width may miss.
+#: Largest probability that the interval of a simulated width misses the true width.
 LEVEL = 1e-6
 
 
@@ -62,7 +62,7 @@ class Config:
     """One net."""
 
     queries: Kind  # Workload
-    size: Size  # How large it is
+    size: Size  # How large the workload is
     halvings: int  # The separation of the net is the diameter of the answers times 2^-halvings
     epsilon: float  # Pure differential privacy
 
@@ -79,7 +79,7 @@ def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
 
 
 def width(config: Config, alpha: float) -> float:
-    """Lower end of an interval for w(net) / sqrt(k), of the net whose width the chain bounds."""
+    """Lower confidence limit for w(net) / sqrt(k), for the net that the chaining bound is about."""
     points = answers(config.queries, config.size)
     net = points[gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), alpha)]
     estimate = gd.gaussian_width(gd.bodies.VPolytope(net), rng=0, level=LEVEL)
@@ -166,16 +166,16 @@ def nets(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop_duplicates(["queries", "halvings"])
 
 
-#: Least share of the limit that the scales of a net must add up to. Of the series over all scales,
-#: sum 2^(-j/2) from j = 1, the first three are 0.65.
+#: Least share of the limit that the scales of a net must add up to. The sum over all scales is a
+#: series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
 LEAST_SHARE = 0.6
 
 
 def limit_is_the_sum(table: pd.DataFrame) -> Claim:
     """Two-sided: the root of the limit is the sum of what the packing allows each link.
 
-    The limit sums the series over all scales below D, so the finitely many of a net come near to it
-    from below.
+    The limit is for the sum over all scales below D. A net has finitely many of these scales, so
+    its sum comes near to the limit from below.
     """
     steps = table.scale / table.alpha
     parts = np.sqrt(8 * steps * (table.lower + 1)) + steps * np.sqrt(
@@ -232,7 +232,7 @@ FACTOR = r"$46.6\,D/\alpha$ (Theorem 4)"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Links and packings by scale for the finest net; both sides' ratio against D / alpha."""
+    """Links and packings by scale for the finest nets; upper over lower bound against D / alpha."""
     figure = Figure(figsize=(7.6, 4.0))
     scales, ratio = figure.subplots(1, 2)
     finest = table[table.halvings == table.halvings.max()]

@@ -3,15 +3,15 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), equation (2), Theorems 23 and 25; formula sheet JL-MARG,
 JL-T23, JL-T25, JL-L6.
 
-Claim: with the number of attributes d, at a small error, the certified lower bounds grow as
-d / (alpha eps) for width 1 and as d^((l+1)/2) / (alpha eps) for widths l = 2, 3, which is what
-Theorem 1 promises: the ratio has a log-log slope within 0.1 of 0. At a fixed d and for larger
-errors, where the best packing uses some but not all Hadamard blocks, those for l = 2, 3 grow as
-1 / alpha^2. The bounds with explicit constants, ball noise for all widths and the Wishart mechanism
-(Theorem 23) for width 2, are those of the formula sheet; how far below them the lower bounds are
-is shown. Unlike for random signs, nothing is left to probability:
-the separations are proved, the codes counted out, and every certificate is checked again from its
-file.
+Claim: let d be the number of attributes and l the width. At a small error the certified lower
+bounds grow with d as d / (alpha eps) for width 1, and as d^((l+1)/2) / (alpha eps) for widths 2 and
+3. These are the rates that Theorem 1 promises: its ratio to the lower bounds has a log-log slope
+within 0.1 of 0. At a fixed d and larger errors, the best packing uses some but not all Hadamard
+blocks; there the lower bounds for widths 2 and 3 grow as 1 / alpha^2. The upper bounds with
+explicit constants are those of the formula sheet: ball noise for all widths, and the Wishart
+mechanism (Theorem 23) for width 2. The figure shows how far the lower bounds are below them. Unlike
+for random signs, nothing is left to probability: the separations are proved, the minimum distances
+of the codes are computed, and every certificate is checked again from its file.
 
 Nothing here is random. Run time on one core: quick 6 s, full 15 s.
 """
@@ -63,7 +63,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The certified lower bound, checked from its file, beside the upper bounds."""
+    """The certified lower bound, checked from its file, and the upper bounds."""
     del rng  # nothing is drawn
     d, width, alpha = config.attributes, config.width, config.alpha
     bound = bounds.marginal_bound(d, width, epsilon=EPSILON, alpha=alpha, metric=METRIC)
@@ -82,7 +82,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Rates in d and in alpha; certificates hold, and explicit upper bounds are the stated ones."""
+    """Rates in d and in alpha; explicit upper bounds follow the formula sheet."""
     growing = table[table.along == Along.ATTRIBUTES]
     return [
         *(rate_in_attributes(growing[growing.width == width], width) for width in WIDTHS),
@@ -107,8 +107,8 @@ def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
     )
 
 
-#: Hadamard blocks of width l at the fixed d along 1 / alpha: (part - 1)^(l - 1) with parts of 128
-#: and of 16 attributes.
+#: Number of Hadamard blocks by width l, at the d of the panels along 1 / alpha. The attributes form
+#: l parts of d / l each, so there are (d / l - 1)^(l - 1) blocks.
 BLOCKS = {2: 127, 3: 15**2}
 
 
@@ -123,7 +123,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
     found = exact_slope(1 / table.alpha, table.lower)
     return Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while blocks are left",
-        # ln n moves twice as much as ln alpha: per unit of ln n this is a slope of 0.1.
+        # n grows as 1 / alpha^2, so 0.2 per unit of ln(1 / alpha) is 0.1 per unit of ln n.
         abs(found - 2) <= 2 * SLOPE,
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "
         f"{table.set_size.max()} blocks",
@@ -136,8 +136,9 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
 def upper_bounds_in_closed_form(table: pd.DataFrame) -> Claim:
     """The upper bounds against formulas that are written out here.
 
-    2 (k (k + 1))^(1/2) for ball noise and k queries. For width 2 (2 d)^(1/2) (d + 1), or
-    (4 d + 3) / alpha', at alpha' = alpha ((d - 1) / d)^(1/2). All are over alpha' epsilon.
+    For ball noise and k queries: 2 (k (k + 1))^(1/2) / (alpha epsilon). For the Wishart mechanism
+    at width 2: the smaller of (2 d)^(1/2) (d + 1) and (4 d + 3) / alpha', divided by alpha'
+    epsilon, where alpha' = alpha ((d - 1) / d)^(1/2).
     """
     k = table.apply(lambda row: math.comb(int(row.attributes), int(row.width)), axis=1)
     ball = 2 * np.sqrt(k * (k + 1.0)) / (table.alpha * EPSILON)

@@ -2,16 +2,16 @@
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Theorems 1 and 24; formula sheet JL-T1, JL-T24, JL-L6.
 
-Claim: for at least half of all workloads of k random sign queries on N elements, no mechanism is
-more accurate than Theorem 1 promises by more than a constant. The theorem has three regimes, by
-which of k, sqrt(k ln N) and ln N / alpha is the smallest. In each of them the ratio of Theorem 1
-(with constant 1) to the certified lower bound has a log-log slope within 0.1 of 0: along k in the
-first two regimes, along 1 / alpha in the third, and one constant does for all: the largest ratio
-is at most 5 times the smallest, and at most 64. The best packing consists of single elements in the
-first regime, and of Reed-Solomon families of sets of about k / ln N and 1 / alpha^2 elements in the
-others, whose e^400 to e^(4 x 10^6) members are never listed. Every certificate is written to a file
-and checked again by code that shares nothing with the construction. The older bounds (SmallDB,
-projection) are drawn beside Theorem 1, also with constant 1.
+Claim: for at least half of all workloads of k random sign queries on N elements, every mechanism
+needs as many records as Theorem 1 promises, up to a constant factor. The theorem has three regimes,
+by which of k, sqrt(k ln N) and ln N / alpha is the smallest. In the first two regimes k varies, in
+the third 1 / alpha. In each of them the ratio of Theorem 1 (with constant 1) to the certified lower
+bound has a log-log slope within 0.1 of 0. One constant serves all regimes: the ratios are at most
+64, and the largest is at most 5 times the smallest. In the first regime the best packing consists
+of single elements. In the other two it is a Reed-Solomon family of sets, of about k / ln N and
+1 / alpha^2 elements. The e^400 to e^(4 x 10^6) sets of a family are never listed. Every certificate
+is written to a file and checked again by code that shares nothing with the construction. The older
+bounds (SmallDB, projection) are drawn for comparison, with constant 1 too.
 
 Nothing is random but the signs of sampled pairs. Run time on one core: quick 3 s, full 5 s.
 """
@@ -43,7 +43,7 @@ from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
 
 EPSILON = 0.1
-#: Probability over the signs that a bound does not hold: the theorem asks for one workload.
+#: A lower bound may fail for this share of all signs: the theorem asks for one workload.
 FAILURE = 0.5
 #: Largest ratio of Theorem 1, with constant 1, to the lower bound; and the largest of these ratios
 #: over the smallest.
@@ -69,7 +69,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The certified lower bound, checked from its file, beside the closed upper bounds."""
+    """The certified lower bound, checked from its file, and the upper bounds in closed form."""
     k, alpha = config.queries, config.alpha
     bound = bounds.random_sign_bound(
         k,
@@ -129,7 +129,7 @@ def ratio_is_flat(table: pd.DataFrame, regime: Regime) -> Claim:
 
 
 def one_constant(table: pd.DataFrame) -> Claim:
-    """The constant of Theorem 1 over that of the lower bound hardly depends on the regime."""
+    """The ratio of Theorem 1 to the lower bound hardly depends on the regime."""
     ratio = table.theorem_1 / table.lower
     spread = ratio.max() / ratio.min()
     return Claim(
@@ -149,8 +149,8 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
         f"where {regime} is the smallest, sets of the best packing grow as {name}^{power:g}",
-        # ln(N / s) falls as the sets grow, which costs a tenth of the power. That sizes are whole
-        # numbers costs a little more.
+        # For sets of s elements ln(N / s) falls as s grows, which lowers the power by a tenth.
+        # Rounding s to a whole number changes it a little more.
         abs(found - power) <= 0.15 * power,
         f"slope {found:.3f}, sizes {table.set_size.min()} to {table.set_size.max()}",
         f"{power:g}, within {0.15 * power:g}",
@@ -236,7 +236,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Upper bounds are shown up to this multiple of the largest one of Theorem 1.
+#: A panel ends at this multiple of the largest value of Theorem 1 in it.
 SHOWN = 100
 TITLES = {
     Regime.QUERIES: "few queries:\n$k$ is least",
@@ -248,8 +248,9 @@ TITLES = {
 def grid(steps: int) -> tuple[Config, ...]:
     """Each regime over its range, `steps` points in each.
 
-    k up to 2^14 against ln N = 22713; k from 10^4 to 10^8 against ln N = 40 at alpha = 10^-4, where
-    sqrt(k ln N) < ln N / alpha; alpha from 0.056 to 0.001 at k = 10^9.
+    First regime: k up to 2^14, with ln N = 22713. Second: k from 10^4 to 10^8, with ln N = 40 and
+    alpha = 10^-4, so that sqrt(k ln N) < ln N / alpha. Third: alpha from 0.056 to 0.001, with
+    k = 10^9.
     """
     return (
         *(Config(Regime.QUERIES, round(k), 32768, 1e-3) for k in np.geomspace(2**8, 2**14, steps)),

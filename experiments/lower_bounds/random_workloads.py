@@ -1,4 +1,4 @@
-"""Small random problems on which brackets are computed beside the standard workloads."""
+"""Small random problems on which brackets are computed, in addition to the standard workloads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import geomdp as gd
 from experiments.lower_bounds.bracket_problems import Error
 
-#: Seed of all draws, which is public, and how many are drawn.
+#: Public seed of all draws, and number of problems drawn.
 SEED, COUNT = 17, 60
-#: Privacy losses, in turn.
+#: Values of epsilon; successive problems of one kind go through them in turn.
 EPSILONS = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Target errors are log-uniform between these.
 ALPHAS = (0.01, 0.1)
@@ -21,7 +21,7 @@ ELEMENTS, COLUMNS, QUERIES = 32, 5, 12
 
 
 def _columns(rng: np.random.Generator) -> tuple[int, int]:
-    """Numbers of columns d and of columns in a query k <= 3."""
+    """The number of columns d, and the number k <= 3 of columns in a query."""
     d = int(rng.integers(1, COLUMNS + 1))
     return d, int(rng.integers(1, min(d, 3) + 1))
 
@@ -31,7 +31,7 @@ def _shape(rng: np.random.Generator) -> tuple[int, int]:
     return int(rng.integers(1, QUERIES + 1)), int(rng.integers(4, ELEMENTS + 1))
 
 
-#: Kinds of workloads, in turn.
+#: Kinds of workloads; successive draws go through them in turn.
 KINDS: tuple[Callable[[np.random.Generator], gd.workloads.Workload], ...] = (
     lambda rng: gd.workloads.Histogram(int(rng.integers(2, ELEMENTS + 1))),
     lambda rng: gd.workloads.Prefixes(int(rng.integers(2, ELEMENTS + 1))),
@@ -50,7 +50,7 @@ def random_workload(draw: int) -> gd.workloads.Workload:
 
 
 def random_question(draw: int) -> tuple[float, float, Error]:
-    """Epsilon, target error and its kind; kinds of workloads meet all epsilons."""
+    """Epsilon, target error and kind of error; every kind of workload meets every epsilon."""
     rng = np.random.default_rng([SEED, draw, 1])
     alpha = math.exp(rng.uniform(math.log(ALPHAS[0]), math.log(ALPHAS[1])))
     epsilon = EPSILONS[(draw // len(KINDS)) % len(EPSILONS)]

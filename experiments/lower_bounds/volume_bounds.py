@@ -3,13 +3,13 @@
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy"; Nikolov 2022 (arXiv
 2208.07410), Lemmas 17 and 18. Formula sheet JL-VR, JL-L18.
 
-Claim: no epsilon-DP mechanism (add/remove) that answers histograms of every size errs less than
-max_i i vr_i(K) / (8 e^2 epsilon), in counts and l2 norm, K the hull of the answers and their
-negatives and vr_i the largest volume radius of its projections on i dimensions. K-norm noise of K
-has E ||Z|| = k / epsilon for a ball: 8 e^2 = 59.1 times the bound, all of it lost in the proof. For
-bodies about as wide in all directions it stays within 1.6 times that up to dimension 32; prefixes
-and boxes with sides 2^-i get further and further from it, and on those recursive noise errs less
-than half as much.
+Claim: let K be the hull of the answers and their negatives, and vr_i(K) the largest volume radius
+of its projections on i dimensions. No epsilon-DP mechanism (add/remove) that answers histograms of
+every size has an l2 error, in counts, below max_i i vr_i(K) / (8 e^2 epsilon). For a ball, K-norm
+noise has E ||Z|| = k / epsilon. This is 8 e^2 = 59.1 times the bound, and the factor is lost in the
+proof. For other bodies about as wide in all directions, the error of K-norm noise over the bound
+stays within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with sides 2^-i it grows
+with the dimension. On the largest such box recursive noise errs less than half as much.
 
 All noise has an exact sampler. Run time on one core: quick 3 s, full 30 s.
 """
@@ -108,7 +108,7 @@ def ratios(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Nothing is below the bound; round bodies are near it, long ones are not."""
+    """Error over bound: 8 e^2 for balls, near that for round bodies, and growing for long boxes."""
     found = ratios(table, LEVEL)
     near, balls = (found[found.family.isin(names)] for names in (ROUND, (Family.MEANS,)))
     # For a ball E||Z|| = k and the bound, rounded down by a margin, is k / (8 e^2).
@@ -136,7 +136,7 @@ FLAT = 0.15
 
 
 def round_bodies(table: pd.DataFrame) -> Claim:
-    """Two-sided: the ratio is that of a ball up to 1.6, and hardly grows with the dimension."""
+    """Two-sided: the ratio is 1 to 1.6 times that of a ball, and hardly depends on dimension."""
     shares = np.array([table.ratio_low, table.ratio_high]) / CONSTANT
     slopes = {
         str(family): float(np.polyfit(np.log(rows.dimension), np.log(rows.ratio), 1)[0])
@@ -160,7 +160,7 @@ def round_bodies(table: pd.DataFrame) -> Claim:
 
 
 def long_boxes(table: pd.DataFrame) -> Claim:
-    """The ratio grows with the length of the box, and much slower for recursive noise."""
+    """The ratio of K-norm noise grows with the dimension; recursive noise halves it at the end."""
     plain, split = (table[table.method == method] for method in Method)
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]
@@ -181,7 +181,7 @@ BOUND = r"$\max_i\;i\,\mathrm{vr}_i\,/\,8e^2$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over their bounds, and the ratio of the two: round bodies, and stretched ones."""
+    """Errors with their bounds, and errors over bounds, for round and for stretched bodies."""
     figure = Figure(figsize=(7.2, 6.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row")
     found = ratios(table, BAND_LEVEL * len(table))

@@ -1,7 +1,8 @@
 """Run some mutants and keep their results for the figure: ``python -m experiments.mutants WORD``.
 
-A mutant is run if its name or its figure has the word in it; without a word all are. What the store
-holds already, for this state of the code, is shown and not run again.
+A mutant is run if a word occurs in its name or in the name of its figure; without a word all are
+run. Results that the store holds already, for this state of the code, are shown and not computed
+again.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ import pandas as pd
 
 from experiments.theorems.theorem import Theorem, cited
 
-#: What stands in the table where nothing turned red.
+#: Entry of the table if no claim turned red, or if no test failed.
 NONE = "none"
-#: What stands in place of the ids of claims where the figure ended with an error. No claim was
-#: checked then, so this does not count as a claim that turned red.
+#: Entry in place of the ids of claims if the figure ended with an error. No claim was checked then,
+#: so this does not count as a claim that turned red.
 CRASH = "crash"
 
 
@@ -53,8 +53,8 @@ def red_claims_of(mutants: pd.DataFrame) -> set[str]:
     Parameters
     ----------
     mutants : DataFrame
-        Columns `figure` and `claim_ids`: the text of all ids under which the red claims of one
-        mutant stand in the record. A claim may have several ids.
+        Columns `figure` and `claim_ids`: one text with the ids of all red claims of a mutant, as
+        the record of the figure gives them. A claim may have several ids.
     """
     return {
         f"{figure}::{id}"
@@ -64,5 +64,5 @@ def red_claims_of(mutants: pd.DataFrame) -> set[str]:
 
 
 def unrefuted(theorems: Iterable[Theorem], red: Collection[str]) -> list[str]:
-    """Ids of the statements none of whose claims is in `red`."""
+    """Ids of the statements that have no claim in `red`."""
     return [theorem.id for theorem in theorems if not set(theorem.claims) & set(red)]

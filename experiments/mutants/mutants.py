@@ -3,27 +3,31 @@
 No paper: would the claims of these figures, and the tests of this library, notice a wrong constant,
 exponent or noise (GEN-1)?
 
-Every mutant is one edit of one function: a factor of two, a natural for a binary logarithm, half of
-the noise, a bound that is far too large. It is planted in memory, in two processes of their own.
+Every mutant is one edit of one function: a factor of two, a natural instead of a binary logarithm,
+half of the noise, a bound far too large. It is planted in memory, in two processes of their own.
 One runs a figure at its quick preset, without any stored result, and lists the claims that fail;
-the other runs the tests of the part up to the first that fails. That no claim fails without a
-mutant is seen by the quick run of all figures.
+the other runs the tests of the part up to the first that fails. The quick run of all figures shows
+that no claim fails without a mutant.
 
-The tests of the part are whole test files: those of the function that is edited or, where a script
-is edited, those of the library functions that it shows. "Alone" means that all of them pass. These
-tests import no script, so an edit of a script, which stands for a mistake in what is compared
-(another bound, other units, other data on the two sides), is for a claim to notice. A figure may
-also end with an error before a claim is checked. Such a crash is no claim that turned red.
+The tests of the part are whole test files: the tests of the edited function or, if a script is
+edited, of the library functions that the script shows. "A claim alone" noticed a mutant if all
+these tests pass. An edit of a script stands for a mistake in what is compared: another bound, other
+units, other data on the two sides. The tests import no script, so only a claim can notice such an
+edit. A figure may also end with an error before its claims are checked. Such a crash does not count
+as a claim that turned red.
 
-Claims: no mutant survives both, every figure has a claim that turns red for one, every figure has
-one that only a claim of its own notices, and a claim of every statement in the index
-`experiments.theorems` turns red, except those that it lists with the reason. Goal: in every figure
-a claim notices alone a mistake in the library, and not in the script only. A new mutant is one row
-in a file of `experiments/mutants`. python -m experiments.mutants WORD runs those whose name or
-figure has the word in it, and keeps the results for the next run of all.
+Claims: every mutant is noticed, by a claim, a test or a crash. Every figure has a mutant that turns
+one of its claims red, and a mutant that only its claims notice. Every statement in the index
+`experiments.theorems` has a claim that some mutant turns red, except the statements that the index
+lists with a reason. Goal: every figure has a mutant of the library, not of the script, that only a
+claim notices.
 
-The result of a mutant is taken anew whenever its script, its tests or the library changes. Run time
-on one core: quick 20 s, full an hour and a half.
+A new mutant is one row in a file of `experiments/mutants`. To run the mutants with a word in their
+name or in the name of their figure: python -m experiments.mutants WORD. The results are kept for
+the next run of all.
+
+A mutant is run again whenever its script, its tests or the library changes. Run time on one core:
+quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
@@ -114,7 +118,7 @@ def config(mutant: Mutant) -> Config:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Hash of the text of a script, of what its folder holds beside scripts, and of tests."""
+    """Hash of the files that a mutant's result depends on: `files_of`, and its tests."""
     digest = hashlib.sha256()
     for path in (*files_of(mutant), *(ROOT / test for test in sorted(mutant.tests))):
         digest.update(path.read_bytes())
@@ -122,7 +126,7 @@ def code_of(mutant: Mutant) -> str:
 
 
 def files_of(mutant: Mutant) -> list[Path]:
-    """The file of a script, and those of its folder that are no scripts of other mutants."""
+    """The mutant's script, and the modules of its folder that are no scripts of other mutants."""
     folder, others = ROOT / "experiments" / mutant.folder, {m.figure for m in MUTANTS.values()}
     return [
         folder / f"{mutant.figure}.py",
@@ -148,7 +152,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(mutants: pd.DataFrame) -> list[Claim]:
-    """None survives, every figure notices one, and so does every statement of the index."""
+    """All mutants are noticed; each figure and each statement has a claim that one turns red."""
     noticed = outcomes(mutants)
     counts = ", ".join(f"{(noticed == each).sum()} by {each}" for each in list(Noticed)[:-1])
     survivors = list(mutants.mutant[noticed == Noticed.NOTHING])
@@ -176,12 +180,12 @@ def claims(mutants: pd.DataFrame) -> list[Claim]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The exceptions behind a count."""
+    """The exceptions, to be written after a count."""
     return f"; not {', '.join(names)}" if names else ""
 
 
 def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
-    """The figures none of whose mutants is chosen."""
+    """The figures of which no mutant is chosen."""
     return sorted({*mutants.figure} - {*mutants.figure[chosen]})
 
 
@@ -193,7 +197,7 @@ def claims_of_all(mutants: pd.DataFrame) -> list[Claim]:
 
 
 def only_a_claim(mutants: pd.DataFrame) -> Claim:
-    """Every figure has a claim of its own that shows what no test of the part does."""
+    """Every figure has a mutant that one of its claims notices and no test of the part does."""
     left, figures = without(mutants, outcomes(mutants) == Noticed.ALONE), mutants.figure.nunique()
     return Claim(
         "every figure has a mutant that only a claim of its own notices",
@@ -206,7 +210,7 @@ def only_a_claim(mutants: pd.DataFrame) -> Claim:
 
 
 def goals(mutants: pd.DataFrame) -> list[Goal]:
-    """In how many figures a claim notices alone a mistake in the library; none for a sample."""
+    """Number of figures with a library mutant that only a claim notices; no goal for a sample."""
     if set(MUTANTS) - set(mutants.mutant):
         return []
     of_library = mutants["where"].str.startswith("geomdp.")
@@ -253,7 +257,7 @@ COLOURS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """One bar for each figure: its mutants, by what noticed them."""
+    """One bar for each figure: the number of its mutants, by what noticed them."""
     counts = pd.crosstab(table.figure, outcomes(table)).reindex(
         index=table.figure.unique(),
         columns=list(Noticed),

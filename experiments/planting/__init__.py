@@ -1,1 +1,1 @@
-"""Edits of one function that are in force in a process of their own, and what notices them."""
+"""Edits of one function, each in force in a separate process, and what notices an edit."""

@@ -57,7 +57,7 @@ class Edit:
             raise EditDoesNotFit(
                 f"{self.old!r} occurs {source.count(self.old)} times in {self.where}"
             )
-        # Decorators stay on the object that holds the function.
+        # Only the code of the function is exchanged. Its decorators stay, so they are cut off here.
         edited = source[source.index("def ") :]
         if self.old not in edited:
             raise EditDoesNotFit(f"{self.old!r} stands before the function {self.where}")

@@ -19,7 +19,7 @@ from experiments.planting.runs import RedClaim
 
 
 def red(script: LoadedScript) -> list[RedClaim]:
-    """The claims that fail, or the first cell that does."""
+    """The claims that fail; if a cell or the check of the claims fails, this as the only one."""
     outcomes = []
     for cell in script.sweep(Preset.QUICK).cells():
         outcome = run_cell(script.module.compute, cell)

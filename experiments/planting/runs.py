@@ -31,7 +31,7 @@ class RedClaim:
 
 
 def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
-    """The first of some tests that fails with the edit; None if all pass.
+    """The first test that fails while the edit, if any, is planted; None if all pass.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def red_claims(edit: Edit, script: str) -> list[RedClaim]:
     """The claims of a script, by module name, that fail at its quick preset with the edit.
 
     Nothing is read from a store of results or from the cache of public set-ups, because both hold
-    results of the code as it is.
+    results of the code without the edit.
 
     Raises
     ------

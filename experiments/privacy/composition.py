@@ -3,15 +3,15 @@
 Papers: Dwork and Roth 2014, Theorem 3.20 and Corollary 3.21; Blum and Roth 2011, Theorem 2.10; Bun
 and Steinke 2016; Kairouz, Oh and Viswanath 2015. Formula sheet GEN-2, GEN-2a, GEN-2b, BR-T2.10.
 
-Claim: no T pure steps of epsilon_0 lose more privacy than T randomised responses, whose total loss
-is (2 B - T) epsilon_0 with B binomial. This gives the exact total epsilon for each delta. The sum
-of the epsilons, advanced composition and zCDP never give a smaller total; the sum grows as T, the
-others as sqrt(T). Within a budget of (1, 1e-6) the shortcut epsilon / sqrt(8 T ln(1/delta)) of Blum
-and Roth allows steps of half to all of the epsilon_0 that advanced composition allows. The shortcut
-follows from advanced composition for epsilon <= 1 and delta <= 1/2. At epsilon = 1 it follows up to
-delta = 0.709 for one step and up to e^(-1/4) for many, not for every delta below 1 as printed.
-Exact composition shows no violation up to delta = 0.99; the figure `corrections` shows one from
-0.997 on.
+Claim: T pure steps of epsilon_0 never lose more privacy than T randomised responses. The total loss
+of these is (2 B - T) epsilon_0 with B binomial. This gives the exact total epsilon for each delta.
+The sum of the epsilons, advanced composition and zCDP never give a smaller total; the sum grows as
+T, the others as sqrt(T). Blum and Roth's shortcut allows steps of epsilon / sqrt(8 T ln(1/delta)).
+Within a budget of (1, 1e-6) this is between half and all of the epsilon_0 that advanced composition
+allows. The shortcut follows from advanced composition for epsilon <= 1 and delta <= 1/2. At
+epsilon = 1 it follows up to delta = 0.709 for one step and up to e^(-1/4) for many, not for every
+delta below 1 as printed. Exact composition shows no violation up to delta = 0.99; the figure
+`corrections` shows one from 0.997 on.
 
 All numbers are exact except the simulated losses of steps. Run time on one core: quick 2 s, full
 30 s.
@@ -100,7 +100,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
-    """delta of simulated losses, at the epsilon where that of randomised responses is MEASURED."""
+    """delta of simulated losses, at the epsilon where randomised responses have delta MEASURED."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
     laplace = LaplaceNoise(1, 1 / STEP)
@@ -196,11 +196,12 @@ def still_true(table: pd.DataFrame) -> Claim:
 
 
 def gaussian_epsilon(delta: float) -> float:
-    """epsilon of Gaussian noise with this delta and the losses that many shortcut steps tend to.
+    """The epsilon, at this delta, of the Gaussian noise that many shortcut steps tend to.
 
-    T steps of epsilon_0 = mu / sqrt(T), where mu = 1 / sqrt(8 ln(1/delta)), have for large T the
-    losses of Gaussian noise of deviation 1 / mu on an answer of sensitivity 1. The result is 0 if
-    this noise has a smaller delta at epsilon = 0 already.
+    For epsilon = 1 the shortcut takes T steps of epsilon_0 = mu / sqrt(T), where mu = 1 / sqrt(8
+    ln(1/delta)). For large T their total loss tends to that of Gaussian noise of deviation 1 / mu
+    on an answer of sensitivity 1. The result is 0 if this noise has a smaller delta at epsilon = 0
+    already.
     """
     scale = math.sqrt(8 * math.log(1 / delta))
 
@@ -228,7 +229,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
 
 
 def agreement(found: pd.DataFrame) -> list[Claim]:
-    """Simulated losses: the exact delta for randomised responses, at most that for Laplace."""
+    """Simulated losses: the exact delta for randomised responses, and at most this for Laplace."""
     reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()

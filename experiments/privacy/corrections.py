@@ -6,22 +6,25 @@ Theorem 2.10 (DISC-5) and Corollary 4.7 (DISC-4). Formula sheet, section 10, and
 BR-MED, SM-A1, SM-T3.1, BR-T2.10, BR-OIC, BR-L4.6.
 
 Each panel shows what is measured on instances that meet all assumptions of a statement, divided by
-what the statement promises: above 1 it fails. Claims: the printed statements fail exactly where
-the corrections say, and the corrected ones hold on all instances and are nearly attained.
+what the statement promises: above 1 the statement fails. Claims: the printed statements fail
+exactly where the corrections say. The corrected statements hold on all instances, and the largest
+share of their promise that is measured is as predicted.
 
 (a) A private distinguisher that always loses nearly F(epsilon) makes the early stop of the
 iterative construction err by up to 5/4 of the printed alpha. (b) The noise of ten released values
 exceeds the printed accuracy more often than beta. (c) A net with mesh alpha can be deleted
-completely, after one update more than its bound; the corrected mesh is alpha / 2. (d) The printed
-noise scale loses up to 1.217 epsilon under replace-one. (e) The error for smooth queries stays
-where it is for large epsilon; the constant is the least that serves for epsilon up to 1. (f) The
-composition shortcut, printed for all delta below 1, has a much larger epsilon for delta above
-0.997; the correction takes delta below 1/2. Where nothing is drawn, the exact epsilon is 0.
+completely, by one update more than the bound allows; the corrected mesh is alpha / 2. (d) The
+printed noise scale loses up to 1.217 epsilon under replace-one. (e) The error for smooth queries
+stops falling at large epsilon. Both rates have the least constant for which the corrected rate
+holds at epsilon up to 1. (f) The composition shortcut, printed for all delta below 1, has a much
+larger epsilon for delta above 0.997; the corrected one is for delta below 1/2. Where nothing is
+drawn, the exact epsilon is 0.
 
-In the last two panels the conclusions may be true, but the proofs do not give them. (g) Online
-multiplicative weights need that all values are within alpha0 with probability 1 - beta, which
-fails for the printed 32 in place of 36 if beta is tiny. (h) With natural logarithms Corollary 4.7
-is 1.166 times smaller than what Lemma 4.6 gives for the best r; base 2 corrects it.
+In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
+proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
+beta. With the printed factor 32 in place of 36 this fails if beta is tiny. (h) With natural
+logarithms Corollary 4.7 is 1.166 times smaller than what Lemma 4.6 gives for the best r; base 2
+corrects it.
 
 All numbers are exact but the errors in (a) and (e). Run time on one core: quick 3 s, full 1 minute.
 """
@@ -67,9 +70,9 @@ MEASURES: Mapping[Statement, Callable[[Version, float, int, np.random.Generator]
 class Config:
     """One instance of one statement."""
 
-    statement: Statement  # Which one
+    statement: Statement  # The statement
     version: Version  # Printed or corrected
-    x: float  # What varies in its panel
+    x: float  # The place on the horizontal axis of its panel
     runs: int  # Simulated runs, where there are any
 
 
@@ -87,28 +90,30 @@ class Correction:
     first: float  # The printed statement fails for x at or above this ...
     last: float  # ... and at or below this, and nowhere else
     where: str  # The same in words
-    #: Least and largest share of the corrected promise that is measured on the tightest instance.
+    #: Range that must hold the largest measured share of the corrected promise.
     tightest: tuple[float, float]
-    why: str  # Where this comes from
+    why: str  # The range in words, or where it comes from
 
 
-#: Largest share of a promise that is measured when it is attained, up to rounding.
+#: A share of 1, up to rounding.
 FULL_SHARE = 1 + 1e-9
 CORRECTIONS = {
-    # The test ends a run at 3 alpha / 4 at the earliest.
+    # A run stops when the error on the chosen query seems below 3 alpha / 4. The largest error can
+    # be higher, up to alpha.
     Statement.ITERATIVE: Correction(
         "DISC-13, IC-T5", 1.001, np.inf, "start above alpha", (0.75, FULL_SHARE), "3/4 to 1"
     ),
-    # The chance of one value is beta / (4 c k), and c = k = 10 of them are released.
+    # One value is off with probability beta / (4 c k), and c = k = 10 values are released.
     Statement.NUMERIC: Correction(
         "DISC-11, SV-NUM", 1, 3900, "k < 3900", (0.0249, 0.0251), "1/(4k) at k = 10"
     ),
     Statement.MEDIAN: Correction("DISC-20, BR-MED", 1, np.inf, "all alpha", (1, FULL_SHARE), "1"),
-    # Records are sought on a grid.
+    # The worst pair of records is sought on a grid, which may miss it slightly.
     Statement.SMOOTH_NOISE: Correction(
         "DISC-15, SM-A1", 3, np.inf, "t >= 3", (0.999, FULL_SHARE), "1"
     ),
-    # The constant is taken from epsilon up to 1, and judged by the others, which have less noise.
+    # The constant is fitted at epsilon up to 1 and judged at larger epsilon, where noise is
+    # smaller.
     Statement.SMOOTH_ERROR: Correction(
         "DISC-17, SM-T3.1", 3, np.inf, "epsilon >= 3", (0.5, FULL_SHARE), "1/2 to 1"
     ),
@@ -116,7 +121,7 @@ CORRECTIONS = {
     Statement.COMPOSITION: Correction(
         "DISC-5, BR-T2.10", 320, np.inf, "delta >= 0.9969", (0.37, 0.38), "0.376 at delta = 1e-6"
     ),
-    # The chance of one value is beta / (8 c k), and c = k = 3 of them are released.
+    # One value is off with probability beta / (8 c k), and c = k = 3 values are released.
     Statement.ONLINE: Correction(
         "DISC-21, BR-OIC", 0, 1e-11, "beta <= 1e-11", (0.0416, 0.0418), "1/(8k) at k = 3"
     ),
@@ -174,7 +179,7 @@ def fails(statement: Statement, correction: Correction, rows: pd.DataFrame) -> C
 
 
 def holds(statement: Statement, correction: Correction, rows: pd.DataFrame) -> Claim:
-    """The corrected statement holds everywhere and is nearly attained somewhere."""
+    """The corrected statement holds everywhere, and its largest measured share is as predicted."""
     judged = rows if statement is not Statement.SMOOTH_ERROR else rows[rows.x > CALIBRATED]
     most = float(judged.share.max())
     low, high = correction.tightest
@@ -256,7 +261,7 @@ def grid(every: int, runs: int) -> tuple[Config, ...]:
         for statement, places in PLACES.items()
         for version in Version
         for x in places[::every]
-        # The corrected composition takes no delta from 1/2 on.
+        # The corrected shortcut is for delta below 1/2 only.
         if statement is not Statement.COMPOSITION or version is Version.PRINTED or x < 1
     )
 

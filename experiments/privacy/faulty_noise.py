@@ -29,7 +29,7 @@ class Fault(enum.StrEnum):
     HALF = "half the noise"
 
 
-#: Faults that no kind of noise hides, and all faults that are planted.
+#: Faults that show in every kind of noise, and all planted faults.
 UNHIDDEN = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 PLANTED = (*UNHIDDEN, Fault.HALF)
 

@@ -4,16 +4,16 @@ Formula sheet SAM-1, SAM-2, SAM-6; Mironov 2012, "On significance of the least s
 differential privacy".
 
 Claim: noise within total variation tau of the Laplace law of scale 1 / epsilon makes an answer of
-sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but not purely private. Exact values of delta are
+sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but not purely private. The exact delta is
 e^epsilon tau if draws are clamped from one side, tau if a chain stays at its start with probability
-tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again; in all three
+tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again. In all three
 cases some outputs are impossible for the neighbour. If the density is off by a factor of at most
-e^(+-tau), privacy stays pure, (epsilon + 2 tau)-DP: a staircase with steps of width h in place of
-the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h). All of this holds
-in real arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1
-by any draw, so every privacy record of float64 noise carries that caveat. Releases without a seed
-are correctly rounded to a public grid (X-GRID): with Laplace, cone and K-norm noise, a neighbouring
-data set can give every release.
+e^(+-tau), privacy stays pure: it is (epsilon + 2 tau)-DP. A staircase with steps of width h in
+place of the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h). All of
+this holds in real arithmetic only. In float64, four of five noisy versions of the answer 0 cannot
+arise from the answer 1 by any draw. So every privacy record of float64 noise states a caveat.
+Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace, cone and
+K-norm noise, a neighbouring data set can give every release.
 
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
@@ -131,12 +131,12 @@ def variation(config: Config, rng: np.random.Generator) -> Row:
 def stairs(config: Config) -> Row:
     """Largest log ratio of a staircase density to itself shifted by 1.
 
-    On [j h, (j + 1) h) the density is the exponential one at the middle, times a constant that is
-    the same for all steps. So it differs from that of the exponential law by a factor of
-    e^(+-epsilon h / 2) at most, up to this constant.
+    On [j h, (j + 1) h) the density is the exponential density at the middle, times a constant that
+    is the same for all steps. So, up to this constant, the two densities differ by a factor of at
+    most e^(+-epsilon h / 2).
     """
     h = config.size
-    # A shift by 1 moves a point by 1 / h steps, rounded up at the ends of a step.
+    # A shift by 1 moves a point just below the end of a step by 1 / h steps, rounded up.
     points = (np.arange(round(8 / h)) + 1 - 1e-9) * h
     steps = np.floor(np.abs(np.stack([points, points + 1])) / h)
     return {"exact": float(EPSILON * h * (steps[1] - steps[0]).max()), "bound": EPSILON * (1 + h)}
@@ -239,7 +239,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
-    """delta of each flaw: exact, simulated, and at most."""
+    """delta of each flaw: the exact value, simulated frequencies and the bound."""
     for flaw in TV:
         mine = table[table.flaw == flaw].sort_values("size")
         draw_theory(axes, mine["size"], mine.exact, LOOKS[flaw].colour, "_")
@@ -264,7 +264,7 @@ def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
 
 
 def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
-    """Shares of outputs that give the data set away, each named beside its line."""
+    """Shares of outputs that the neighbour cannot give; a text names each line."""
     for flaw, height in ((Flaw.FLOATS, 0.62), (Flaw.ROUNDED, 0.06)):
         mine = table[table.flaw == flaw].sort_values("size")
         frequencies(axes, mine, flaw)

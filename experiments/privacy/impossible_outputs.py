@@ -15,7 +15,7 @@ GRID = 2.0**-53
 #: Number of records of a correctly rounded release. It is a power of two, so that dividing by it
 #: is exact in float64 and the means lie on a grid.
 RELEASED = 64
-#: Mechanisms that share the releases of a cell.
+#: Number of mechanisms among which the releases of a cell are divided.
 KINDS = 3
 
 
@@ -55,13 +55,12 @@ def rounded_outputs(epsilon: float, releases: int) -> Row:
 def possible(output: float, answer: float, scale: float) -> bool:
     """Whether some draw of `Generator.laplace` added to `answer` gives `output` in float64.
 
-    A uniform number v gives scale ln(2 v) below 1/2, and -scale ln(2 - v - v) from there on.
+    A uniform number v gives the noise scale ln(2 v) if v < 1/2, and -scale ln(2 - v - v) otherwise.
     """
     noise = output - answer
     middle = math.exp(-abs(noise) / scale)
-    # Try all uniform numbers whose noise can round to the output. Allow for half a unit in the last
-    # place of the output to each side, and for one unit in the last place of the noise, because the
-    # logarithm and the product are rounded.
+    # Try all uniform numbers whose noise can round to the output. To each side, allow amply for the
+    # rounding of the output, of the logarithm and of its product with the scale.
     width = middle / scale * (math.ulp(output) + 2 * math.ulp(noise) + 2 * math.ulp(scale))
     reach = math.ceil(width / GRID) + 4
     centre = round((1 - middle / 2 if noise > 0 else middle / 2) / GRID)

@@ -3,15 +3,15 @@
 No paper: would the tests of this library see the faults that break privacy (GEN-1)?
 
 Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
-purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. It
-is planted in memory, and the tests of the part that it breaks run in a process of their own; the
-first test that fails has caught it. The same tests pass without a fault.
+purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. A
+fault is planted in memory, and the tests listed with it run in a separate process. The first test
+that fails has caught the fault. The same tests pass without a fault.
 
 Claims: every planted fault is caught, and no test fails without one. A new fault is one row in
 `experiments/privacy/faults`.
 
-The result also depends on the tests, but it does not become stale when they change: run it again
-then. Run time on one core: quick 15 s, full 45 minutes.
+The results depend on the tests too, but do not become stale when a test changes: run this script
+again then. Run time on one core: quick 15 s, full 45 minutes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from geomdp import audit, bounds, mechanisms, noise, privacy
 NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
 #: The packages that faults are planted in. Results are stale when code of one of them changes.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
-#: What is run in a few seconds.
+#: Faults of the quick preset, which takes a few seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",
     "ledger: pure spends cost half under zCDP",
@@ -47,12 +47,12 @@ class Config:
     """One fault, or none."""
 
     part: str  # The part of the library whose tests run
-    fault: str | None  # Its name in the catalogue; None for the control
+    fault: str | None  # Name of the fault in the catalogue; None for the control
     sample: bool = False  # Whether the control runs the tests of `SAMPLE` only
 
 
 def tests_of(config: Config) -> list[str]:
-    """The tests that run: those of the fault, or of all faults of the part."""
+    """The tests of the fault; for a control, the tests of all faults of the part or of `SAMPLE`."""
     if config.fault is not None:
         return list(FAULTS[config.fault].tests)
     names = [fault.name for fault in PARTS[config.part]]

@@ -35,7 +35,7 @@ class Built:
 def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> Built:
     """Write the folder ``report`` beside the figures of a preset; nothing is computed.
 
-    Its pages refer to files of the folder only, so that it opens offline, wherever it is copied.
+    The pages refer to files of this folder only, so that a copy of the folder opens offline.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content)
     for stale in folder.iterdir():
-        # Pages and figures that an earlier report had and this one does not have.
+        # Left by an earlier report.
         if stale.suffix in (".html", ".webp") and stale.name not in files:
             stale.unlink()
     verdicts = [claim["passed"] for entry in found for claim in entry.claims]

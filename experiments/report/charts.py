@@ -44,7 +44,7 @@ class Panel:
     title: str
     x_label: str
     y_label: str
-    #: Scales of the figure.
+    #: Whether the scales of the figure are logarithmic.
     x_log: bool
     y_log: bool
     #: Limits of the axes; the first is larger if the axis is reversed.
@@ -79,7 +79,7 @@ def panels_of(figure: Figure) -> list[Panel]:
 def legend_of(panels: Iterable[Panel]) -> list[Curve]:
     """One curve for each label, in the order of first appearance.
 
-    A curve with a label of its own comes before one that borrowed it.
+    For each label, a curve that has it is preferred to one that borrowed it.
     """
     found: dict[str, Curve] = {}
     for panel in panels:
@@ -91,7 +91,7 @@ def legend_of(panels: Iterable[Panel]) -> list[Curve]:
 
 
 def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
-    # Among panels that share an axis, only one carries its label.
+    # If panels share an axis, only one of them has the label of the axis.
     return Panel(
         title=axes.get_title(loc="left") or axes.get_title(),
         x_label=_first(peer.get_xlabel() for peer in _siblings(axes, "x")),
@@ -231,7 +231,7 @@ def _colour(colours: object) -> str:
 
 
 def _finite(points: npt.ArrayLike) -> tuple[Point, ...]:
-    """Those of the points (n, 2) whose coordinates are finite."""
+    """The points with finite coordinates, from an array (n, 2)."""
     pairs = np.asarray(points, dtype=float).reshape(-1, 2)
     return tuple(_point(x, y) for x, y in pairs[np.isfinite(pairs).all(axis=1)])
 

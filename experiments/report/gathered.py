@@ -23,8 +23,8 @@ class Gathered:
     #: The stored record; None if the script has not been run at the preset.
     record: dict[str, Any] | None
     panels: tuple[Panel, ...]  # Curves, drawn by the script from the stored table
-    undrawn: str  # Why the script cannot draw the stored table, empty if it can
-    theorems: tuple[Theorem, ...]  # Theorems that the figure shows
+    undrawn: str  # Why the script cannot draw the stored table; empty if it can, or without a table
+    theorems: tuple[Theorem, ...]  # Theorems that the figure shows or cites
     picture: Picture | None  # The drawing; None if no drawing or no record is stored
 
     @property

@@ -37,7 +37,8 @@ def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If marimo is missing, if a lesson fails, or if it shows something that these pages cannot.
+        If marimo is missing, if a lesson fails, or if it shows something that these pages cannot
+        show.
     """
     require_marimo()
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
@@ -75,7 +76,8 @@ def _document(title: str, body: str, style: str) -> str:
 def _shown(lesson: Lesson) -> list[str]:
     """What the cells of a lesson show, as HTML."""
     with TemporaryDirectory() as name:
-        # marimo stores outputs beside the notebook, whose own folder may be read-only.
+        # marimo stores outputs in the folder of the notebook. A copy is run, because this folder
+        # may be read-only.
         copied = Path(shutil.copy(lesson.path, name))
         command = [sys.executable, "-m", "marimo", "export", "session", str(copied)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)

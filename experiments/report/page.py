@@ -18,7 +18,7 @@ class Entry:
     """One line of the contents."""
 
     file: str  # File of the page
-    title: str  # What stands in the contents and above the page
+    title: str  # Heading of the page, and its line in the contents
     sections: tuple[tuple[str, str], ...] = ()  # Identifiers and names of its figures
 
 

@@ -18,7 +18,7 @@ from geomdp.advice import Advice
 from geomdp.bounds import RMS, orthogonal_lines_error
 
 PRIVACY = gd.PureDP(1.0)
-#: Latent classes of synthetic records, and the seed of their probabilities, which are public.
+#: Number of latent classes of synthetic records, and the public seed of their probabilities.
 CLASSES, CLASS_SEED = 4, 0
 
 
@@ -51,12 +51,13 @@ class Method(enum.StrEnum):
     ADVISED = "advised"
 
 
-#: Not counted as ours: a closed form that no mechanism of the library has, and what `advise`
-#: offers, which is one of the other methods.
+#: Not counted as ours: a closed form that no mechanism of the library has, and the choice of
+#: `advise`, which is one of the other methods.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
 #: What exists without this library: independent noise, optimised strategies with least squares
-#: (matrix mechanism, HDMM), their answers moved to attainable ones, and graphical models. The
-#: strategies are those of `Matrix`: whoever runs it gets the peer, so its errors are never ours.
+#: (matrix mechanism, HDMM), the same with answers moved to attainable ones, and graphical models.
+#: The optimised strategies are those of `Matrix`. So `Matrix` is a peer, and its errors never count
+#: as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
@@ -91,7 +92,7 @@ class Config:
     line: Line  # Workload
     n: int  # Number of records
     method: Method  # Mechanism
-    goal: float  # Ratio of our best error to that of the best peer that is aimed at on this line
+    goal: float  # Aim on this line for our best error, divided by the best peer's
     releases_per_trial: int  # Independent releases in one cell; 0 for a prediction alone
     epsilon: float = 1.0  # Privacy; releases are made at epsilon = 1 only
 
@@ -99,8 +100,8 @@ class Config:
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Records of one release, drawn anew each time.
 
-    Binary columns from the real sample, without replacement; other tables from a mixture of product
-    distributions; uniform elements otherwise.
+    `Line.BINARY` takes records of the real sample, without replacement. Other tables take records
+    from a mixture of product distributions, all other workloads uniform elements.
     """
     Q = line_workload(line)
     if line is Line.BINARY:
@@ -119,7 +120,7 @@ def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[An
 
 @cache
 def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
-    """The mechanism for one record; `with_n` gives the others, except for JL."""
+    """The mechanism for n = 1; `with_n` gives it for other n. JL is not built here."""
     Q, M = line_workload(line), gd.mechanisms
     builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
         Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),
@@ -152,7 +153,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
     return builders[method]()
 
 
-#: Seed of the public map of JL, one for each line and n.
+#: Seed of JL's public map. Each line and n has one map, for all releases.
 JL_SEED = 0
 
 

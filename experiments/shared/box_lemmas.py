@@ -18,8 +18,9 @@ from experiments.engine.statistics import pooled_by
 def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
     """The sum of Lemma 19, (sum over i of (D_i vr_(D_i / 2))^(2/3))^(3/2) / k^(1/2).
 
-    D_1 = k is halved, rounded down, until it is 1. Of the projections of a box on j dimensions, the
-    one on its j longest sides stands for the largest.
+    D_1 is k, and each further D_i is half of the one before, rounded down, until it is 1. Here vr_j
+    is the volume radius of the projection on the j longest sides, which stands for the largest
+    projection on j dimensions.
     """
     longest = np.sort(half_widths)[::-1]
     D, terms = len(longest), []
@@ -52,7 +53,7 @@ def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
 def within_a_constant(
     name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
 ) -> Claim:
-    """From both sides, in every dimension."""
+    """Errors are between two multiples of a bound, in every dimension."""
     share, (low, high) = rows.error / rows[bound], ends
     return Claim(
         f"the full recursion errs as the {name}",

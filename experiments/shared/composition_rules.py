@@ -13,7 +13,7 @@ import scipy.stats
 import geomdp as gd
 from geomdp.mechanisms.printed import printed_shortcut_step
 
-#: One step of panel (a), and the budget of panel (b).
+#: epsilon_0 of a step in panel (a) of `composition`, and the budget in panel (b).
 STEP = 0.1
 BUDGET = gd.ApproxDP(1.0, 1e-6)
 DELTA = BUDGET.delta
@@ -38,7 +38,7 @@ def exact_delta(epsilon: float, step: float, steps: int) -> float:
 
 
 def exact_epsilon(step: float, steps: int, delta: float) -> float:
-    """Smallest epsilon of T pure steps at a given delta; at most T epsilon_0, where delta is 0."""
+    """Smallest epsilon of T pure steps at a given delta; at most T epsilon_0, which has delta 0."""
     if exact_delta(0.0, step, steps) <= delta:
         return 0.0
     return float(

@@ -1,4 +1,4 @@
-"""The noise of the two halves of a private covariance, beside the noise in Theorem 3.
+"""The noise of the two parts of a private covariance, compared with the noise in Theorem 3.
 
 Formula sheet JL-T3, JL-WIS, JL-L15.
 """
@@ -14,7 +14,7 @@ import geomdp as gd
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare, quantile
 
-#: Share of the noise in the bound that is measured at least.
+#: Least share of the noise in the bound that must be measured.
 LEAST = 0.9
 
 
@@ -33,7 +33,7 @@ def lengths(
 
 
 def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Claim:
-    """Two-sided: mean lengths beside the bound of Theorem 3 without 3 / n^(1/2), by dimension."""
+    """Two-sided: mean lengths over the bound of Theorem 3 without its term 3 / n^(1/2)."""
     level = LEVEL / (2 * len(points))
     shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
     reach = {d: quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}

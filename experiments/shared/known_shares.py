@@ -1,4 +1,4 @@
-"""All parities of records of which only the shares of the elements are kept."""
+"""All parities, answered from the shares of the elements instead of from records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def falling_shares(size: int) -> npt.NDArray[np.float64]:
 
 
 class KnownShares(gd.mechanisms.AllParities):
-    """All parities of records with given shares, so that n may be as large as a theorem needs.
+    """All parities, answered from given shares, so that n may be as large as a theorem needs.
 
     Parameters
     ----------
@@ -38,6 +38,6 @@ class KnownShares(gd.mechanisms.AllParities):
         self.shares = shares
 
     def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """Answers from the shares; `records` are only counted."""
+        """Answers from the shares; `records` and `n` are not used."""
         del records, n
         return self.estimates(Shares(self.shares))

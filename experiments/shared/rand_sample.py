@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 import geomdp as gd
 
-#: Two levels each. The cuts are public: any visits to a doctor, any coinsurance, any incentive, any
-#: expenditure limit, physical limitation, ten or more on the index of chronic diseases.
+#: Each column has two levels, with public cuts: any visit to a doctor, any coinsurance, any
+#: incentive, any expenditure limit, a physical limitation, an index of chronic diseases of ten or
+#: more.
 SCHEMA = gd.data.Schema(
     (
         gd.data.NumericColumn("mdvis", (0, 1, 100)),

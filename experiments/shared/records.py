@@ -13,7 +13,7 @@ import geomdp as gd
 from experiments.shared.rand_sample import real_sample
 from experiments.shared.workloads import Line, line_workload
 
-#: Elements of a mix, whose answers lie between a vertex and the centre of the body.
+#: Number of elements of a mix. Its answers lie between a vertex and the centre of the body.
 MIXED = 10
 
 
@@ -50,8 +50,8 @@ def draw_records(
 ) -> npt.NDArray[Any]:
     """Records of one release (n, ...), drawn anew each time; the real sample without replacement.
 
-    `VERTEX`, `MIX` and `CENTRE` use 1, 10 and all elements, chosen at random; their counts differ
-    by at most one.
+    `VERTEX`, `MIX` and `CENTRE` use 1, 10 and all elements, chosen at random. The numbers of
+    records at two of these elements differ by at most one.
     """
     universe = workload(queries).universe
     if data is Data.REAL:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from geomdp.workloads.smooth import Coefficients, GaussianMixture
 
-#: Kernels of one query, and places of the records.
+#: Number of kernels of one query, and of places of the records.
 KERNELS, PLACES = 3, 10
 #: Narrowest bandwidth of a kernel by number of variables. It is below the resolution 1 / t of the
 #: summaries: a larger t resolves narrower kernels but adds noise, so the worst query depends on t.
 NARROWEST = {1: 1e-3, 2: 1e-2, 3: 5e-2}
-#: Public seed of the queries: which ones is part of the problem.
+#: Public seed of the queries, which are a part of the problem.
 SEED = 20131205
 
 
@@ -23,8 +23,8 @@ def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture,
     """Random mixtures of Gaussian kernels in C^K_1, with bandwidths from narrow to 1.
 
     Each mixture has three kernels at uniform centres. Its weights are Gaussian, divided by the
-    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform. The first
-    queries of a larger family are those of a smaller one.
+    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform. A larger
+    family begins with the queries of a smaller one.
     """
     rng = np.random.default_rng(SEED)
     queries = []
@@ -42,10 +42,11 @@ def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[n
 
 
 def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
-    """Records (n, d) at the places, whose counts differ by at most one.
+    """Records (n, d) at the places; numbers of records at two places differ by at most one.
 
-    Approximation errors change sign over the cube and would cancel for records spread smoothly. At
-    a few places they do not cancel, which tests the theorem's claim for every data set.
+    Approximation errors change sign over the cube and would cancel for records spread smoothly. The
+    theorem is claimed for every data set, so the records are put at a few places, where the errors
+    do not cancel.
     """
     return np.resize(places, (n, places.shape[1]))
 
@@ -60,12 +61,12 @@ def shares(n: int) -> npt.NDArray[np.float64]:
 def true_answers(
     queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
 ) -> npt.NDArray[np.float64]:
-    """Exact answers (r, q) of the records at each of r lists of places (r, 10, d)."""
+    """Exact answers (r, q) on n records, for each of r lists of places: an array (r, 10, d)."""
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
     return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), shares(n)))
 
 
 def stacked(coefficients: tuple[Coefficients, ...]) -> npt.NDArray[np.float64]:
-    """Coefficients of queries as a matrix (q, t^d): times moments, their answers."""
+    """Coefficients of queries as a matrix (q, t^d); its product with moments gives the answers."""
     return np.array([each.values.ravel() for each in coefficients])

@@ -13,12 +13,12 @@ from experiments.engine.drawing import Look
 from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
-#: Ratio of one half-width of the long box to the one before.
+#: Ratio of each half-width of the long box to the half-width before.
 RATIO = 0.5
 
 
 class Family(enum.StrEnum):
-    """Bodies conv(Q(x), -Q(x)) of workloads, and boxes of half-widths 1 and 2^-i (long)."""
+    """Hulls of all Q(x) and -Q(x) of workloads; boxes of half-widths 1 (cube) or 2^-i (long)."""
 
     MEANS = "means in a ball"
     CUBE = "cube"
@@ -48,8 +48,8 @@ LOOKS = {
     Family.PREFIXES: Look("C6", "P", filled=False),
     Family.LONG: Look("C3", "h", filled=False),
 }
-#: Bodies whose width in any direction nearly determines their volume, and those that are far
-#: narrower in some directions than in others: the panels of the figures.
+#: Bodies about as wide in all directions, and bodies far narrower in some directions than in
+#: others. The figures draw them in different panels.
 EVEN = (
     Family.MEANS,
     Family.CUBE,
@@ -77,7 +77,7 @@ def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
 
 
 def vertices(family: Family, k: int) -> FloatArray:
-    """Points (N, k) whose hull is the body; not for balls and second moments."""
+    """Points (N, k) whose hull is the body; not for balls, second moments and the long box."""
     if family in (Family.CUBE, Family.MARGINALS):
         points = np.array([*itertools.product((0.0, 1.0), repeat=k)])
         return 2 * points - 1 if family is Family.CUBE else np.vstack([points, -points])

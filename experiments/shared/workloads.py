@@ -14,7 +14,7 @@ SIGNS_SEED = 0
 
 
 class Kind(enum.StrEnum):
-    """Families of workloads; the values stand in the tables of the scripts."""
+    """Families of workloads, with the names that the tables of the scripts store."""
 
     HISTOGRAM = "histogram"
     PREFIXES = "prefixes"
@@ -32,7 +32,7 @@ class Kind(enum.StrEnum):
 
 
 def random_signs(queries: int, elements: int) -> gd.workloads.RandomSigns:
-    """Random sign queries, the same for every script that asks as many."""
+    """Random sign queries; for the same sizes they are the same in every script."""
     return gd.workloads.RandomSigns(queries, elements, rng=SIGNS_SEED)
 
 

@@ -4,18 +4,20 @@ Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releas
 Theorems 3.1 and 3.2; formula sheet SM-T3.1, SM-T3.2, SM-JK.
 
 Queries: products over d variables of sign(x - 0.3)^(K-1) |x - 0.3|^K / K!, whose derivative of
-order K jumps at 0.3, so that C^K has no smoother ones. All records lie where the polynomial errs
-most. The summary has t = n^(1/(2d+K)) degrees in each variable, and uniform Laplace noise.
+order K jumps at 0.3. So they are only as smooth as the theorems require. All records lie where the
+polynomial errs most. The summary has t = n^(1/(2d+K)) degrees in each variable, and uniform Laplace
+noise.
 
 Claims: with t' = t / r, r = ceil((K+3)/2), the error of the operator tends to a constant times
-t'^(-K). The constant is that of its kernel in the limit, sup_u of the integral of
-(sin(s/2) / (s/2))^(2r) sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)), psi the kink, over the
-integral of the kernel. The factors of the coefficients tend to those of the same kernel, up to 1.2,
-1.5 and 2 for K = 1, 2 and 4, so that coefficients do not grow with t (Theorem 3.2). So the error of
-an answer falls as n^(-K/(2d+K)) (Theorem 3.1), but only from t' = 16 K^2 on is it within 8% of the
-limit. For one variable that is n = 3 10^4, 10^9 and 10^18. For t <= r the operator answers with the
-mean of the query; at K = 4 the error falls at most half as fast as stated up to n = 2 10^7.
-Truncated series are ahead at every n.
+t'^(-K). The constant comes from the limit of the operator's kernel, (sin(s/2) / (s/2))^(2r). For a
+kink psi of the angle, it is the sup over u of the integral over s of the kernel times sum_k
+(-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)), divided by the integral of the kernel. The factors by
+which the operator multiplies coefficients tend to those of this limit: at most 1.2, 1.5 and 2 for
+K = 1, 2 and 4. So coefficients do not grow with t (Theorem 3.2). Hence the error of an answer falls
+as n^(-K/(2d+K)) (Theorem 3.1), but only from t' = 16 K^2 on is it within 8% of the limit. For one
+variable and K = 1, 2 and 4 that is n = 3 x 10^4, 10^9 and 10^18. For t <= r the operator answers
+with the mean of the query. At K = 4 the error falls at most half as fast as stated, up to n = 2 x
+10^7. Truncated series err less at every n.
 
 Nothing is drawn: root mean squares over the noise are exact. Run time on one core: quick 3 s, full
 10 s.
@@ -108,20 +110,22 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def no_noise(workload: SmoothQueries) -> FloatArray:
-    """The degree of the theorem does not depend on the noise."""
+    """Never called: the degree of the theorem does not depend on the noise."""
     raise NotImplementedError(repr(workload))
 
 
-#: The rate is claimed for t' of at least 16 K^2, up to a relative deviation: what is smooth about
-#: a query adds a share of order 1 / t', and coefficients from 2 t nodes change it by a few percent.
+#: The rate is claimed for t' of at least 16 K^2, up to this relative deviation. It has two causes:
+#: the smooth part of a query adds a share of order 1 / t', and computing coefficients from 2 t
+#: nodes changes the error by a few percent.
 BEGIN, NEAR_LIMIT = 16, 0.08
-#: Largest relative deviation of the largest factor, which depends on the degrees that there are.
+#: Largest relative deviation of the largest factor, which is over whole degrees only.
 NEAR_FACTOR = 0.02
 #: Largest deviation of a fitted exponent of n.
 EXPONENT = 0.02
 #: Largest K here, and number of records up to which its rate is shown not to hold.
 LAST, MANY = 4, 2e7
-#: Largest change of the error where the operator answers with the mean, from 2 t nodes.
+#: Largest relative change of the error where the operator answers with the mean. The change comes
+#: from computing the mean at 2 t nodes.
 MEAN = 0.05
 
 
@@ -217,7 +221,7 @@ def is_the_mean(rows: pd.DataFrame) -> Claim:
 
 
 def falls_late(rows: pd.DataFrame) -> Claim:
-    """One-sided: exponents of n where a user may have so many records."""
+    """One-sided: exponents of n up to `MANY` records, which a user may have."""
     slopes = {
         d: float(np.polyfit(np.log(mine.n), np.log(mine.rms), 1)[0])
         for d, mine in rows.groupby("d")
@@ -234,7 +238,7 @@ def falls_late(rows: pd.DataFrame) -> Claim:
 
 
 def is_behind(table: pd.DataFrame) -> Claim:
-    """The error of truncated series over that of the operator."""
+    """The error of truncated series divided by the operator's."""
     wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
     ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
     return Claim(
@@ -253,7 +257,7 @@ RATE = r"limit of the operator, $\propto n^{-K/(2d+K)}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error of an answer over the limit of the operator, against n, one panel for each d."""
+    """Error of an answer divided by the limit of the operator, against n; one panel for each d."""
     figure = Figure(figsize=(7.2, 4.0))
     dimensions = sorted(table.d.unique())
     panels = figure.subplots(1, len(dimensions), sharex=True, sharey=True)

@@ -1,4 +1,4 @@
-"""Queries with a kink, and what the Jackson operator tends to for them as its degree grows."""
+"""Queries with a kink, and limits of the Jackson operator's error on them as its degree grows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def kink(x: FloatArray, order: int) -> FloatArray:
 
 
 def half_power(order: int) -> int:
-    """r = ceil((K + 3) / 2)."""
+    """r = ceil((K + 3) / 2): the Jackson kernel is a power 2 r."""
     return math.ceil((order + 3) / 2)
 
 
 @cache
 def kernel(order: int) -> tuple[FloatArray, FloatArray]:
-    """The kernel in the limit: its argument s, which is t' times an angle, and its weights."""
+    """The limit of the kernel: points s, which are t' = t / r times an angle, and weights."""
     s = np.linspace(-300, 300, 120_001)
     weights = np.sinc(s / (2 * math.pi)) ** (2 * half_power(order))
     return s, weights / weights.sum()
@@ -40,7 +40,7 @@ def signed_binomials(order: int) -> list[tuple[int, int]]:
 
 @cache
 def kernel_constant(order: int) -> float:
-    """Limit of t'^K times the largest error for the kink of a function of an angle."""
+    """Limit of t'^K times the largest error if `kink` is a function of the angle."""
     s, weights = kernel(order)
     errors = [
         sum(
@@ -54,7 +54,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Limit of the largest factor of a coefficient: of degree x t', over x."""
+    """Largest limit of a coefficient's factor: at degree x t', over all x."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))
@@ -64,9 +64,10 @@ def kernel_factor(order: int) -> float:
 
 
 def limit(d: int, order: int) -> float:
-    """Limit of t'^K times the largest error for the queries of this figure.
+    """Limit of t'^K times the largest error for `query`.
 
-    At the kink cos(a) has the slope -sin(a). Further variables multiply by the largest value.
+    The query is a function of x = cos(a) for an angle a, and cos(a) has the slope -sin(a) at the
+    kink. Each further variable multiplies the error by `largest`.
     """
     slope = math.sqrt(1 - KINK**2)
     return slope**order * kernel_constant(order) * largest(order) ** (d - 1)

@@ -3,15 +3,17 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Theorem 3.1; formula sheet SM-A1, SM-A2, SM-JK, SM-T3.1, SM-X1, DISC-15.
 
-Queries: mixtures of three Gaussian kernels in C^K_1 with bandwidths from narrow to 1. Records: n at
-ten random places, drawn anew for each release; all n records are real rows that the mechanism
-reads, up to 10^7 in one variable. The figure shows the largest error over the queries.
+Queries: mixtures of three Gaussian kernels in C^K_1 with bandwidths from narrow to 1. Records: n
+rows at ten random places, drawn anew for each release. The mechanism reads all n rows, up to 10^7
+in one variable. The figure shows the largest error over the queries.
 
-Claims: the paper's summary (uniform Laplace noise of the corrected scale, t = n^(1/(2d+K))) errs
-no worse than n^(-K/(2d+K)) with truncated series, and less than with the paper's Jackson operator,
-at d = 1 and 2. Weighted noise with t chosen by prediction errs less still; its exponents are shown
-with the hypothesis min(1, K/(1.5 d)). For d = 3 the degrees are too small for a fit. Every single
-answer is within the error stated with it: proved bound on the approximation, and noise.
+The paper's summary has uniform Laplace noise of the corrected scale, and t = n^(1/(2d+K)). Claims,
+for d = 1 and 2: with truncated series the error of this summary falls at least as fast as
+n^(-K/(2d+K)), and is below the error with the paper's Jackson operator. Weighted noise with t
+chosen by prediction errs less still at n = 10^4, and its error falls at least as fast as in the
+hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees are too small for a fit. For every d, every
+single answer is within the error stated with it: a proved bound on the approximation, and a
+multiple of the noise.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -47,7 +49,7 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the family, and the largest share of a stated error."""
+    """Mean square of the worst error over the family, and the largest error over its stated one."""
     return [worst_errors(config, rng)]
 
 
@@ -63,7 +65,7 @@ def fitted(table: pd.DataFrame) -> dict[tuple[Method, int, int], Slope]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Slopes beside theory, the order of the methods, stated errors, and post-processing."""
+    """Slopes against theory, the order of the methods, and stated errors."""
     slopes, compared = fitted(table), table[table.n <= COMPARED]
     points = {
         method: pooled_by(compared[compared.method == method], ["d", "smoothness", "n"])
@@ -128,7 +130,7 @@ def at_least_as_steep(
 
 
 def stated_errors_hold(table: pd.DataFrame) -> Claim:
-    """No answer is off by more than its error bound and its noise."""
+    """No answer is off by more than its error bound and `SPREAD` deviations of its noise."""
     share = float(table.largest_share.max())
     return Claim(
         "every answer is within the error stated with it",

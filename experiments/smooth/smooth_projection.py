@@ -4,15 +4,17 @@ Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releas
 formula sheet SM-A1, SM-A2, JL-L13b. Post-processing is not in the paper.
 
 Summaries of a fixed number of moments with uniform Laplace noise, epsilon = 1: t = 32 in one
-variable and t = 8 in two. Answers are taken from the noisy moments as they are, with shrunk
-coefficients, and after moving the moments to the nearest moments of a distribution on the cube: by
-the semidefinite moment characterisation (d = 1) and over the hull of a grid's moments. Queries are
-kernel mixtures in C^1_1; the figure shows the largest error over them. Records lie at ten random
-places, drawn anew for each release, whose moments are on the boundary of the body.
+variable and t = 8 in two. Answers are taken in four ways: from the noisy moments as they are, from
+the same with shrunk coefficients, and from the nearest moments of a distribution on the cube. The
+nearest moments are found by a semidefinite program (d = 1), or over the hull of a grid's moments.
+Queries are kernel mixtures in C^1_1; the figure shows the largest error over them. Records lie at
+ten random places, drawn anew for each release. Their moments are on the boundary of the body of all
+moments.
 
-Claims: the semidefinite projection is the nearest moment vector, by its optimality condition; the
-squared distance from the exact moments, on average, is between a third of min{E |Z|^2, E h_K(Z)}
-and all of it (JL-L13b); the worst error of an answer falls, and falls most with few records.
+Claims: the semidefinite projection is the nearest moment vector, as its optimality condition shows.
+Its mean squared distance from the exact moments is between a third of min{E |Z|^2, E h_K(Z)} and
+all of it (JL-L13b). With few records the worst error of an answer falls by moving to the nearest
+moments.
 
 Run time on one core: quick 3 s, full 1 minute.
 """
@@ -93,7 +95,7 @@ def mechanism(d: int, n: int) -> gd.SmoothSummary:
 def post_processing(
     config: Config,
 ) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """The map of noisy moments (t,) * d to those that answers are taken from."""
+    """The map from noisy moments, of shape (t,) * d, to the moments that answers are taken from."""
     deviations = mechanism(config.d, config.n).noise_std
     if config.method is Method.SEMIDEFINITE:
         return gd.mechanisms.MomentProjection.semidefinite(deviations)
@@ -116,7 +118,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         noisy = M.release(records_at(here, config.n), rng=rng).moments
         moments = process(noisy)
         exact = M.workload.table(shares(config.n) @ M.workload.evaluate(here))
-        # The noise is uniform: its norm is the Euclidean one.
+        # With uniform noise, the norm of the projection is Euclidean.
         squares[i] = np.sum((moments - exact) ** 2)
         if config.method is Method.SEMIDEFINITE:
             gaps[i] = optimality_gap(noisy, moments) / np.sum((noisy - exact) ** 2)
@@ -135,15 +137,15 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 @cache
 def moments_of_points(degree: int) -> npt.NDArray[np.float64]:
-    """Moments 1, ..., t - 1 of single points of [-1, 1] (t - 1, `POINTS`), as columns."""
+    """Moments 1, ..., t - 1 of points of [-1, 1], a column for each point: (t - 1, `POINTS`)."""
     return np.cos(np.outer(np.arange(1, degree), np.linspace(0, np.pi, POINTS)))
 
 
 def optimality_gap(noisy: npt.NDArray[np.float64], moments: npt.NDArray[np.float64]) -> float:
     """max over x of <Y - M, phi(x) - M>; 0 exactly if M is the moment vector nearest to Y.
 
-    phi(x) are the moments of the point x. Moment vectors are means of these, so the maximum over
-    all of them is attained by a point.
+    Y are the noisy moments and phi(x) the moments of the point x. Every moment vector is a mean of
+    some phi(x), so the maximum over all moment vectors is attained at a point.
     """
     residual = (noisy - moments)[1:]
     reached = residual @ moments_of_points(len(noisy))
@@ -172,7 +174,7 @@ def distance_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Distances of moments, and worst errors of answers, after against before."""
+    """Distances of moments; worst errors of answers after the projection against before."""
     nearest = table[table.method == Method.SEMIDEFINITE]
     return [is_nearest(nearest), distance_is_bounded(nearest), worst_error_falls(table)]
 
@@ -196,7 +198,7 @@ def is_nearest(rows: pd.DataFrame) -> Claim:
 
 
 def distance_is_bounded(rows: pd.DataFrame) -> Claim:
-    """Two-sided: mean squared distances over min{E |Z|^2, E h_K(Z)}, beyond chance above it."""
+    """Two-sided: mean squared distances over min{E |Z|^2, E h_K(Z)}, above 1 by chance only."""
     shares = rows.squared / rows.stated
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
@@ -212,7 +214,7 @@ def distance_is_bounded(rows: pd.DataFrame) -> Claim:
 
 
 def worst_error_falls(table: pd.DataFrame) -> Claim:
-    """Ratios of worst errors after to before, below 1 beyond chance."""
+    """Worst errors after moving to moments on a grid over those before: below 1 beyond chance."""
     small = table[table.n <= NOISY]
     before = pooled_by(small[small.method == Method.NOISY], ["d", "n"])
     after = pooled_by(small[small.method == Method.ON_GRID], ["d", "n"])

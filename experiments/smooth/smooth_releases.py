@@ -25,10 +25,10 @@ from experiments.shared.smooth_problems import (
 from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
 
 PRIVACY = gd.PureDP(1.0)
-#: At most this many answers are given over all releases; their number sets the level of each.
+#: At most this many answers are given over all releases. Each gets the level LEVEL / ANSWERS.
 ANSWERS = 10**6
 #: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
-#: deviations with probability at most exp(1 - u).
+#: deviations with probability at most exp(1 - u). This u has the level of one answer.
 SPREAD = 1 + math.log(ANSWERS / LEVEL)
 
 
@@ -77,7 +77,7 @@ def coefficients(config: Config) -> tuple[Coefficients, ...]:
 
 
 def worst_errors(config: Config, rng: np.random.Generator) -> Row:
-    """Mean square of the worst error over the family, and the largest share of a stated error."""
+    """Mean square of the worst error over the family, and the largest error over its stated one."""
     M, combine = mechanism(config), coefficients(config)
     family = kernel_family(config.d, config.smoothness, config.queries)
     matrix = stacked(combine)

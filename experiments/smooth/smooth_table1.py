@@ -3,18 +3,18 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
 
-One variable, K = 1, K = 2 = 2d and K = 8, t = n^(1/(2d+K)), uniform Laplace noise of the corrected
-scale, kernel mixtures in C^K_1 and n real records at ten random places as in `smooth_error_vs_n`.
-Times are seconds of one core: of the summary by the paper's direct sums and as the library computes
-it, and of one answer with its coefficients.
+Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and uniform Laplace noise of the
+corrected scale. Queries are kernel mixtures in C^K_1, and n records lie at ten random places, as in
+`smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary by the paper's
+direct sums, the summary as the library computes it, and the coefficients of one answer.
 
-Claims: with truncated series and K <= 2d the error falls at least as fast as in the table; at K = 8
-t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
-summary takes time of the table's exponent. Times of the library's summary, whose cost per record
-does not depend on t, and of an answer, where one cosine transform replaces quadrature, are only
-shown: they grow slower than the table's. The Jackson operator of the paper is also shown. Where
-t <= (K + 3) / 2 it answers with the mean of the query over the cube, so that its error does not
-fall at K = 8.
+Claims: with truncated series and K <= 2d the error falls at least as fast as in the table. At K = 8
+the degree t is 2 to 4 at all n here; this is too small for a rate, so the measured exponent is only
+shown. The time of the direct summary grows with the table's exponent. The times of the library's
+summary and of an answer grow slower than the table's, and are only shown: the library's cost per
+record does not depend on t, and one cosine transform replaces quadrature. The Jackson operator of
+the paper answers with the mean of the query over the cube if t <= r = ceil((K + 3) / 2). At K = 8
+this is so at all n here, and its error does not fall.
 
 Run time on one core: quick 8 s, full 1 minute.
 """
@@ -70,7 +70,7 @@ METHODS = {
 }
 TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
-#: Its cells run one by one.
+#: What is timed. Because of this name, the cells run one by one.
 TIMED = "summaries and answers"
 #: How much a busy machine can change a fitted exponent of time: by a factor of 1.6 in time over one
 #: decade of n.
@@ -107,7 +107,7 @@ def error_point(config: Config) -> releases.Config:
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """Processor seconds of the faster half of all repetitions; other work only makes them slower.
 
-    The first, which compiles, is left out.
+    The first repetition, which compiles, is left out.
     """
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
@@ -123,7 +123,7 @@ def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float
     return np.sort(seconds)[: config.repetitions]
 
 
-#: Exponents of n for D variables by K; minus them for errors.
+#: Exponents of n as functions of d and K. Errors have minus this exponent.
 THEORY: dict[Measure, Callable[[int, int], float]] = {
     Measure.TRUNCATED: smooth_exponents.accuracy,
     Measure.JACKSON: smooth_exponents.accuracy,
@@ -212,9 +212,9 @@ def mean_only(table: pd.DataFrame) -> Claim:
 
 
 COLOURS = {1: "C1", 2: "C0", 8: "C2"}
-#: Open triangles; what the library does has filled circles.
+#: Drawn with open triangles. The other measures, of what the library does, have filled circles.
 PAPERS = (Measure.JACKSON, Measure.DIRECT)
-#: Measures whose rates start at their first points.
+#: Measures with rates drawn, from their first points on.
 ANCHORED = (Measure.TRUNCATED, Measure.DIRECT, Measure.ANSWER)
 PANELS = (
     ("(a) accuracy", "worst error of an answer (RMS)", (Measure.TRUNCATED, Measure.JACKSON)),
@@ -246,7 +246,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
-    """Curves of one measure for every K; rates start at its first points."""
+    """Curves of one measure for every K; each rate starts at the first point of its curve."""
     marker, filled = ("^", False) if measure in PAPERS else ("o", True)
     draw_points(axes, [], [], Look("0.3", marker, filled), str(measure))
     draw_theory(axes, [], [], "0.3", RATE)
@@ -267,7 +267,7 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """Table 1 with what was measured beside it."""
+    """The exponents measured, beside those of Table 1."""
     shown = Table(
         "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Theorem 3.1"
     )
@@ -284,7 +284,7 @@ def report(table: pd.DataFrame) -> Table:
 def grid(
     errors: tuple[int, ...], times: tuple[int, ...], draws: Callable[[int], int], repetitions: int
 ) -> tuple[Config, ...]:
-    """Errors over some n, times over larger ones."""
+    """Errors at some n, times at larger n."""
     measured = [
         Config(measure, K, n, draws(n)) for measure in METHODS for K in COLOURS for n in errors
     ]

@@ -4,12 +4,13 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 and 4.12; formula sheet BR-CONJ, BR-OIC, BR-PROJ.
 
 Claim: a conjunction on d - k literals is 2^k-sparse, so all of them are answered without listing
-the 2^d elements. The interactive route, sparse multiplicative weights behind NumericSparse, is
-within 3 alpha0, which falls as n^(-1/2) up to logarithms; one summary of a projection is within
-Theorem 4.9, which falls as 1 / n, with far fewer rows than the paper's, as long as their distortion
-is smaller. Guarantees are judged where they are below 1. The squared errors of the projection have
-the exact mean for 2^k elements. Where both routes are run the projection errs less. True answers
-are counted from the literals, not from the elements of the sparse queries.
+the 2^d elements. The interactive route is sparse multiplicative weights behind NumericSparse. Its
+errors are within 3 alpha0, which falls as n^(-1/2) up to logarithms. The errors of one summary of a
+projection are within the bound of Theorem 4.9, which falls as 1 / n. For this, far fewer rows than
+the paper's suffice, if their distortion is below the bound. Guarantees are judged where they are
+below 1. The squared errors of the projection have the mean that is exact for queries of 2^k
+elements. Where both routes are run, the projection errs less. True answers are counted from the
+literals, not from the elements of the sparse queries.
 
 Run time on one core: quick 3 s, full 2 minutes.
 """
@@ -71,7 +72,7 @@ def queries(d: int, k: int) -> list[SparseQuery]:
 
 @cache
 def met(d: int, k: int) -> np.ndarray:
-    """Which of the 2^d elements (q, 2^d) meet each conjunction, from its literals alone."""
+    """Whether the 2^d elements meet the q conjunctions: (q, 2^d), from the literals alone."""
     elements = np.arange(1 << d)
     literals = [(1 << d) - 1 - sum(1 << i for i in free) for free in combinations(range(d), k)]
     return np.array([elements & bits == bits for bits in literals])
@@ -106,10 +107,11 @@ def build_online(
 def errors_projection(
     config: Config, counts: np.ndarray, truths: list[float], rng: np.random.Generator
 ) -> tuple[list[float], float]:
-    """Errors of the answers from one summary, with a key of its own, and their mean square.
+    """Errors of the answers from one summary with a new key, and their expected mean square.
 
-    The latter is exact, on average over noise and keys: sigma^2 m / n^2 for the noise and, for what
-    the projection changes, (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2) for counts u.
+    The expectation is over noise and keys, and is exact. It is sigma^2 m / n^2 for the noise, plus
+    the mean over the queries of (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2) for what the
+    projection changes. Here u are the counts of the elements, and a query Q has m elements.
     """
     asked = queries(config.d, config.k)
     project = gd.SparseProject(
@@ -134,7 +136,7 @@ def guaranteed(config: Config) -> float:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error over the runs of one trial, beside its guarantee."""
+    """Mean square of the largest error over the runs of one trial, and the guarantee."""
     largest, off = np.empty(config.runs), np.zeros(config.runs)
     for i in range(config.runs):
         counts = rng.multinomial(config.n, shares(config.d))

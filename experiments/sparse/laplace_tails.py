@@ -6,11 +6,11 @@ formula sheet BR-L4.8, BR-PROJ.
 Claim: Y = sum q_i Y_i of T independent Y_i ~ Lap(b) with |q_i| <= B exceeds a B b in absolute value
 with probability at most exp(-a^2 / (6 T)) for a <= T and exp(-a / 6) beyond. Equal weights B are
 the worst (Birnbaum: the larger the weights, the less peaked is a sum of symmetric log-concave
-variables), and for them the tail is exact: the density of a sum of T is a mixture of T Gamma
-densities on each side. The lemma holds everywhere. For tails of a hundredth or less its exponent is
-between a sixth and three quarters of the exact one. It is a sixth for large deviations of a single
-term. For sums of many terms the exact exponent is a^2 / (4 T) for small a. At a = T it is
-(theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is closest.
+variables). For them the tail is known exactly: the density of a sum of T is a mixture of T Gamma
+densities on each side. The lemma holds everywhere. For tails of a hundredth or less, the lemma's
+exponent is between a sixth and three quarters of the exact one. It is a sixth for large deviations
+of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a. At a = T it
+is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is closest.
 
 Tails of uneven weights are simulated, all others are exact. Run time on one core: quick 2 s, full
 20 s.
@@ -40,11 +40,11 @@ from geomdp.noise import LaplaceNoise
 FloatArray = npt.NDArray[np.float64]
 #: Deviations in units of sqrt(2 T) b, the standard deviation of a sum of equal weights.
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
-#: Tails up to this count as small.
+#: A tail of at most this probability is called small.
 SMALL = 0.01
 #: Simulated tails with fewer hits are neither drawn nor named in a claim.
 SHOWN = 10
-#: Exponent of the lemma divided by that of Chernoff's bound, at a = T.
+#: The lemma's exponent divided by the exponent of Chernoff's bound, at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
 #: Tails below this are left out of the figure.
 SMALLEST = 1e-12
@@ -80,7 +80,7 @@ def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """How many simulated sums exceed each deviation, beside the lemma and the exact tail."""
+    """The number of simulated sums beyond each deviation, the lemma's bound and the exact tail."""
     T = config.rows
     coefficients = {
         Weights.EQUAL: lambda: np.ones(T),

@@ -3,15 +3,16 @@
 Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Algorithm 2,
 Lemma 4.6, Theorem 4.9; formula sheet BR-PROJ, BR-JL, X-GF.
 
-Claim: the error of an answer is that of its noise, sigma ||Q|| / n, together with what the
-projection changes, at most sqrt(2 / T) ||Q||, on average over keys and noise. The squares of both
-have exact means, which the measured errors meet. With T = (eps n)^2
-rows it falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
-vector is smaller than Laplace noise on its rows. Theorem 4.9 says something, that is less than 1,
-from some thousand records on. There it is met with far fewer rows than the paper's, and it is
-sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's noise, 166 and more, where 3
-would do: its proof takes every coefficient of a projected query for the largest (Corollary 4.7).
-Every release here draws a new key, so that errors are averages over keys.
+Claim: the error of an answer has two parts, taken as root mean squares over keys and noise: the
+noise, sigma ||Q|| / n, and what the projection changes, at most sqrt(2 / T) ||Q||. The mean squares
+of both are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
+error falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
+vector is smaller than Laplace noise on its rows. The bound of Theorem 4.9 is below 1, and so says
+something, from some thousand records on. There the errors stay below it with far fewer rows than
+the paper's. The bound is sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's
+noise. This is 166 or more, where 3 would do, because the proof bounds every coefficient of a
+projected query by the largest (Corollary 4.7). Every release here draws a new key, so that errors
+are averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
 """
@@ -56,7 +57,7 @@ class Panel(enum.StrEnum):
     RECORDS = "records"
     SPARSITY = "sparsity"
     ROWS = "rows"
-    #: So many records that Theorem 4.9 is below 1; it is not drawn.
+    #: So many records that Theorem 4.9 is below 1; this panel is not drawn.
     THEOREM = "Theorem 4.9"
 
 
@@ -87,20 +88,20 @@ def balanced_rows(n: int) -> int:
 
 @dataclass(frozen=True)
 class Errors:
-    """What the releases of one cell err."""
+    """Errors of the releases of one cell."""
 
     squares: np.ndarray  # Mean squared error of each release
-    exact: np.ndarray  # The same on average over keys and noise, for the records of the release
+    exact: np.ndarray  # Expectation of each square over keys and noise, given the records
     distortion: np.ndarray  # The part of `exact` that is due to the projection
-    within: int  # Releases all of whose answers stay below Theorem 4.9
+    within: int  # Number of releases with all errors below Theorem 4.9
     sigma: float  # Standard deviation of the noise on a row
 
 
 def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config) -> float:
-    """Mean over the queries of what the projection changes, squared, on average over keys.
+    """Mean over the queries of the squared change by the projection, in expectation over keys.
 
-    For counts u and 0/1 queries Q of m elements, and signs of which any four are independent:
-    (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
+    For counts u and a 0/1 query Q of m elements, if any four signs are independent, it is (m
+    |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
     """
     counts = np.bincount(records, minlength=ATOMS).astype(float)
     changes = []
@@ -111,7 +112,7 @@ def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config
 
 
 def releases(config: Config, rng: np.random.Generator) -> Errors:
-    """Releases with a key of their own each."""
+    """Releases, each with a new key."""
     noise = {
         Noise.GAUSSIAN: gd.mechanisms.GaussianRows(),
         Noise.LAPLACE: gd.mechanisms.LaplaceRows(),
@@ -121,7 +122,7 @@ def releases(config: Config, rng: np.random.Generator) -> Errors:
     squares, distortion = np.empty((2, config.releases_per_trial))
     within, sigma = 0, 0.0
     for i in range(config.releases_per_trial):
-        # Half of a query's elements carry records, as far as there are so many.
+        # Half of a query's elements are among the `ATOMS` that carry records, if there are so many.
         records = rng.integers(ATOMS, size=n)
         queries = [
             SparseQuery.counting(
@@ -149,8 +150,9 @@ def releases(config: Config, rng: np.random.Generator) -> Errors:
 def implied_noise(config: Config) -> float:
     """Mean square of an answer's noise that Theorem 4.9 implies.
 
-    The theorem is sqrt(m) / n, for the projection, and (48 ln(4k/beta) log2(2 k T/beta))^(1/2)
-    standard deviations of the noise, sigma^2 m / n^2 = 16 m ln(1/delta) / (eps n)^2.
+    The bound of the theorem is sqrt(m) / n, for the projection, plus (48 ln(4k/beta) log2(2 k
+    T/beta))^(1/2) standard deviations of an answer's noise. The variance of this noise is sigma^2
+    m / n^2 = 16 m ln(1/delta) / (eps n)^2.
     """
     n, m = config.n, config.sparsity
     bound = paper_accuracy(PRIVACY, n=n, sparsity=m, queries=QUERIES, beta=BETA)
@@ -161,7 +163,7 @@ def implied_noise(config: Config) -> float:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error over the releases of one trial, beside its bound."""
+    """Mean squared error over the releases of one trial, and its bound."""
     if config.panel is Panel.ROWS:
         errors = [
             measured_distortion(

@@ -24,8 +24,8 @@ THEOREMS: tuple[Theorem, ...] = (
     *ADDITIONS,
 )
 
-#: Statements that no claim of a figure can refute, with the reason. A figure that does takes them
-#: out of here.
+#: Statements that no claim of a figure can refute, with the reason. Remove a statement when a claim
+#: of a new figure can refute it.
 UNCLAIMED = {
     "LAB-1": "no theorem: it says what the laboratory costs, which depends on the machine",
 }

@@ -1,4 +1,4 @@
-"""Nikolov 2022: packing lower bounds, and the coarse mechanism that they show near optimal."""
+"""Nikolov 2022: packing lower bounds, and the coarse mechanism, which they prove near optimal."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

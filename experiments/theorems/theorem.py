@@ -36,15 +36,15 @@ class Theorem:
     code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
     numbers: tuple[str, ...] = ()  # Its numbers in the paper
     correction: str = ""  # Where and why the statement differs from the printed one
-    #: Claims of figures that fail if it is wrong, ``script::id``: the short name of the script, and
-    #: the id under which the claim stands in its record.
+    #: Claims of figures that fail if the statement is wrong, ``script::id``: the short name of the
+    #: script, and the id under which the claim stands in its record.
     claims: tuple[str, ...] = ()
-    #: Tests that check it, ``path::function``.
+    #: Tests that check the statement, ``path::function``.
     tests: tuple[str, ...] = ()
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Short names of the scripts whose claims it names."""
+        """Short names of the scripts with claims in `claims`."""
         return tuple(dict.fromkeys(claim.partition("::")[0] for claim in self.claims))
 
 

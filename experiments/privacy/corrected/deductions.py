@@ -23,8 +23,8 @@ SPARSITY, ROWS, QUERIES = 16, 1024, 100
 def composed(version: Version, odds: float, *_: object) -> Measured:
     """Exact epsilon of `STEPS` steps of the shortcut at delta = odds / (1 + odds), and 1.
 
-    No pure steps lose more than randomised responses, so some steps that the theorem allows have
-    this epsilon. The corrected statement holds for delta at most 1/2.
+    Randomised responses are among the steps that the theorem allows, and they have this epsilon.
+    The corrected statement holds for delta at most 1/2.
     """
     delta = odds / (1 + odds)
     if version is Version.PRINTED:
@@ -34,7 +34,7 @@ def composed(version: Version, odds: float, *_: object) -> Measured:
 
 
 def lemma(failures: float) -> float:
-    """Least bound of Lemma 4.6 over even r: X^(1/r) 2 (m r / T)^(1/2), X = k T / (2 beta)."""
+    """Least bound of Lemma 4.6 over even r: X^(1/r) 2 (m r / T)^(1/2), with X = `failures`."""
     logs = math.log(failures)
     # Least at r = 2 ln X over real r, so among the even numbers next to it.
     near = 2 * max(1, math.floor(logs))
@@ -44,7 +44,7 @@ def lemma(failures: float) -> float:
 
 
 def flat(version: Version, failures: float, *_: object) -> Measured:
-    """Bound on coefficients from Lemma 4.6, and the bound of Corollary 4.7, at X = `failures`."""
+    """Bounds on coefficients by Lemma 4.6 and by Corollary 4.7, at k T / (2 beta) = `failures`."""
     if version is Version.PRINTED:
         return Measured(lemma(failures), 4 * math.sqrt(SPARSITY * math.log(failures) / ROWS))
     beta = QUERIES * ROWS / (2 * failures)

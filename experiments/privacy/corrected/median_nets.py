@@ -11,14 +11,14 @@ from experiments.privacy.corrected.statement import Measured, Version
 from geomdp.mechanisms.interactive.updates import Median, MedianHypothesis
 from geomdp.workloads import DenseQuery
 
-#: Both queries on two elements: the share of the one and of the other.
+#: The two queries: the share of the first of two elements, and the share of the second.
 QUERIES = (DenseQuery(np.array([1.0, 0.0])), DenseQuery(np.array([0.0, 1.0])))
 #: Largest number of data sets tried for each net.
 TRUTHS = 64
 
 
 def candidates(mesh: float) -> npt.NDArray[np.float64]:
-    """Distributions on two elements, so that every other one is within `mesh`, and some exactly."""
+    """A net on two elements: every distribution is within `mesh` of a member, and some just so."""
     first = np.arange(mesh, 1, 2 * mesh)
     return np.column_stack([first, 1 - first])
 
@@ -35,7 +35,7 @@ def forced(version: Version, finest: float, *_: object) -> Measured:
     truths = np.arange(0, 1 + alpha / 4, alpha / 4)
     tried = truths[:: max(1, len(truths) // TRUTHS)]
     most = max(updates(rule, alpha, float(truth)) for truth in {*tried, 0.5})
-    # The printed statement includes the fineness alpha, at which the library states no bound.
+    # The printed statement allows nets of mesh alpha; the library bounds only finer ones.
     above = math.nextafter(alpha, 1)
     return Measured(most, math.floor(rule.bound(above)))
 
@@ -45,7 +45,7 @@ def updates(rule: Median, alpha: float, truth: float) -> int:
 
     Each update is legal: the hypothesis is off by alpha or more, and the answer is exact. Of the
     two queries the adversary asks the one after which more candidates are left. The sequence ends
-    when no query is legal, or when an update would delete the last candidate.
+    when no query is legal, or with the update that deletes the last candidate.
     """
     left, count = rule.candidates, 0
     while True:

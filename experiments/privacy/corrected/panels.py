@@ -17,7 +17,7 @@ class Panel:
 
     title: str  # What is measured
     label: str  # What varies
-    limits: tuple[float, float]  # Of the shares; on a logarithmic axis if the lower one is above 0
+    limits: tuple[float, float]  # Of the shares; logarithmic axis if the lower limit is above 0
     ticks: tuple[float, ...] | None = None  # Labelled places; None for the decades
 
 
@@ -61,7 +61,7 @@ FAILS = "the statement fails"
 
 
 def draw_panel(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
-    """One statement; columns x, share and version. On logarithmic axes, lines stop at a share 0."""
+    """One statement, from columns x, share and version. Shares of 0 are not drawn."""
     axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0, label=FAILS)
     axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=PROMISE)
     for version, look in LOOKS.items():

@@ -1,7 +1,7 @@
 """Noise on the values that NumericSparse releases, against the accuracies stated for it.
 
-DISC-11: Theorem 3.28 of Dwork and Roth. DISC-21: their Theorem 4.14, whose proof needs that with
-probability 1 - beta all released values are within alpha0.
+DISC-11: Theorem 3.28 of Dwork and Roth. DISC-21: their Theorem 4.14. Its proof needs all released
+values to be within alpha0 with probability 1 - beta.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
 
 #: NumericSparse: guarantee, values released, and failure probability promised.
 APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
-#: How far above the threshold its queries are, in units of the accuracy stated: all are reported.
+#: The true answers exceed the threshold by this many times the stated accuracy, so that all are
+#: reported.
 FAR = 100.0
 
-#: Online weights on two elements with three queries, so few that the union bounds have least
-#: slack; the accuracy alpha0 at which at most three updates are needed.
+#: Online weights: privacy, numbers of elements and of queries, and the accuracy alpha0. With so few
+#: elements and queries the union bounds have little slack; at this alpha0 at most three updates are
+#: needed.
 PURE, ELEMENTS, ASKED, ALPHA = gd.PureDP(1.0), 2, 3, 0.96
-#: Printed factor of ln |X| / alpha^2 in Theorem 4.14, where its proof gives 9 * 4.
+#: The factor 32 printed in Theorem 4.14, where its proof gives 9 * 4; see `updated`.
 PRINTED_FACTOR = 32
 
 
@@ -52,8 +54,9 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 def updated(version: Version, beta: float, *_: object) -> Measured:
     """Probability that the value of an update is off by more than alpha0, and beta.
 
-    n is as small as the stated alpha0 allows: 32 or 36 times
-    ln |X| / alpha0^3 (ln k + ln(8 c / beta)) / eps, c = 4 ln |X| / alpha0^2.
+    n is as small as the stated alpha0 allows: ln |X| / alpha0^3 (ln k + ln(8 c / beta)) / eps times
+    32 (printed) or 36 (corrected). There are |X| elements, k queries and at most c = 4 ln
+    |X| / alpha0^2 updates.
     """
     rule = gd.mechanisms.MultiplicativeWeights(ELEMENTS)
     updates = rule.bound(ALPHA)

@@ -30,7 +30,7 @@ class Version(enum.StrEnum):
 class Measured:
     """One instance that meets all assumptions of a statement."""
 
-    measured: float  # The quantity of which the statement speaks
+    measured: float  # The quantity that the statement bounds
     promised: float  # The bound that the statement gives for it
-    #: Share of simulated runs, where `measured` is a probability computed from the noise scales.
+    #: If `measured` is a probability and was simulated too: the share of runs. None otherwise.
     drawn: float | None = None

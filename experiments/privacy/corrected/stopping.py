@@ -1,7 +1,7 @@
 """Theorem 5 of the iterative construction, with the worst distinguisher that it allows (DISC-13).
 
-The theorem holds for every private distinguisher whose choice is within F(epsilon) of the best. The
-one here is private, keeps to its F, and chooses a query that is as bad as F permits.
+The theorem is stated for every private distinguisher that chooses a query within F(epsilon) of the
+best. The distinguisher here is private, keeps to its F, and chooses a query as bad as F permits.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ScalarNoise
 
 BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
-#: So many records that the noise is negligible: what fails is not due to it.
+#: So many records that the noise is negligible, and a failure is not due to noise.
 RECORDS = 10**15
-#: Largest error of the uniform start, and the parities with this error and with a smaller one.
+#: Largest error of the uniform start, the parity with this error, and one with a smaller error.
 START, STRONG, WEAK = 0.25, 1, 2
-#: How much less a gap above the target counts than one below it.
+#: A gap above the target loses this share of the score that a gap equally far below it loses.
 TILT = 0.05
 DESIGNS = {Version.PRINTED: PRINTED_STOPPING, Version.CORRECTED: CORRECTED}
 
@@ -33,11 +33,11 @@ class LazyDistinguisher(KnownShares):
     """Chooses a query whose gap is about `slack` below the largest gap.
 
     The score of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
-    -TILT (gap - target) for a gap above. It changes by at most 2 / n between neighbours, as the
-    query's gap and the largest one change by 1 / n each. So the exponential mechanism with scale
-    4 / (n eps) is eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
-    probability 1 - gamma the gap chosen is at most
-    F(eps) = (1 + TILT) slack + 4 ln(|C| / gamma) / (n eps) below the largest (IC-DIST).
+    -TILT (gap - target) for a gap above. The score changes by at most 2 / n between neighbours, as
+    the query's gap and the largest one change by 1 / n each. So the exponential mechanism with
+    scale 4 / (n eps) is eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
+    probability 1 - gamma the gap chosen is at most F(eps) = (1 + TILT) slack + 4
+    ln(|C| / gamma) / (n eps) below the largest (IC-DIST).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def two_parities(weaker: float) -> npt.NDArray[np.float64]:
 
 
 def construction(version: Version, ratio: float) -> gd.IterativeConstruction[Any]:
-    """The construction whose alpha is the error of the uniform start divided by `ratio`."""
+    """The construction with alpha = START / `ratio`."""
     design = DESIGNS[version]
     slack = design.loss * START / (ratio * (1 + TILT))
     return gd.IterativeConstruction(

@@ -18,7 +18,7 @@ class Fault:
     breaks : str
         What is wrong while the fault is planted.
     where : str
-        The function, as ``module:function`` or ``module:Class.method`` below ``geomdp``.
+        ``module:function`` or ``module:Class.method``, without the leading ``geomdp.``.
     old, new : str
         `old` occurs once in the text of the function, and `new` takes its place.
     tests : tuple of str
