@@ -6,6 +6,7 @@ an earlier run.
 
 import atexit
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -24,6 +25,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="geomdp-tests-")
     os.environ["GEOMDP_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+# In a fresh environment, whichever test compiles first would print that it does.
+logging.getLogger("geomdp.compilation").setLevel(logging.WARNING)
 
 # Collection makes a million objects that stay to the end. Searching them for garbage takes seconds,
 # so Python does not do it during collection, and leaves them out afterwards.

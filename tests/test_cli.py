@@ -500,6 +500,7 @@ def test_every_listed_mechanism_releases(run: Run, row: Candidate) -> None:
     privacy = ("--rho", "0.5") if concentrated else ("--epsilon", "1")
     asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
     asked["coarse"] = "marginals:1"
+    asked["staircase"] = "signs:1"
     spec = asked.get(row.flag, "marginals:2")
     query = (*RELEASE, "--workload", spec, "--mechanism", row.flag, *privacy)
     result = run(*query, "--allow-heuristic")

@@ -22,8 +22,9 @@ def test_one_line_is_logged_however_many_functions_are_compiled(caplog) -> None:
     assert all("compiling" in message for message in said)
 
 
-def test_the_command_writes_it_to_standard_error(capsys) -> None:
-    with working("a step"):
-        COMPILATION.info("compiling")
-    COMPILATION.info("after the step")
+def test_the_command_writes_it_to_standard_error(capsys, caplog) -> None:
+    with caplog.at_level(logging.INFO, logger=COMPILATION.name):
+        with working("a step"):
+            COMPILATION.info("compiling")
+        COMPILATION.info("after the step")
     assert capsys.readouterr().err.splitlines() == ["geomdp: compiling"]

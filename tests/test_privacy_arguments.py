@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import geomdp as gd
 from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
@@ -145,7 +146,7 @@ CALLS: list[partial[Any]] = [
     partial(strategies.Haar().design(SMALL, REPLACE).noise, epsilon=1.0),
     partial(noise.KNormNoise, BALL, epsilon=1.0, sampler=ExactSampler(BALL)),
     partial(noise.RecursiveNoise, LEVELS, epsilon=1.0),
-    partial(noise.PairedNoise, BALL, epsilon=1.0, matrix=np.eye(3)),
+    partial(noise.PairedNoise, BALL, epsilon=1.0, matrix=csr_array(np.eye(3))),
     partial(bodies.neighbour_body, SMALL, adjacency=REPLACE),
     partial(bodies.exact_noise_bodies, SMALL, adjacency=REPLACE),
     partial(bodies.check_contains_neighbours, bodies.Ball(6, 9.0), SMALL, adjacency=REPLACE),

@@ -56,7 +56,7 @@ class ErrorCurve:
     >>> W = gd.workloads.Histogram(3)
     >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.ZCDP(0.5), exact_only=True)
     >>> sorted(curve.table["quantity"].unique())
-    ['predicted']
+    ['excluded', 'predicted']
     >>> curve.table["n"].max().item()
     1000
     """

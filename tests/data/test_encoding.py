@@ -307,8 +307,8 @@ def test_several_bad_values_are_named_at_once():
     assert str(error.value) == (
         "records must be one of the declared categories: row 4, column 'region' is not, nor is "
         "row 5; must be present: row 4, column 'age' is not; must be 0, 1, true or false: row 5, "
-        "column 'smoker' is not; must be present: row 9, column 'region' is not (rows count from "
-        "0, the header does not count)"
+        "column 'smoker' is not; must be present: row 9, column 'region' is not (rows are "
+        "counted from 0, without the header)"
     )
 
 

@@ -203,7 +203,7 @@ def test_listed_queries_must_share_one_tally() -> None:
     """Found when the class is built, before any record is read."""
     sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
     for mixed in ([sparse, dense], [dense, DenseQuery(np.ones(4))]):
-        with pytest.raises(ValueError, match="number 1 differs from number 0"):
+        with pytest.raises(ValueError, match="query 1 differs from query 0"):
             EnumeratedQueries(mixed)
 
 

@@ -207,7 +207,7 @@ def test_bad_answers_raise_before_spending(bad: float) -> None:
 
 
 def test_bad_parameters() -> None:
-    with pytest.raises(ValueError, match="threshold must be finite"):
+    with pytest.raises(ValueError, match="threshold must be a finite number"):
         AboveThreshold(math.nan, privacy=PureDP(1.0))
     with pytest.raises(ValueError, match="sensitivity"):
         AboveThreshold(0.0, privacy=PureDP(1.0), sensitivity=0.0)
@@ -274,7 +274,7 @@ def test_printed_variant_is_a_class_of_its_own() -> None:
 def test_answers_that_are_no_numbers_raise(bad: object) -> None:
     with pytest.raises(ValueError, match="must be a number"):
         Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask(bad)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="queries must be numbers"):
+    with pytest.raises(ValueError, match="queries must be a one-dimensional array of numbers"):
         Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask_many(np.array([["1"]]))
 
 

@@ -163,7 +163,7 @@ def test_whole_numbers_and_fractions_keep_their_value():
     assert stream._truths(np.array([big + 1])).tolist() == [big + 1]
     with pytest.raises(ValueError, match="finite number"):
         stream.ask(10**400)
-    with pytest.raises(ValueError, match="queries must be numbers"):
+    with pytest.raises(ValueError, match="queries must be a one-dimensional array of numbers"):
         stream.ask_many(np.zeros(2, dtype=np.longdouble))
 
 

@@ -310,7 +310,7 @@ def test_universes_beyond_64_bits():
         (lambda: CategoricalProduct([]), "at least 1 column"),
         (lambda: CategoricalProduct({"a": 0}), "number of levels of 'a' must be"),
         (lambda: CategoricalProduct("ab"), "number of levels of 'c0' must be"),
-        (lambda: CategoricalProduct(3), "columns must map names to numbers of levels"),
+        (lambda: CategoricalProduct(3), "columns must be a sequence"),
         (lambda: BooleanCube(2).sample(-1), "n must be"),
     ],
 )

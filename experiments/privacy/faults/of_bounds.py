@@ -123,7 +123,7 @@ BOUNDS = (
     Fault(
         "checker: adversary of a line in one direction",
         "risks of lines come out too large",
-        "bounds.checker.lines:_holds",
+        "bounds.checker.allowances:_holds",
         "np.where(least > 0, math.exp(-epsilon), math.exp(epsilon))",
         "math.exp(-epsilon)",
         LINES,

@@ -29,6 +29,8 @@ PLAIN = (
     (mechanisms.ReportNoisyMax, PURE),
     (mechanisms.PermuteAndFlip, PURE),
     (mechanisms.ExponentialMechanism, PURE),
+    (mechanisms.Geometric, PURE),
+    (mechanisms.LatticeBox, PURE),
     (mechanisms.Gaussian, CONCENTRATED),
 )
 
@@ -39,6 +41,13 @@ MECHANISMS: dict[str, Constructor] = {
         )
         for kind, privacy in PLAIN
     },
+    "Staircase": of(
+        mechanisms.Staircase,
+        "workload:object n:whole privacy:object",
+        workload=workloads.Explicit([[0.0, 1.0]]),
+        n=10,
+        privacy=PURE,
+    ),
     "mechanisms.SecondMoment": of(
         mechanisms.SecondMoment, "n:whole", workload=workloads.SecondMoment(2), n=10, privacy=PURE
     ),

@@ -29,6 +29,19 @@ NOISES: dict[str, Constructor] = {
     "GaussianNoise": of(
         noise.GaussianNoise, "basis:matrix scale:positive", basis=np.eye(2), scale=1.0
     ),
+    "GeometricNoise": of(
+        noise.GeometricNoise, "units:vector scale:positive", units=np.ones(2), scale=1.0
+    ),
+    "StaircaseNoise": of(
+        noise.StaircaseNoise, "width:positive epsilon:positive", width=1.0, epsilon=1.0
+    ),
+    "LatticeBoxNoise": of(
+        noise.LatticeBoxNoise,
+        "units:vector epsilon:positive",
+        units=np.ones(2),
+        counts=(1, 2),
+        epsilon=1.0,
+    ),
     "KNormNoise": of(
         noise.KNormNoise,
         "body:object epsilon:positive sampler:object",
