@@ -23,6 +23,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     SecondMoment,
 )
+from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
 
@@ -85,7 +86,11 @@ def upper_bounds(
         built, left_out = _built(replace(setting, privacy=given))
         calibrated = "" if given == privacy else f", calibrated for {given},"
         for name, mechanism in built.items():
-            n = _least_records(mechanism, alpha, metric)
+            try:
+                n = _least_records(mechanism, alpha, metric)
+            except InexactSumsError as reason:
+                left_out[name] = str(reason)
+                continue
             if n is None:
                 left_out[name] = f"it needs more than {MOST_RECORDS} records"
                 continue

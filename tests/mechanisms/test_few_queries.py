@@ -286,3 +286,103 @@ def test_the_advisor_says_why_the_lattice_does_not_apply():
     assert table.loc["Geometric", "why"] == "its error is the error of Laplace, up to 0.01%"
     assert table.loc["LatticeBox", "why"] == "it is made for at most 64 queries"
     assert table.loc["Staircase", "why"] == "it is made for one query"
+
+
+HUGE = Explicit([[-(2**53 - 1), 2**53 - 2]])
+WIDE = Explicit([[1, 2**30]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_that_float64_rounds_are_refused(kind):
+    """The two answers differ by 2^54 - 3, which is no float64 number."""
+    with pytest.raises(ValueError, match="l1 sensitivity below"):
+        build(kind, HUGE, n=1)
+    below = 2**52 - 1
+    noise = build(kind, Explicit([[-below, below - 1]]), n=1).noise
+    assert int(noise.units[0]) == 2 * below - 1
+
+
+def test_units_are_exact_differences():
+    assert listed_lattice(HUGE, REPLACE) is None
+    assert listed_lattice(Explicit([[0, 2**52]]), REPLACE) is None
+    for adjacency in Adjacency:
+        found = listed_lattice(Explicit([[0, 2**52 - 1]]), adjacency)
+        assert (int(found.units[0]), found.counts.tolist()) == (2**52 - 1, [1])
+
+
+@pytest.mark.parametrize("kind", [Staircase, Laplace])
+def test_a_sensitivity_that_float64_rounds_is_not_proved(kind):
+    assert build(kind, HUGE, n=1).grid is None
+    assert build(kind, Explicit([[0, 2**52]]), n=1).grid is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_that_float64_rounds_are_refused_before_the_ledger_pays(kind):
+    """Rounded sums of neighbours differ by numbers that are not multiples of 2^30 - 1."""
+    ledger = gd.Ledger(PureDP(1.0))
+    for n in (2**23, 2**24):
+        with pytest.raises(ValueError, match=f"at most {2**23 - 1} .* got {n}"):
+            build(kind, WIDE, n=n).release(np.ones(n, dtype=int), 0, ledger=ledger)
+    mechanism = build(kind, WIDE, n=2**23 - 1)
+    assert mechanism.grid == 0
+    assert mechanism.with_n(5).grid == 0
+    for rung in (mechanism, gd.mechanisms.Projected(mechanism)):
+        with pytest.raises(ValueError, match=f"at most {2**23 - 1}"):
+            rung.with_n(2**24)
+    assert ledger.left() == {"epsilon": 1.0}
+
+
+def test_advice_for_more_records_than_sums_hold_leaves_the_lattice_out():
+    table = gd.advise(WIDE, n=2**24, privacy=PureDP(3.0)).table.set_index("mechanism")
+    for name in ("Geometric", "LatticeBox"):
+        assert "not exact in float64" in table.loc[name, "why"]
+    curve = gd.advice.error_curve(WIDE, ns=[2**20, 2**24], privacy=PureDP(3.0))
+    assert curve[curve["curve"] == "Geometric"]["n"].tolist() == [2**20]
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 200.0, 1e3, 1e6])
+def test_the_least_unit_limits_the_scale(epsilon):
+    """The unit 1000 of the second query must not add noise to the first, of unit 1."""
+    workload = Explicit([[0, 1, 0, 1], [0, 0, 1000, 1000]])
+    geometric, laplace = (build(kind, workload, epsilon, n=1) for kind in (Geometric, Laplace))
+    assert 0 < geometric.predicted_rmse.value < laplace.predicted_rmse.value
+    deep = build(Geometric, Explicit([[0, 1, 0, 1], [0, 0, 2**30, 2**30]]), 1e12, n=1)
+    assert 0 < deep.predicted_rmse.value < 1e-20
+    assert deep.release(np.array([3])).answers.tolist() == [1, 2**30]
+    np.testing.assert_array_equal(gd.noise.half_widths(deep.noise), [0, 0])
+    assert np.isfinite(deep.noise.log_density([[0.0, 0.0]])).all()
+
+
+def test_a_fit_to_noise_that_is_almost_never_drawn():
+    """All public draws of this noise are 0, but its variances are equal."""
+    inner = build(Geometric, MarginalTables([2] * 25, 2), 8000.0, n=1000)
+    fitted = gd.mechanisms.Fitted(inner)
+    fitted.set_up()
+    workload = inner.workload
+    signs = gd.mechanisms.post_processed.noise_norm.sign_products(workload)
+    matrix = signs.matrix.toarray()
+    covariance = np.linalg.pinv(matrix) ** 2 @ inner.noise.variances()
+    singles = signs.order - 1
+    expected = covariance[singles:].mean() / covariance[:singles].mean()
+    np.testing.assert_allclose(fitted._norm.body.weights[0], expected, rtol=1e-9)
+
+
+def test_too_many_queries_are_refused_before_answers_are_listed(monkeypatch):
+    monkeypatch.setattr(
+        gd.mechanisms.few_queries.lattice_box, "listed_lattice", lambda *_: pytest.fail("listed")
+    )
+    with pytest.raises(ValueError, match="1 to 64 queries for LatticeBox, got 2000"):
+        build(LatticeBox, Histogram(2000))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "noise",
+    [gd.noise.GeometricNoise([2.0], 1.0), gd.noise.LatticeBoxNoise([3.0], [1], 1.0)],
+)
+def test_audit_refutes_noise_with_a_unit_that_does_not_divide_the_changes(noise):
+    claim = build(Geometric, COUNT).guarantee
+    result = audit_noise(
+        noise, COUNT, claim, trials=20_000, learners=(), density=noise.log_density_ratio, rng=1
+    )
+    assert result.refuted

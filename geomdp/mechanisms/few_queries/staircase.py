@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
@@ -75,8 +76,9 @@ class Staircase(PureMechanism):
         return StaircaseNoise(sensitivity, min(self.privacy.epsilon, MOST_EPSILON))
 
     def _proved_as_computed(self) -> bool:
-        # The proof holds for the float64 values of epsilon and of the share of a step.
-        return self._sensitivity.is_integer()
+        # A sensitivity that is a whole number below 2^53 is exact. The proof holds for the float64
+        # values of epsilon and of the share of a step.
+        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         sensitivity = l1_sensitivity(units.workload, self.adjacency)
