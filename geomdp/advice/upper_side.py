@@ -166,14 +166,16 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is the error for 1 record divided by n. The factor 1 - 1e-12 makes
-        # up for rounding errors of the quotient. The result may then be one record too small, so it
-        # is checked.
+        # Without rounding of answers, the error for n records is the error for 1 record divided by
+        # n. The factor 1 - 1e-12 makes up for rounding errors of the quotient. The result may then
+        # be too small, so it is checked.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
         high = max(1, math.ceil(exact * (1 - 1e-12)))
-        return high if enough(high) else high + 1
+        for n in (high, high + 1):
+            if enough(n):
+                return n
     while not enough(high):
         high *= 2
         if high > MOST_RECORDS:

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import geomdp as gd
+from geomdp.advice.comparison.error_limits import error_limit
+from geomdp.advice.error_curve import error_table
+from geomdp.advice.upper_side import upper_bounds
 from geomdp.audit import audit_noise
 from geomdp.mechanisms import Geometric, KNorm, Laplace, LatticeBox, Staircase
 from geomdp.mechanisms.few_queries import lattice as lattice_module
 from geomdp.mechanisms.few_queries.lattice import listed_lattice
-from geomdp.noise import StaircaseNoise
+from geomdp.noise import StaircaseNoise, half_widths
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.workloads import Explicit, Histogram, Marginals, MarginalTables, Parities, Prefixes
 from tests.stats import mean_agrees
@@ -136,7 +139,7 @@ def test_errors_fall_exponentially_in_epsilon():
         (Geometric, COUNT, -1 / 2),
         (LatticeBox, WHOLE["bits"], -1 / 2),
         (Geometric, WHOLE["bits"], -1 / 6),
-        (Staircase, REAL, -1 / 3),
+        (Staircase, COUNT, -1 / 3),
     ):
         logs = [math.log(build(kind, workload, e).predicted_rmse.value) for e in (50.0, 90.0)]
         np.testing.assert_allclose((logs[1] - logs[0]) / 40, slope, rtol=1e-3)
@@ -156,7 +159,8 @@ def test_every_epsilon_has_a_finite_prediction_and_a_release(kind, workload, eps
     answers = mechanism.release(records).answers
     assert np.isfinite(answers).all()
     if epsilon >= 200:
-        np.testing.assert_allclose(answers, workload.answers(records), atol=1e-8)
+        error = np.abs(answers - workload.answers(records)).max()
+        assert error <= max(10 * mechanism.predicted_rmse.value, 1e-16)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -336,8 +340,18 @@ def test_advice_for_more_records_than_sums_hold_leaves_the_lattice_out():
     table = gd.advise(WIDE, n=2**24, privacy=PureDP(3.0)).table.set_index("mechanism")
     for name in ("Geometric", "LatticeBox"):
         assert "not exact in float64" in table.loc[name, "why"]
-    curve = gd.advice.error_curve(WIDE, ns=[2**20, 2**24], privacy=PureDP(3.0))
-    assert curve[curve["curve"] == "Geometric"]["n"].tolist() == [2**20]
+    rows = error_table(WIDE, ns=[2**20, 2**24], privacy=PureDP(3.0))
+    rows = rows[rows["quantity"] == "predicted"]
+    for name, numbers in (("Geometric", [2**20]), ("Laplace", [2**20, 2**24])):
+        assert rows[rows["curve"] == name]["n"].tolist() == numbers
+
+
+def test_a_bracket_for_more_records_than_sums_hold_leaves_the_lattice_out():
+    bounds, refused = upper_bounds(
+        WIDE, privacy=PureDP(3.0), alpha=1.0, metric=gd.bounds.RMS(), adjacency=REPLACE
+    )
+    assert bounds
+    assert any("not exact in float64" in why for why in refused.values())
 
 
 @pytest.mark.parametrize("epsilon", [100.0, 200.0, 1e3, 1e6])
@@ -386,3 +400,59 @@ def test_audit_refutes_noise_with_a_unit_that_does_not_divide_the_changes(noise)
         noise, COUNT, claim, trials=20_000, learners=(), density=noise.log_density_ratio, rng=1
     )
     assert result.refuted
+
+
+@pytest.mark.parametrize("kind", [Staircase, Laplace])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_predictions_and_intervals_include_the_rounding_of_answers(kind, adjacency):
+    """The answer 1/3 is rounded to 2^-28, and the noise of a large n epsilon is below that."""
+    n = 10**6
+    query, records = Explicit([[0.0, 1 / 3, 1.0]]), np.ones(n, dtype=int)
+    epsilon = 30.0 if kind is Staircase else 1e6
+    mechanism = build(kind, query, epsilon, adjacency, n=n)
+    errors = np.array([mechanism.release(records).noisy[0] - 1 / 3 for _ in range(30)])
+    measured = math.sqrt(np.mean(errors**2))
+    predicted = mechanism.predicted_rmse
+    assert predicted.kind is gd.mechanisms.PredictionKind.UPPER_BOUND
+    assert measured <= predicted.value * 1.03
+    assert predicted.value <= 2.0**-29 * 1.01
+    reach = half_widths(mechanism.noise) / n + mechanism.answer_rounding
+    assert (np.abs(errors) <= reach[0]).mean() > 0.8
+    for post in (gd.mechanisms.Projected, gd.mechanisms.Shrunk, gd.mechanisms.Fitted):
+        assert measured <= post(mechanism).predicted_rmse.value * 1.03
+    for metric in (gd.bounds.RMS(), gd.bounds.MeanL2(), gd.bounds.WorstCase()):
+        assert error_limit(metric, mechanism).value >= np.abs(errors).mean() / 1.03
+
+
+def test_predictions_stay_exact_where_rounding_is_negligible():
+    for kind, epsilon in ((Staircase, 1.0), (Laplace, 1.0), (Laplace, 10.0)):
+        predicted = build(kind, REAL, epsilon, n=10**5).predicted_rmse
+        assert predicted.kind is gd.mechanisms.PredictionKind.EXACT
+
+
+def test_the_advisor_includes_the_rounding_of_answers():
+    query = Explicit([[0.0, 1 / 3, 1.0]])
+    table = gd.advise(query, n=10**6, privacy=PureDP(30.0)).table
+    assert table["predicted_rmse"].min() >= 2.0**-30 / 3
+
+
+def test_rounding_of_computed_answers_is_the_largest_distance():
+    """K-norm noise on few rounded answers; the other answers are computed from them."""
+    workload = Explicit([[0.0, 1 / 3, 1.0, 0.7], [0.0, 2 / 3, 2.0, 1.4], [0.1, 0.4, 0.3, 0.2]])
+    mechanism = gd.mechanisms.Ellipsoid(workload, n=10**4, privacy=PureDP(1e12))
+    assert mechanism.measurement is not None
+    for element in range(4):
+        records = np.full(10**4, element)
+        error = np.abs(mechanism.release(records).answers - workload.answers(records))
+        assert (error <= mechanism.answer_rounding + 1e-12).all()
+    assert mechanism.answer_rounding.max() < 2.0**-24
+
+
+def test_rounding_of_real_records_is_bounded():
+    rng = np.random.default_rng(0)
+    for workload in (gd.workloads.Means(2), gd.workloads.SecondMoment(2)):
+        mechanism = Laplace(workload, n=100, privacy=PureDP(1e12))
+        records = rng.uniform(0, 0.7, size=(100, 2))
+        error = np.abs(mechanism.release(records).answers - workload.answers(records))
+        assert (error <= mechanism.answer_rounding + 1e-12).all()
+        assert mechanism.answer_rounding.max() <= 2.0**-38
