@@ -184,10 +184,10 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def answer_rounding(self) -> FloatArray:
-        """How far unseeded releases move each mean (m,) by rounding answers; 0 without `measurement`.
+        """How far unseeded releases move each mean (m,) by rounding answers, at most.
 
-        The numbers are upper bounds for data sets of n records. Confidence intervals around noisy
-        answers must be wider by these numbers.
+        The numbers are 0 without `measurement`. They hold for data sets of up to n records.
+        Confidence intervals around noisy answers must be wider by these numbers on both sides.
         """
         if self.measurement is None or self.grid is None:
             return np.zeros(self.workload.n_queries)

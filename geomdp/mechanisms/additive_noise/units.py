@@ -176,7 +176,7 @@ class ScaledAnswers(Measurement):
         self.capacity = int(EXACT_BELOW // np.abs(units.rows).sum(axis=1).max()) - 1
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """See `Measurement`. A mean moves by at most the largest change of an answer of one element.
+        """See `Measurement`. A mean moves at most as far as an answer of some element.
 
         This includes answers that are computed from the rounded answers in `rows`.
         """

@@ -36,7 +36,9 @@ class Staircase(PureMechanism):
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
     b = exp(-epsilon). This error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. It
     falls like exp(-epsilon / 3) for large epsilon. No epsilon-DP noise on a real number has a
-    smaller error (Geng-Viswanath 2014). If the query has whole numbers as answers, `Geometric` can
+    smaller error (Geng-Viswanath 2014). Before they add noise, unseeded releases round answers that
+    are not whole numbers. `predicted_rmse` includes this rounding where it matters, and
+    `answer_rounding` bounds it. If the query has whole numbers as answers, `Geometric` can
     be better, because its noise is on whole numbers too.
 
     References

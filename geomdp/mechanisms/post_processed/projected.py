@@ -69,8 +69,9 @@ class Projected(PostProcessedNoise):
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
     so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
-    the numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. Under add/remove the bound holds for
-    data sets of exactly n records. For other data sets only the privacy statement holds.
+    the numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. Under
+    add/remove the bound holds for data sets of exactly n records. For other data sets only the
+    privacy statement holds.
 
     References
     ----------

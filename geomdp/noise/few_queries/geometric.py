@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive
 from geomdp.geometry.results import Estimate
 from geomdp.noise.few_queries.lattice import near_multiples, ratio_or_infinite
@@ -146,5 +146,5 @@ class GeometricNoise:
         moved = (np.abs(points - shifts) - np.abs(points)).sum(axis=1)
         return ratio_or_infinite(moved / self.scale, self._inside, points, shifts)
 
-    def _inside(self, values: FloatArray, sizes: FloatArray) -> FloatArray:
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
         return np.asarray(near_multiples(values, self.units, sizes).all(axis=1))

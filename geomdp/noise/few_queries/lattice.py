@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 
 #: Share of the entries of points and shifts by which float64 may move them off the lattice.
 ROUNDING = 1e-13
 
 
-def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> FloatArray:
+def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
     """Whether entries of `values` (b, m) are multiples of `units` (m,), up to rounding: (b, m).
 
     `sizes` (b, m) are the moduli of the numbers from which the values were computed.
@@ -22,7 +22,7 @@ def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> 
 
 def ratio_or_infinite(
     ratio: FloatArray,
-    inside: Callable[[FloatArray, FloatArray], FloatArray],
+    inside: Callable[[FloatArray, FloatArray], BoolArray],
     points: FloatArray,
     shifts: FloatArray,
 ) -> FloatArray:
@@ -35,4 +35,5 @@ def ratio_or_infinite(
     """
     sizes = np.abs(points) + np.abs(shifts)
     cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]
-    return np.asarray(np.select(cases, [ratio, np.inf, -np.inf], np.nan))
+    infinite = np.full(len(ratio), np.inf)
+    return np.select(cases, [ratio, infinite, -infinite], np.nan)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive, whole
 from geomdp.geometry.results import Estimate
 from geomdp.noise.few_queries.lattice import ROUNDING, near_multiples, ratio_or_infinite
@@ -200,7 +200,7 @@ class LatticeBoxNoise:
         ratio = self.epsilon * (self._norms(points - shifts) - self._norms(points))
         return ratio_or_infinite(ratio, self._inside, points, shifts)
 
-    def _inside(self, values: FloatArray, sizes: FloatArray) -> FloatArray:
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
         near = near_multiples(values, self.units, sizes)
         # Coordinates with c_i = 0 get no noise.
         still = (np.array(self.counts) == 0) & (np.abs(values) > ROUNDING * sizes)
