@@ -39,6 +39,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.cone import cone_lift
 from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS, listed_lattice
+from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
@@ -92,7 +93,10 @@ def geometric(setting: Setting) -> Mechanism:
     """Geometric noise on every query."""
     if not setting.workload.whole_answers:
         raise InapplicableError("the answers are not known to be whole numbers")
-    return plain(Geometric)(setting)
+    try:
+        return plain(Geometric)(setting)
+    except InexactSumsError as reason:
+        raise InapplicableError(str(reason)) from None
 
 
 def geometric_differs(setting: Setting) -> None:
@@ -115,9 +119,12 @@ def lattice_box(setting: Setting) -> LatticeBox:
         raise InapplicableError("the answers are not known to be whole numbers")
     if listed_lattice(workload, setting.adjacency) is None:
         raise InapplicableError(
-            f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^53"
+            f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^52"
         )
-    return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
+    try:
+        return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
+    except InexactSumsError as reason:
+        raise InapplicableError(str(reason)) from None
 
 
 def lattice_box_differs(setting: Setting) -> None:

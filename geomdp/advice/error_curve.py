@@ -27,6 +27,7 @@ from geomdp.mechanisms import (
     Mechanism,
     predict_on_prior,
 )
+from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency
@@ -169,10 +170,17 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n; for pure privacy also JL, where it lowers the dimension."""
+    """Every candidate at every n; for pure privacy also JL, where it lowers the dimension.
+
+    Noise on whole numbers has no line for an n above which sums are not exact in float64.
+    """
     for trial in trials:
         for n in numbers:
-            yield _Line(trial.name, trial.candidate.name, trial.mechanism.with_n(n))
+            try:
+                mechanism = trial.mechanism.with_n(n)
+            except InexactSumsError:
+                continue
+            yield _Line(trial.name, trial.candidate.name, mechanism)
     noise = next((trial.mechanism for trial in trials if trial.name == EXACT_NOISE), None)
     if not isinstance(setting.privacy, PureDP) or not isinstance(noise, AdditiveMechanism):
         return

@@ -11,6 +11,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.cache import recalled
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Recursive
+from geomdp.mechanisms.additive_noise.base import far_above_rounding
 from geomdp.privacy import Exact, PureDP, SamplerStatus
 from geomdp.workloads import Workload, explicit_answers
 
@@ -44,7 +45,7 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
 
     inputs = (name, workload_hash(mechanism.workload), mechanism.adjacency.value)
     value, stderr, exact = recalled("prediction", inputs, (3,), factors, least=0.0).tolist()
-    if not exact:
+    if not exact or not far_above_rounding(mechanism.workload, value / scale):
         return directly()
     source = "E||Z||^2 of the noise (JL-L14)" + ("; from public draws" if stderr else "")
     return Prediction(value / scale, PredictionKind.EXACT, source, stderr / scale), Exact()

@@ -23,6 +23,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     SecondMoment,
 )
+from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
 
@@ -85,7 +86,11 @@ def upper_bounds(
         built, left_out = _built(replace(setting, privacy=given))
         calibrated = "" if given == privacy else f", calibrated for {given},"
         for name, mechanism in built.items():
-            n = _least_records(mechanism, alpha, metric)
+            try:
+                n = _least_records(mechanism, alpha, metric)
+            except InexactSumsError as reason:
+                left_out[name] = str(reason)
+                continue
             if n is None:
                 left_out[name] = f"it needs more than {MOST_RECORDS} records"
                 continue
@@ -161,14 +166,16 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error for n records is the error for 1 record divided by n. The factor 1 - 1e-12 makes
-        # up for rounding errors of the quotient. The result may then be one record too small, so it
-        # is checked.
+        # Without rounding of answers, the error for n records is the error for 1 record divided by
+        # n. The factor 1 - 1e-12 makes up for rounding errors of the quotient. The result may then
+        # be too small, so it is checked.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
         high = max(1, math.ceil(exact * (1 - 1e-12)))
-        return high if enough(high) else high + 1
+        for n in (high, high + 1):
+            if enough(n):
+                return n
     while not enough(high):
         high *= 2
         if high > MOST_RECORDS:

@@ -38,7 +38,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
     For any records, the interval from y_j - c_j to y_j + c_j around a noisy sum y_j contains the
-    true sum with at least this probability.
+    true sum with at least this probability. If a mechanism rounds answers before it adds noise, its
+    `answer_rounding` must be added to the half-widths of means.
 
     Parameters
     ----------

@@ -152,7 +152,9 @@ class Tabulation:
             For `confidence` out of range, or a mechanism without additive noise.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
-        reach = widths(self._additive.noise, confidence) / self._additive.n / self._weights
+        additive = self._additive
+        reach = widths(additive.noise, confidence) / additive.n + additive.answer_rounding
+        reach = reach / self._weights
         noisy = np.asarray(self.released.noisy) / self._weights
         low, high = self._range
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)

@@ -256,3 +256,33 @@ def test_small_epsilon_gives_the_variance_of_continuous_noise():
 def test_bad_parameters_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    ("noise", "shift"),
+    [
+        (GeometricNoise([2.0, 1.0], 2.0), [1.0, 1.0]),
+        (LatticeBoxNoise([3.0, 1.0], [1, 1], 1.0), [1.0, 0.0]),
+        (LatticeBoxNoise([1.0, 1.0], [2, 0], 1.0), [0.0, 7.0]),
+        (GeometricNoise([2.0**30 - 1, 1.0], 1e9), [1.0, 0.0]),
+    ],
+)
+def test_a_shift_outside_the_lattice_has_an_infinite_loss(noise, shift):
+    shifts = np.array([shift] * 3)
+    points = np.array([[0.0, 0.0], shift, [0.5, 0.5]])
+    ratios = noise.log_density_ratio(points, shifts)
+    np.testing.assert_array_equal(ratios, [np.inf, -np.inf, np.nan])
+
+
+def test_rounding_errors_do_not_leave_the_lattice():
+    noise = GeometricNoise([0.1], 1.0)
+    shifts = np.array([[0.1], [0.3], [0.7]])
+    points = shifts + noise.sample(np.random.default_rng(0), 3)
+    assert np.isfinite(noise.log_density_ratio(points, shifts)).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-10, 1e-14, 2e-16, 1.2e-16, 1e-17, 1e-300])
+def test_the_share_of_a_step_is_one_half_for_small_epsilon(epsilon):
+    share = StaircaseNoise(1.0, epsilon).share
+    assert share <= 0.5
+    np.testing.assert_allclose(share, 0.5, atol=epsilon + 1e-15)

@@ -79,3 +79,12 @@ def test_columns_are_those_of_the_mixture():
 def test_what_is_refused(asked, weights, message):
     with pytest.raises(ValueError, match=message):
         gd.release(FRAME, SCHEMA, asked, weights=weights, **SURE)
+
+
+def test_intervals_include_the_rounding_of_weighted_answers():
+    """The weight 1/3 is rounded to 28 bits, and the noise of this epsilon is far below that."""
+    result = gd.release(FRAME, SCHEMA, [("region",), ("age",)], weights=[1 / 3, 1], **SURE)
+    low, high = result.interval()
+    truth = np.array([0.5, 0.25, 0.25, 0.25, 0.75])
+    assert ((low <= truth) & (truth <= high)).all()
+    assert (high - low).max() < 1e-7

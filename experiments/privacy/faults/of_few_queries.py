@@ -33,6 +33,22 @@ FEW_QUERIES = (
         BUDGET,
     ),
     Fault(
+        "lattice: changes that float64 rounds",
+        "units are rounded, so some changes by one record are never hidden by noise",
+        "mechanisms.few_queries.lattice_mechanism:LatticeMechanism._prepare",
+        "self._sensitivity >= LARGEST_SUM",
+        "self._sensitivity >= 4 * LARGEST_SUM",
+        (f"{MECHANISMS}test_changes_that_float64_rounds_are_refused",),
+    ),
+    Fault(
+        "lattice: sums that float64 rounds",
+        "rounded sums of neighbours differ by vectors outside the lattice of the noise",
+        "mechanisms.few_queries.lattice_mechanism:LatticeMechanism._require_exact_sums",
+        "if not self._sums_are_exact:",
+        "if self.n > 2 * self._capacity + 2:",
+        (f"{MECHANISMS}test_sums_that_float64_rounds_are_refused_before_the_ledger_pays",),
+    ),
+    Fault(
         "geometric: half the scale",
         "noise is half of what the claim needs",
         "mechanisms.few_queries.geometric:Geometric.noise",

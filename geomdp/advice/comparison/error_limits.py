@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import singledispatch
 
+import numpy as np
+
 from geomdp.bounds import RMS, MeanL2, Metric, WorstCase
-from geomdp.mechanisms import AdditiveMechanism, Mechanism, Projected
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import (
     GeometricNoise,
@@ -93,8 +95,14 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
         return limit
     noise = mechanism.noise
     if isinstance(noise, GeometricNoise | LatticeBoxNoise | StaircaseNoise):
-        length = noise.mean_length() / math.sqrt(mechanism.workload.n_queries) / mechanism.n
+        length = noise.mean_length() / mechanism.n + float(
+            np.linalg.norm(mechanism.answer_rounding)
+        )
+        length /= math.sqrt(mechanism.workload.n_queries)
         return ErrorLimit(length, "the expected length of its noise", simulated=False)
+    if mechanism.predicted_rmse.kind is not PredictionKind.EXACT:
+        # The bound includes rounding of answers, which has no random radius.
+        return limit
     if isinstance(noise, KNormNoise):
         r = noise.effective_dimension
     elif isinstance(noise, LaplaceNoise):
@@ -119,6 +127,7 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
     if not isinstance(mechanism, AdditiveMechanism):
         return euclidean
     largest = expected_maximum(mechanism.noise) / mechanism.n
+    largest += float(mechanism.answer_rounding.max())
     if largest > euclidean.value:
         return euclidean
     return ErrorLimit(largest, "the expected largest coordinate of its noise", simulated=False)

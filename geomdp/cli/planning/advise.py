@@ -167,8 +167,17 @@ def _compared(value: float, best: float) -> str:
 def records_for_half(mechanism: Mechanism) -> int | None:
     """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
 
-    None if more than 2^20 times `mechanism.n` records are needed.
+    None if more than 2^20 times `mechanism.n` records are needed, or more than `mechanism` accepts.
     """
+    from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError  # slow import
+
+    try:
+        return _least_for_half(mechanism)
+    except InexactSumsError:
+        return None
+
+
+def _least_for_half(mechanism: Mechanism) -> int | None:
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n
     while mechanism.with_n(enough).predicted_rmse.value > target:

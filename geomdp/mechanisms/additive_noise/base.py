@@ -42,6 +42,12 @@ LARGEST_SUM = 2**53
 #: The sum of two whole numbers below 2^52 is exact in float64.
 SMALL = 2**52
 
+#: If rounding of answers changes a predicted error by a smaller share, it is left out.
+NEGLIGIBLE = 1e-6
+#: Answers are rounded to at least 28 bits of the largest l1 norm of an answer vector. Rounding is
+#: therefore negligible if the error of the noise exceeds this share of the norm.
+FAR_ABOVE_UNITS = 2.0**-16
+
 #: Noise that is prepared for correctly rounded draws.
 Rounded: TypeAlias = RoundedVector | RoundedParts | RoundedResiduals
 
@@ -176,6 +182,17 @@ class AdditiveMechanism(Mechanism):
         del units
         return None
 
+    @cached_property
+    def answer_rounding(self) -> FloatArray:
+        """How far unseeded releases move each mean (m,) by rounding answers, at most.
+
+        The numbers are 0 without `measurement`. They hold for data sets of up to n records.
+        Confidence intervals around noisy answers must be wider by these numbers on both sides.
+        """
+        if self.measurement is None or self.grid is None:
+            return np.zeros(self.workload.n_queries)
+        return self.measurement.rounding(self._hull)
+
     @property
     def _sums_are_exact(self) -> bool:
         """Whether sums over n records are exact."""
@@ -192,7 +209,7 @@ class AdditiveMechanism(Mechanism):
         """The same mechanism for another `n`. Both share the noise distribution."""
         twin = super().with_n(n)
         if twin._sums_are_exact != self._sums_are_exact:
-            for name in ("grid", "_rounded", "guarantee"):
+            for name in ("grid", "_rounded", "guarantee", "answer_rounding"):
                 vars(twin).pop(name, None)
             twin.set_up()
         return twin
@@ -242,7 +259,9 @@ class AdditiveMechanism(Mechanism):
     def predicted_rmse(self) -> Prediction:
         """(E ||Z||_2^2 / m)^(1/2) / n: the error of M(X) as an estimate of (sum of Q(x)) / n.
 
-        The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation.
+        The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation. If
+        unseeded releases round answers, and this can change the error by more than a millionth, the
+        prediction is an upper bound that includes the rounding.
         """
         moment = self.noise.second_moment()
         value = math.sqrt(moment.value / self.workload.n_queries) / self.n
@@ -250,7 +269,19 @@ class AdditiveMechanism(Mechanism):
         stderr = value * moment.stderr / (2 * moment.value)
         estimated = "" if moment.samples == 0 else f"; E||Z||^2 from {moment.samples} public draws"
         source = f"E||Z||^2 of the noise (JL-L14){estimated}"
-        return Prediction(value, PredictionKind.EXACT, source, stderr)
+        rounding = self._rounding_rmse(value)
+        # Z has mean 0 and is independent of the rounding error, so the squares add up.
+        total = math.hypot(value, rounding)
+        if total <= value * (1 + NEGLIGIBLE):
+            return Prediction(value, PredictionKind.EXACT, source, stderr)
+        source += f" and rounding of answers, at most {rounding:.4g}"
+        return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
+
+    def _rounding_rmse(self, noise: float) -> float:
+        """Largest root mean squared `answer_rounding`; 0 if far below a `noise` on means."""
+        if far_above_rounding(self.workload, noise):
+            return 0.0
+        return math.sqrt(float(np.mean(self.answer_rounding**2)))
 
     def with_workload(self, workload: Workload) -> Self:
         """A mechanism of the same class, with the same n and guarantee, for another workload."""
@@ -284,6 +315,14 @@ class AdditiveMechanism(Mechanism):
         # All noise is in the subspace. Sums may have rounding errors outside the subspace, which
         # have no noise. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
+
+
+def far_above_rounding(workload: Workload, noise: float) -> bool:
+    """Whether rounding of answers is negligible for an error `noise` of means.
+
+    This needs no set-up of a mechanism.
+    """
+    return workload.whole_answers or noise >= FAR_ABOVE_UNITS * workload.l1_radius()
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:

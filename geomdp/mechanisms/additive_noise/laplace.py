@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.real_records import RealRecords
@@ -65,8 +66,9 @@ class Laplace(PureMechanism):
         return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
 
     def _proved_as_computed(self) -> bool:
-        # If the sensitivity is a whole number, it is exact. The scale is then rounded up.
-        return self._sensitivity.is_integer()
+        # If the sensitivity is a whole number below 2^53, it is exact. The scale is then rounded
+        # up.
+        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
 
     def _on_real_records(self) -> RealRecords:
         # The sensitivity is the rounded value of a closed form with a square root. The slack is

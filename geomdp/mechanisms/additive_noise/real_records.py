@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.wide_sums import (
     EXACT_ROWS,
     REAL_BITS,
@@ -71,6 +72,12 @@ class RealRecords(Measurement):
         #: The noise before rounding: on sums of entries x_i, or of products x_i x_j with i <= j.
         self.vector = noise
         self._rounded = RoundedVector(noise, self.grid)
+
+    def rounding(self, hull: AffineHull | None) -> FloatArray:
+        """See `Measurement`: 2^-40 for an entry of a record, and 2^-39 for a product of entries."""
+        del hull  # Means of real records fill R^m.
+        products = isinstance(self._workload, SecondMoment | BoxSecondMoment)
+        return self._stretch * 2.0 ** (-REAL_BITS + products)
 
     def draw(self) -> list[int]:
         """Noise in multiples of 2^-80."""

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, Box, LinearImage, Scaled
 from geomdp.data.counting.tallies import CountedRecords
@@ -47,6 +48,13 @@ class Measurement(abc.ABC):
     slack: float
     #: Largest number of records for which sums are exact.
     capacity: int
+
+    @abc.abstractmethod
+    def rounding(self, hull: AffineHull | None) -> FloatArray:
+        """Largest distance (m,) of means of rounded answers from means of answers.
+
+        If `hull` is given, the means of rounded answers are first projected on it.
+        """
 
     @abc.abstractmethod
     def draw(self) -> list[int]:
@@ -166,6 +174,21 @@ class ScaledAnswers(Measurement):
         self._units, self._noise, self._rows, self.slack = units, noise, rows, slack
         self.grid = units.bits + noise.grid
         self.capacity = int(EXACT_BELOW // np.abs(units.rows).sum(axis=1).max()) - 1
+
+    def rounding(self, hull: AffineHull | None) -> FloatArray:
+        """See `Measurement`. A mean moves at most as far as an answer of some element.
+
+        This includes answers that are computed from the rounded answers in `rows`.
+        """
+        universe, rows = self._units.source.universe, self._rows
+        released = self._units.rows
+        if rows is not None:
+            released = rows.offset + (released - rows.offset)[:, rows.places] @ rows.lift.T
+        released = released / self._units.factor
+        if hull is not None:
+            released = hull.embed(hull.coordinates(released))
+        answers = self._units.source.evaluate(universe.elements())
+        return np.asarray(np.abs(released - answers).max(axis=0))
 
     def draw(self) -> list[int]:
         """Noise on the sums, in multiples of 2^-grid."""

@@ -6,31 +6,30 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.few_queries.lattice import listed_lattice
-from geomdp.mechanisms.sensitivity import l1_sensitivity
+from geomdp.mechanisms.few_queries.lattice_mechanism import LatticeMechanism
 from geomdp.noise import GeometricNoise
 from geomdp.privacy.calibration import laplace_scale
 
-#: The scale of the noise is at least the largest unit divided by this number. At that scale, the
-#: probability that the coordinate of the largest unit is not 0 is below 2 e^-128 < 10^-55. Its
-#: error is then far below the rounding error of a mean. For much smaller scales the variance would
-#: leave the range of float64.
+#: The scale of the noise is at least the least unit divided by this number. At that scale, the
+#: probability that a coordinate is not 0 is below 2 e^-128 < 10^-55. The error is then far below
+#: the rounding error of a mean. For much smaller scales all variances would be 0 in float64.
 LARGEST_RATE = 128.0
 
 
-class Geometric(PureMechanism):
+class Geometric(LatticeMechanism):
     """Independent geometric noise on every query, for queries whose answers are whole numbers.
 
     M(X) = (sum of Q(x) + Z) / n with independent Z_i on the multiples of a whole number u_i, and
     Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 is the l1 sensitivity of the sum:
     `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for add/remove. u_i is the
     largest whole number of which all changes of sum i are multiples. The u_i are found from all
-    answers of the universe. If there are more than 2^22 answers, or if the modulus of one is 2^53
+    answers of the universe. If there are more than 2^22 answers, or if the modulus of one is 2^52
     or more, every u_i is 1.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` if the answers are not known to be whole numbers.
+    ``ValueError`` if the answers are not known to be whole numbers, or if D_1 or a sum over n
+    records can be 2^53 or more, which is not exact in float64.
 
     Notes
     -----
@@ -41,8 +40,8 @@ class Geometric(PureMechanism):
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
     This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon far above
-    D_1 / u it falls like exp(-epsilon u / (2 D_1)). For one query with two answers, such as a
-    counting query, no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009;
+    D_1 / u it falls like exp(-epsilon u / (2 D_1)). For one query whose changes are only 0 and +-u,
+    such as a counting query, no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009;
     Geng-Viswanath 2014).
 
     References
@@ -75,7 +74,7 @@ class Geometric(PureMechanism):
     inverse_in_epsilon = False
 
     def _prepare(self) -> None:
-        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
+        super()._prepare()
         lattice = listed_lattice(self.workload, self.adjacency)
         # Every whole number is a multiple of 1.
         self._units = np.ones(self.workload.n_queries) if lattice is None else lattice.units
@@ -84,15 +83,15 @@ class Geometric(PureMechanism):
     @cached_property
     def noise(self) -> GeometricNoise:
         """Distribution of Z, on sums of answer vectors."""
-        least = float(self._units.max()) / LARGEST_RATE
+        least = float(self._units.min()) / LARGEST_RATE
         scale = max(laplace_scale(self._sensitivity, self.privacy), least)
         return GeometricNoise(self._units, scale)
 
     @cached_property
     def grid(self) -> int | None:
-        """0, because noise and sums are whole numbers; None if float64 may round a sum or D_1.
+        """0, because noise and sums are whole numbers; None if float64 may round D_1.
 
-        D_1 is exact if it is a whole number. The scale is then the quotient D_1 / epsilon, rounded
-        up.
+        D_1 is below 2^53, so it is exact if it is a whole number. The scale is then the quotient
+        D_1 / epsilon, rounded up.
         """
-        return 0 if self._sums_are_exact and self._sensitivity.is_integer() else None
+        return 0 if self._sensitivity.is_integer() else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS, listed_lattice
+from geomdp.mechanisms.few_queries.lattice_mechanism import LatticeMechanism
 from geomdp.mechanisms.few_queries.staircase import MOST_EPSILON
-from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import LatticeBoxNoise
+from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
 
 
-class LatticeBox(PureMechanism):
+class LatticeBox(LatticeMechanism):
     """K-norm noise of a box on whole numbers, for few queries and a large epsilon.
 
     M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
@@ -21,8 +21,9 @@ class LatticeBox(PureMechanism):
     all answers of the universe, which may be at most 2^22.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` for more than 64 queries, for more than 2^22 answers, and if the answers are not
-    known to be whole numbers.
+    ``ValueError`` for more than 64 queries, for more than 2^22 answers or an answer of modulus 2^52
+    or more, if the answers are not known to be whole numbers, and if a sum over n records can be
+    2^53 or more, which is not exact in float64.
 
     Notes
     -----
@@ -55,11 +56,16 @@ class LatticeBox(PureMechanism):
     inverse_in_epsilon = False
 
     def _prepare(self) -> None:
-        l1_sensitivity(self.workload, self.adjacency)
+        queries = self.workload.n_queries
+        if queries > MOST_COORDINATES:
+            raise ValueError(
+                f"workload must have 1 to {MOST_COORDINATES} queries for LatticeBox, got {queries}"
+            )
+        super()._prepare()
         lattice = listed_lattice(self.workload, self.adjacency)
         if lattice is None:
             raise ValueError(
-                f"workload must have at most {MAX_ANSWERS} answers for LatticeBox, all below 2^53, "
+                f"workload must have at most {MAX_ANSWERS} answers for LatticeBox, all below 2^52, "
                 f"got {self.workload!r}"
             )
         self._lattice = lattice
@@ -72,9 +78,9 @@ class LatticeBox(PureMechanism):
         return LatticeBoxNoise(self._lattice.units, self._lattice.counts.tolist(), epsilon)
 
     @cached_property
-    def grid(self) -> int | None:
-        """0, because noise and sums are whole numbers; None if sums over n records are not exact.
+    def grid(self) -> int:
+        """0, because noise and sums are whole numbers.
 
-        The units and the largest changes are whole numbers, which are exact.
+        The units and the largest changes are whole numbers below 2^53, which are exact.
         """
-        return 0 if self._sums_are_exact else None
+        return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from geomdp.mechanisms.additive_noise.base import LARGEST_SUM
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
@@ -35,7 +36,9 @@ class Staircase(PureMechanism):
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
     b = exp(-epsilon). This error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. It
     falls like exp(-epsilon / 3) for large epsilon. No epsilon-DP noise on a real number has a
-    smaller error (Geng-Viswanath 2014). If the query has whole numbers as answers, `Geometric` can
+    smaller error (Geng-Viswanath 2014). Before they add noise, unseeded releases round answers that
+    are not whole numbers. `predicted_rmse` includes this rounding where it matters, and
+    `answer_rounding` bounds it. If the query has whole numbers as answers, `Geometric` can
     be better, because its noise is on whole numbers too.
 
     References
@@ -75,8 +78,9 @@ class Staircase(PureMechanism):
         return StaircaseNoise(sensitivity, min(self.privacy.epsilon, MOST_EPSILON))
 
     def _proved_as_computed(self) -> bool:
-        # The proof holds for the float64 values of epsilon and of the share of a step.
-        return self._sensitivity.is_integer()
+        # A sensitivity that is a whole number below 2^53 is exact. The proof holds for the float64
+        # values of epsilon and of the share of a step.
+        return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
         sensitivity = l1_sensitivity(units.workload, self.adjacency)

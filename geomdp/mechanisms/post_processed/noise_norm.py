@@ -19,7 +19,7 @@ from geomdp.mechanisms.post_processed.projected import (
     tried_projector,
 )
 from geomdp.mechanisms.sensitivity import answer_hull
-from geomdp.noise import Noise
+from geomdp.noise import GeometricNoise, Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
 #: Smallest variance in use, as a share of the largest variance. Smaller variances are raised to
@@ -94,7 +94,7 @@ class SignNorm:
 
     @classmethod
     def of(cls, inner: AdditiveMechanism) -> SignNorm:
-        """The norm for the noise of `inner`, with variances from a few public draws.
+        """The norm for the noise of `inner`, with variances in closed form or from public draws.
 
         The workload must be all 2-way tables of two-level columns.
         """
@@ -131,7 +131,14 @@ def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
 
     Single signs are the products with the first sign, which is the constant 1.
     """
-    draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
-    squares = np.array([_products(draw, signs) ** 2 for draw in draws])
+    if isinstance(noise, GeometricNoise):
+        # A few draws of this noise can all be 0. Its coordinates are independent, so the variance
+        # of a product is a weighted sum of their variances.
+        parts = signs.matrix.multiply(signs.matrix).T
+        lengths = np.asarray(parts.sum(axis=1)).ravel()
+        squares = np.asarray(parts @ noise.variances() / lengths**2)[None]
+    else:
+        draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
+        squares = np.array([_products(draw, signs) ** 2 for draw in draws])
     singles = signs.order - 1
     return float(squares[:, :singles].mean()), float(squares[:, singles:].mean())

@@ -69,8 +69,9 @@ class Projected(PostProcessedNoise):
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
     so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
-    the numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for
-    data sets of exactly n records. For other data sets only the privacy statement holds.
+    the numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. Under
+    add/remove the bound holds for data sets of exactly n records. For other data sets only the
+    privacy statement holds.
 
     References
     ----------
@@ -136,7 +137,10 @@ class Projected(PostProcessedNoise):
         }
         if not self._support.exceeds(min(bounds.values()) * self.n):
             support = self._support.bound
-            bounds[f"E h_K(Z) / n (JL-L13b), {support.source}"] = support.value / self.n + gap
+            # If answers are rounded by a vector r, the bound grows by at most ||r|| diam(K).
+            rounding = float(np.linalg.norm(self.inner.answer_rounding)) * self.diameter
+            value = support.value / self.n + gap + rounding
+            bounds[f"E h_K(Z) / n (JL-L13b), {support.source}"] = value
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 

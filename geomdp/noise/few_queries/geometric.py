@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive
 from geomdp.geometry.results import Estimate
+from geomdp.noise.few_queries.lattice import near_multiples, ratio_or_infinite
 from geomdp.privacy import Exact
 
 
@@ -136,10 +137,14 @@ class GeometricNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
 
-        Both z and s must be in the lattice. This is not checked, because sums in float64 may have
-        rounding errors.
+        For s in the lattice, all z are taken for points of the lattice, because sums in float64
+        may have rounding errors. For other s, the result is inf if z is in the lattice, -inf if
+        z - s is, and nan if both probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
-        moved = np.abs(points - shifts) - np.abs(points)
-        return np.asarray(moved.sum(axis=1) / self.scale)
+        moved = (np.abs(points - shifts) - np.abs(points)).sum(axis=1)
+        return ratio_or_infinite(moved / self.scale, self._inside, points, shifts)
+
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
+        return np.asarray(near_multiples(values, self.units, sizes).all(axis=1))

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array, positive, whole
 from geomdp.geometry.results import Estimate
+from geomdp.noise.few_queries.lattice import ROUNDING, near_multiples, ratio_or_infinite
 from geomdp.noise.few_queries.staircase import LARGEST_EPSILON
 from geomdp.privacy import Exact
 
@@ -190,12 +191,20 @@ class LatticeBoxNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
 
-        Points and shifts are rounded to the lattice, because sums in float64 may have rounding
-        errors.
+        For s in the lattice, all z are rounded to the lattice, because sums in float64 may have
+        rounding errors. For other s, the result is inf if z is in the lattice, -inf if z - s is,
+        and nan if both probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
-        return np.asarray(self.epsilon * (self._norms(points - shifts) - self._norms(points)))
+        ratio = self.epsilon * (self._norms(points - shifts) - self._norms(points))
+        return ratio_or_infinite(ratio, self._inside, points, shifts)
+
+    def _inside(self, values: FloatArray, sizes: FloatArray) -> BoolArray:
+        near = near_multiples(values, self.units, sizes)
+        # Coordinates with c_i = 0 get no noise.
+        still = (np.array(self.counts) == 0) & (np.abs(values) > ROUNDING * sizes)
+        return np.asarray((near & ~still).all(axis=1))
 
     def _norms(self, points: FloatArray) -> FloatArray:
         """k(z) of the lattice points z nearest to `points` (b, m): (b,)."""

@@ -86,7 +86,10 @@ class StaircaseNoise:
     def share(self) -> float:
         """The share g of a step, between 0 and 1/2."""
         b = math.exp(-self.epsilon)
-        return (math.cbrt(b * (1 + b) / 2) - b) / -math.expm1(-self.epsilon)
+        # With c = (b (1 + b) / 2)^(1/3), (c - b) / (1 - b) is multiplied by c^2 + c b + b^2 above
+        # and below. For small epsilon, c - b and 1 - b would lose all digits.
+        c = math.cbrt(b * (1 + b) / 2)
+        return min(0.5, b * (1 + 2 * b) / (2 * (c * c + c * b + b * b)))
 
     @property
     def outer(self) -> float:

@@ -1,0 +1,39 @@
+"""Log-density ratios of noise on a lattice, for shifts inside and outside the lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+
+#: Share of the entries of points and shifts by which float64 may move them off the lattice.
+ROUNDING = 1e-13
+
+
+def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
+    """Whether entries of `values` (b, m) are multiples of `units` (m,), up to rounding: (b, m).
+
+    `sizes` (b, m) are the moduli of the numbers from which the values were computed.
+    """
+    return np.asarray(np.abs(values - units * np.rint(values / units)) <= ROUNDING * sizes)
+
+
+def ratio_or_infinite(
+    ratio: FloatArray,
+    inside: Callable[[FloatArray, FloatArray], BoolArray],
+    points: FloatArray,
+    shifts: FloatArray,
+) -> FloatArray:
+    """log P(Z = z) - log P(Z = z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+
+    `ratio` (b,) holds the values for shifts in the lattice. For other shifts, at most one of z and
+    z - s is in the lattice. The result is then inf for z, -inf for z - s, and nan for neither.
+    `inside` maps values and the moduli of their terms to Booleans (b,): which rows are in the
+    lattice.
+    """
+    sizes = np.abs(points) + np.abs(shifts)
+    cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]
+    infinite = np.full(len(ratio), np.inf)
+    return np.select(cases, [ratio, infinite, -infinite], np.nan)
