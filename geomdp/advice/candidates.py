@@ -48,7 +48,8 @@ from geomdp.mechanisms import (
     TightCone,
 )
 
-#: Names of exact K-norm noise, and of the same noise after a random map to fewer dimensions.
+#: Names of exact K-norm noise, and of the same kind of noise on answers that a random map takes to
+#: fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
 #: the first one wins.
@@ -58,7 +59,8 @@ CANDIDATES = (
         flag="laplace",
         guarantees=Guarantees.PURE,
         summary="independent Laplace noise on every query",
-        suits="It adds independent noise to every query, best if one record changes few answers.",
+        suits="It adds independent noise to every query. This is best if one record changes few "
+        "answers.",
         build=plain(Laplace),
         steps=STEPS,
     ),
@@ -98,8 +100,8 @@ CANDIDATES = (
         flag="residual-gaussian",
         guarantees=Guarantees.CONCENTRATED,
         summary="Gaussian noise on the residuals of tables; for hundreds of columns, too",
-        suits="It adds Gaussian noise to what each set of columns tells beyond its subsets, with "
-        "the best variances, and computes all tables from that.",
+        suits="It adds Gaussian noise to the part of each table that tables of fewer columns do "
+        "not tell, with the best variance for each part. All tables are computed from these parts.",
         build=residual_gaussian,
         steps=STEPS,
     ),
@@ -127,8 +129,8 @@ CANDIDATES = (
         flag="tight-cone",
         guarantees=Guarantees.PURE,
         summary="like cone, for tables of two columns, with a body that is closer to the answers",
-        suits="Its noise has the shape of a body around all answers, which is cut close to them "
-        "by inequalities that counts satisfy.",
+        suits="Its noise has the shape of a body around all answers. This body is cut close to "
+        "them by inequalities that all counts satisfy.",
         build=tight_cone,
         steps=STEPS,
         useful=tight_cone_differs,
@@ -232,8 +234,8 @@ CANDIDATES = (
         flag="pair-marginals",
         guarantees=Guarantees.ANY,
         summary="2-way conjunctions, computed from second moments",
-        suits="It computes conjunctions from the second moments of scaled records, which need "
-        "little noise.",
+        suits="It computes conjunctions from the second moments of scaled records. These second "
+        "moments need little noise.",
         build=pair_marginals,
     ),
     Candidate(

@@ -17,7 +17,7 @@ from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.table_queries import TableQueries
 
-#: Operations of a matrix product in the time of one operation of a fast transform.
+#: Number of operations of a matrix product that take as long as one operation of a fast transform.
 PRODUCT_SPEED = 8
 #: Number of random directions over which `gaussian_width` averages.
 WIDTH_DIRECTIONS = 4096
@@ -53,8 +53,9 @@ def breadth_work(workload: Workload) -> float:
     """Operations to compute h(u) + h(-u), the breadth of the attainable answers in a direction u.
 
     h is the support function of the sensitivity polytope, or of a relaxation that replaces this
-    body. For a universe of N elements with m answers each, the number is 2 N log2 N if a transform
-    scores all elements, and N m / 8 if the answers are listed. If the body is an elliptope, the
+    body. To score an element x is to compute <u, Q(x)>. For a universe of N elements with m answers
+    each, the number is 2 N log2 N if a transform scores all elements, and N m / 8 if the answers
+    are listed. If the body is an elliptope, the
     number is the cost of two support values of the elliptope. The number is 0 if there is a closed
     form. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an error
     before any work.
@@ -105,7 +106,7 @@ def axes_work(workload: Workload) -> float:
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws of noise in the mean that bounds the error of a projection."""
+    """Number of draws of noise; a mean over them bounds the error of a projection."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))

@@ -23,8 +23,9 @@ from geomdp.privacy.definitions import check_privacy
 #: below 10^-7 do not occur in any affordable number of trials. There are four deltas in each
 #: decade. With one delta in each decade, audits missed noise that is only a little too small.
 #: These pairs take the place of a privacy loss distribution, the curve of all deltas. At rho = 1/2
-#: the epsilons of neighbouring deltas differ by at most 0.33, a fifth of the smaller one. The curve
-#: would gain less than this, in the verdict alone. The scores of events do not use the pairs.
+#: the epsilons of neighbouring deltas differ by at most 0.33, a fifth of the smaller one. A
+#: test of all deltas would gain less than this. It would learn the same scores of events, because
+#: scores are learned without the pairs.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 

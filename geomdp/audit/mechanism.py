@@ -170,8 +170,9 @@ def audit_runs(
     At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
     records with the largest changes of the sums are chosen. All other records are random. All steps
     from the sums to the answers are audited. So this audit detects faults outside the noise, too.
-    It is much slower than `audit_noise`. The runs use a seeded generator, so the audit tests the
-    simulation in float64. For the parameters, the result and errors, see `audit_mechanism`.
+    It is much slower than `audit_noise`. The runs use a seeded generator, which draws noise in
+    float64. So the audit tests these draws, not the noise of releases without a seed. For the
+    parameters, the result and errors, see `audit_mechanism`.
 
     Examples
     --------

@@ -36,8 +36,8 @@ class Coarsened(ListedAnswers):
     centres : (s, m) array
         The centres that are nearest to some Q(x).
     distance : float
-        The largest Euclidean distance from Q(x) to its centre, over all x. The Euclidean distance
-        between mean answers and the mean answers of Q is at most this number.
+        The largest Euclidean distance from Q(x) to its centre, over all x. For every data
+        set, the mean answers of this workload and of Q differ by at most this distance.
 
     Notes
     -----

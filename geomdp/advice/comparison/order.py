@@ -15,10 +15,11 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Try all noise with the same geometry for every n: alone, projected, and the best also shrunk.
+    """Try all noise whose geometry does not depend on n, alone and projected.
 
-    To shrink noise is to move noisy answers towards a public point (`Shrunk`). Only the best noise
-    is shrunk, because the prediction of shrunk noise grows with the prediction of the noise.
+    The best noise is also shrunk: its noisy answers are moved towards a public point (`Shrunk`).
+    No other noise is shrunk, because the prediction of shrunk noise grows with the prediction of
+    the noise.
     """
     return _try_noise(setting, use_least=False)
 

@@ -15,9 +15,9 @@ from geomdp.workloads import WorkloadSizeError
 #: `TIE_STANDARD_ERRORS` standard errors of the difference. Predictions of projections include a
 #: duality gap of a millionth of the squared error, which `TIE` covers.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
-#: Shrinking is advised only if the prediction falls by this share. Shrinking has a bias, so its
-#: error is near the predicted bound for many data sets. The error of a projection is below its
-#: bound for most data sets.
+#: Shrinking is advised only if the prediction falls by more than this share. Shrinking has a bias,
+#: so its error is near the predicted bound for many data sets. By contrast, the error of a
+#: projection is below its bound for most data sets.
 WORTHWHILE = 0.01
 
 

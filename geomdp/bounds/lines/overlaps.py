@@ -11,7 +11,8 @@ overlap. Each guarantee gives a lower bound on the overlap by group privacy (GEN
   1 - Q(S) <= e^epsilon' (1 - P(S)) + delta', and solve for d = P(S) - Q(S): the result is
   d (e^epsilon' + 1) <= e^epsilon' - 1 + 2 delta'.
 * rho-zCDP: TV <= tanh(x), where x > 0 solves 2 x tanh(x) = r^2 rho. Proof: group privacy gives
-  r^2 rho, so both Kullback-Leibler divergences are at most r^2 rho (orders tending to 1). Let
+  r^2 rho, so both Kullback-Leibler divergences are at most r^2 rho: they are the limits of the
+  Renyi divergences as the order tends to 1. Let
   p = P(S), q = Q(S) and d = p - q. By data processing, the two divergences of (p, 1 - p) and
   (q, 1 - q) add up to d ln(p (1 - q) / (q (1 - p))) <= 2 r^2 rho. For fixed d, the left-hand side
   is least at p + q = 1, where it is 2 d ln((1 + d) / (1 - d)). With d = tanh(x) this is
@@ -30,11 +31,12 @@ import math
 
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations. It
-#: is also above the margin of the checker (2e-13), which must not find a smaller overlap: group
-#: delta can leave a small rest of the overlap, in which a difference counts for more.
+#: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations.
+#: The checker of certificates computes each overlap again, with a margin of 2e-13. It must not find
+#: a smaller one. So the margin here is much larger: if delta > 0, the overlap can be a small
+#: difference of two larger numbers, and then small errors of these numbers count for more.
 MARGIN = 1e-12
-#: The overlap is at most 2 e^(-2 x), and is set to 0 if 2 x is above this number.
+#: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0
 #: Number of bisections, after which the two ends are neighbouring float64 numbers.
 BISECTIONS = 100
@@ -75,7 +77,7 @@ def _from_loss(loss: float) -> float:
 
 
 def _loss_of_binary_answers(divergence: float) -> float:
-    """The number 2 x with 2 x tanh(x) = `divergence`, not rounded down.
+    """The number 2 x with 2 x tanh(x) = `divergence`, rounded up.
 
     Since 2 x tanh(x) is at least 2 x - 1, the number 2 x is at most `divergence` + 1.
     """

@@ -1,9 +1,10 @@
-"""Laplace and Gaussian vectors in float64 with proved errors: they decide most roundings.
+"""Laplace and Gaussian vectors in float64, with proved error bounds that settle most roundings.
 
-This is a filter, as in exact geometric predicates. Each float64 value comes with a bound on its
-distance from the exact value. If all numbers within this distance round to the same multiple, the
-result is this multiple. If not, ball arithmetic computes the result from more bits of the same
-uniform numbers. So the filter does not change any result.
+This is a filter, as in exact geometric predicates. Each exact value is to be rounded to a
+multiple of 2^-grid. Its float64 value comes with a bound on the distance between the two. If all
+numbers within this distance round to the same multiple, the result is this multiple. If not,
+ball arithmetic computes the result from more bits of the same uniform numbers. So the filter does
+not change any result.
 
 The proofs of the bounds use only sums, products, quotients and square roots. IEEE 754 rounds these
 correctly, so each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
@@ -51,7 +52,8 @@ class NearVector:
     count : int
         Number of uniform numbers from which the vector is computed.
     evaluate : callable
-        First words of the uniform numbers, of shape (count,) -> values and bounds on their errors.
+        Takes the first words of the uniform numbers, of shape (count,). Returns values and bounds
+        on their errors.
     """
 
     count: int
@@ -71,7 +73,7 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """For each of some exact numbers, the whole number j with j 2^-grid nearest to it.
+    """Whole numbers j, one for each exact number, with j 2^-grid nearest to the exact number.
 
     The exact numbers are known only through `values`, which differ from them by at most `errors`.
 
@@ -156,8 +158,8 @@ def near_log(numbers: FloatArray) -> FloatArray:
     """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
     The bound holds even if x itself has a relative error of u. With x = t 2^e as in
-    `split_logarithm`, e ln 2 and the sum are at most 43 in modulus. They cause four errors of at
-    most 43 u, and the total error is below 2^-45.
+    `split_logarithm`, ln x = e ln 2 + ln t. Both e ln 2 and ln x are at most 43 in modulus. There
+    are four errors of at most 43 u, and the total error is below 2^-45.
     """
     return np.asarray(np.where(numbers > 0, logarithm(numbers), -np.inf))
 

@@ -62,8 +62,8 @@ def _(workload: Parities) -> TableContrasts | None:
     if workload.k != 2:
         return None
     d, m = workload.d, workload.n_queries
-    # Level 0 is the sign +1, so a sign s has the contrast s / sqrt(2). The pairs with the first
-    # sign come first.
+    # Level 0 is the sign +1, so the contrast of a column with sign s is s / sqrt(2). The pairs
+    # with the first sign come first.
     stretch = np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1])
     return TableContrasts((2,) * (d - 1), sp.csr_array(sp.diags_array(stretch)), np.zeros(m))
 
