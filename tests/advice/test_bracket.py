@@ -143,7 +143,7 @@ def check_never_crosses(seeds: range) -> None:
 
 def test_no_lower_bound_exceeds_an_upper_bound(monkeypatch):
     few_mechanisms(monkeypatch)
-    check_never_crosses(range(36))
+    check_never_crosses(range(18))
 
 
 @pytest.mark.slow

@@ -257,18 +257,13 @@ def test_some_queries_bound_the_largest_error_at_least_as_well(privacy: Privacy)
     assert all(rung.plan.lines.queries is None for rung in mean.certificate.rungs)
 
 
-@pytest.mark.parametrize(
-    ("workload", "privacy", "alpha"),
-    [
-        (Histogram(2), ApproxDP(0.43853097011748293, 0.3135617869023986), 0.008611949073466768),
-        (Histogram(4), ApproxDP(0.05, 0.057451936971224624), 0.006508685411819362),
-    ],
-)
-def test_certificates_hold_where_group_delta_nearly_cancels_the_overlap(
-    workload: Workload, privacy: ApproxDP, alpha: float, tmp_path: Path
-) -> None:
-    """The margin of the library must cover that of the checker, also in a small difference."""
-    bound = orthogonal_lines_bound(
-        workload, privacy=privacy, alpha=alpha, metric=RMS(), adjacency=Adjacency.ADD_REMOVE
-    )
-    assert check_certificate(saved(bound, tmp_path)).records == bound.records
+@pytest.mark.parametrize("privacy", [ApproxDP(0.43853097011748293, 0.3135617869023986), ZCDP(0.3)])
+def test_the_checker_finds_no_smaller_overlap_than_the_library(privacy: Privacy) -> None:
+    """Group delta can leave a small rest of an overlap, where a larger margin counts for more."""
+    match privacy:
+        case ZCDP(rho=rho):
+            guarantee = Guarantee(0.0, 0.0, rho)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            guarantee = Guarantee(epsilon, delta, 0.0)
+    for changes in range(1, 9):
+        assert overlap(privacy, changes) <= guarantee.overlap(changes)

@@ -4,6 +4,9 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from geomdp.data import Query
@@ -37,6 +40,22 @@ def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
     for database in (None, path):
         (chunk,) = Query(SETTING, database).chunks(["x"])
         assert chunk["x"].tolist() == [folder]
+
+
+def test_threads_of_a_process_share_one_folder(monkeypatch):
+    """Both threads have found no folder before either has made one."""
+    process, both = -1, threading.Barrier(2, timeout=60)
+    make = tempfile.mkdtemp
+
+    def together(prefix):
+        both.wait()
+        return make(prefix=prefix)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", together)
+    with ThreadPoolExecutor(2) as threads:
+        found = set(threads.map(spill_folder, [process, process]))
+    assert found == {spill_folder(process)}
+    os.rmdir(found.pop())
 
 
 def test_records_that_spill_leave_nothing_behind(tmp_path):

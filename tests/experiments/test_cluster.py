@@ -90,6 +90,7 @@ def after(outcomes: int, action: Callable[[], object]) -> Callable[[Outcome[Any]
     return observe
 
 
+@pytest.mark.ci
 def test_a_killed_worker_loses_nothing(tmp_path: Path, machines: Machines) -> None:
     machines.start_scheduler()
     workers = [machines.start_worker() for _ in range(2)]

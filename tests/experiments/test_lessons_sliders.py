@@ -133,6 +133,7 @@ def _overlaps(figure: Figure) -> list[str]:
     return found
 
 
+@pytest.mark.ci
 def test_the_benchmark_prints_a_line_for_each_control(
     tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -284,6 +284,7 @@ def test_given_directions_are_kept_and_completed():
     assert result.history[0].slabs == basis.shape[1]
 
 
+@pytest.mark.slow  # test_oracles.py holds the mechanism to the same number
 def test_accuracy_of_two_way_tables_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1, before projection (X-OUT).
 

@@ -54,20 +54,27 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
     )
 
 
-@functools.cache
+#: The folder of each process, by its id. A forked process inherits the entries before it.
+_FOLDERS: dict[int, str] = {}
+
+
 def spill_folder(process: int) -> str:
     """The folder for data that the databases of the process with this id cannot hold in memory.
 
     Such data can be records. By default DuckDB would write the data to the working folder, where
     other users may read it. The folder made here has mode 0700 and is deleted when the process
-    ends.
+    ends. All threads of a process get the same folder.
     """
-    folder = tempfile.mkdtemp(prefix="geomdp-")
+    if process not in _FOLDERS:
+        made = tempfile.mkdtemp(prefix="geomdp-")
+        if _FOLDERS.setdefault(process, made) is made:
+            atexit.register(_delete_folder, process)
+        else:  # another thread was faster
+            os.rmdir(made)
+    return _FOLDERS[process]
 
-    def delete() -> None:
-        # A forked process inherits this function, but not the folder.
-        if os.getpid() == process:
-            shutil.rmtree(folder, ignore_errors=True)
 
-    atexit.register(delete)
-    return folder
+def _delete_folder(process: int) -> None:
+    # A forked process inherits this call, but not the folder.
+    if os.getpid() == process:
+        shutil.rmtree(_FOLDERS[process], ignore_errors=True)
