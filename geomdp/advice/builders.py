@@ -6,7 +6,8 @@ that the set-up of the mechanism would cost more than the budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from geomdp.advice.costs import (
     axes_work,
@@ -91,10 +92,21 @@ def ball(setting: Setting) -> Mechanism:
 
 def geometric(setting: Setting) -> Mechanism:
     """Geometric noise on every query."""
+    _check_whole(setting)
+    with _exact_sums():
+        return plain(Geometric)(setting)
+
+
+def _check_whole(setting: Setting) -> None:
     if not setting.workload.whole_answers:
         raise InapplicableError("the answers are not known to be whole numbers")
+
+
+@contextmanager
+def _exact_sums() -> Iterator[None]:
+    """Noise on whole numbers does not apply where the sums of answers are not exact."""
     try:
-        return plain(Geometric)(setting)
+        yield
     except InexactSumsError as reason:
         raise InapplicableError(str(reason)) from None
 
@@ -115,16 +127,13 @@ def lattice_box(setting: Setting) -> LatticeBox:
     workload = setting.workload
     if workload.n_queries > MOST_COORDINATES:
         raise InapplicableError(f"it is made for at most {MOST_COORDINATES} queries")
-    if not workload.whole_answers:
-        raise InapplicableError("the answers are not known to be whole numbers")
+    _check_whole(setting)
     if listed_lattice(workload, setting.adjacency) is None:
         raise InapplicableError(
             f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^52"
         )
-    try:
+    with _exact_sums():
         return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
-    except InexactSumsError as reason:
-        raise InapplicableError(str(reason)) from None
 
 
 def lattice_box_differs(setting: Setting) -> None:

@@ -50,6 +50,24 @@ class Noise(Protocol):
         """E ||Z||_2^2, the trace of the covariance, exact (stderr 0) or estimated."""
 
 
+@runtime_checkable
+class KnownSizes(Protocol):
+    """A noise whose mean sizes are known in closed form, because draws of it would mislead.
+
+    For large epsilon such a noise is almost always 0, and a mean over draws is then 0 as well.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+
+    def mean_sizes(self) -> FloatArray:
+        """E |Z_i| for each coordinate i, (m,)."""
+
+    def mean_length(self) -> float:
+        """An upper bound on E ||Z||_2."""
+
+
 def checked_noise(noise: object) -> Noise:
     """Return `noise`; ``ValueError`` if it does not have all methods of `Noise`."""
     if not isinstance(noise, Noise):

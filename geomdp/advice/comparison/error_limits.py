@@ -11,13 +11,8 @@ import numpy as np
 from geomdp.bounds import RMS, MeanL2, Metric, WorstCase
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind, Projected
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
-from geomdp.noise import (
-    GeometricNoise,
-    KNormNoise,
-    LaplaceNoise,
-    LatticeBoxNoise,
-    StaircaseNoise,
-)
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.base import KnownSizes
 from geomdp.noise.maxima import expected_maximum
 
 #: A prediction that is below all bounds in closed form by more than this share comes from a
@@ -94,7 +89,7 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
     if not isinstance(mechanism, AdditiveMechanism):
         return limit
     noise = mechanism.noise
-    if isinstance(noise, GeometricNoise | LatticeBoxNoise | StaircaseNoise):
+    if isinstance(noise, KnownSizes):
         length = noise.mean_length() / mechanism.n + float(
             np.linalg.norm(mechanism.answer_rounding)
         )

@@ -16,14 +16,8 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.geometry.width.width import gaussian_width
-from geomdp.noise import (
-    GaussianNoise,
-    GeometricNoise,
-    KNormNoise,
-    LatticeBoxNoise,
-    StaircaseNoise,
-)
-from geomdp.noise.base import Noise
+from geomdp.noise import GaussianNoise, KNormNoise
+from geomdp.noise.base import KnownSizes, Noise
 
 #: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
 #: near 1%.
@@ -124,7 +118,7 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
         width = gaussian_width(body, rng=PUBLIC_SEED)
         how = "closed form" if width.samples == 0 else f"upper limit, {width.samples} draws"
         return SupportBound(noise.scale * width.interval[1], f"sigma w(K), w {how}")
-    if isinstance(noise, GeometricNoise | LatticeBoxNoise | StaircaseNoise):
+    if isinstance(noise, KnownSizes):
         return _by_coordinates(noise, body)
     rng = np.random.default_rng(PUBLIC_SEED)
     draws = min(most, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
@@ -138,9 +132,7 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     return SupportBound(factor * limit, source)
 
 
-def _by_coordinates(
-    noise: GeometricNoise | LatticeBoxNoise | StaircaseNoise, body: Body
-) -> SupportBound:
+def _by_coordinates(noise: KnownSizes, body: Body) -> SupportBound:
     """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates.
 
     Z and -Z have the same distribution, so E h_K(Z) is the mean of (h_K(Z) + h_K(-Z)) / 2, which is

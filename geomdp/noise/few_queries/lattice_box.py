@@ -11,10 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array, positive, whole
+from geomdp._validation import batch, finite_array, whole
 from geomdp.geometry.results import Estimate
 from geomdp.noise.few_queries.lattice import ROUNDING, near_multiples, ratio_or_infinite
-from geomdp.noise.few_queries.staircase import LARGEST_EPSILON
+from geomdp.noise.few_queries.staircase import checked_epsilon
 from geomdp.privacy import Exact
 
 #: Largest number m of coordinates. At least 3^m - 1 vectors z have k(z) = 1 if all c_i are above 0.
@@ -100,12 +100,7 @@ class LatticeBoxNoise:
             )
         object.__setattr__(self, "units", units)
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        if self.epsilon > LARGEST_EPSILON:
-            raise ValueError(
-                f"epsilon must be at most {LARGEST_EPSILON:g}, where the noise is far below the "
-                f"rounding error of answers, got {self.epsilon!r}"
-            )
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     @property
     def dimension(self) -> int:

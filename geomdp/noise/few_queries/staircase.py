@@ -17,6 +17,17 @@ from geomdp.privacy import Exact
 LARGEST_EPSILON = 512.0
 
 
+def checked_epsilon(epsilon: float) -> float:
+    """Return `epsilon` as a float if it is above 0 and at most 512, else ``ValueError``."""
+    epsilon = positive(epsilon, "epsilon")
+    if epsilon > LARGEST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at most {LARGEST_EPSILON:g}, where the noise is far below the "
+            f"rounding error of answers, got {epsilon!r}"
+        )
+    return epsilon
+
+
 @dataclass(frozen=True)
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
@@ -75,12 +86,7 @@ class StaircaseNoise:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", positive(self.width, "width"))
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        if self.epsilon > LARGEST_EPSILON:
-            raise ValueError(
-                f"epsilon must be at most {LARGEST_EPSILON:g}, where the noise is far below the "
-                f"rounding error of answers, got {self.epsilon!r}"
-            )
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
 
     @cached_property
     def share(self) -> float:
