@@ -176,7 +176,7 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
         case "keep":
             return piece[0]
         case "name":
-            return _linked(" ".join(piece["name"].split()), place)
+            return f"{_linked(' '.join(piece['name'].split()), place)}\\ "
         case "id":
             known = piece["id"] in _theorem_ids()
             return f":ref:`{piece['id']} <theorem-{piece['id']}>`" if known else piece["id"]

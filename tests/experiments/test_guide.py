@@ -32,6 +32,39 @@ from tests.readme import COMMAND_PAGE, PAGES, ROOT, cells
 ALL_PAGES = sorted(PAGES.rglob("*.md"))
 
 
+INCLUDE = re.compile(
+    r"```\{include\} \.\./repository/(\S+)\n"
+    r'(?::start-after: "(.+)"\n)?(?::end-before: "(.+)"\n)?```'
+)
+#: Folders of the guide that `assemble` writes.
+GENERATED = ("gallery", "reference", "theorems")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+
+
+def included(file: str, after: str, before: str) -> str:
+    """The part of a file of the repository that a page includes."""
+    text = (ROOT / file).read_text()
+    if after:
+        assert text.count(after) == 1, after
+        text = text.partition(after)[2]
+    if before:
+        assert text.count(before) == 1, before
+        text = text.partition(before)[0]
+    return text
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
+def test_links_of_pages_lead_to_pages(page: Path) -> None:
+    # The guide holds copies of the pages alone, so a link to another file of the repository is
+    # broken there, in what a page includes too.
+    text = page.read_text()
+    assert text.count("{include} ../repository/") == len(INCLUDE.findall(text))
+    for link in LINK.findall(text + "".join(included(*found) for found in INCLUDE.findall(text))):
+        if not link.startswith("https://"):
+            target = (page.parent / link).resolve().relative_to(PAGES)
+            assert target.parts[0] in GENERATED or (PAGES / target).is_file(), link
+
+
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_code_cells_compile(page: Path) -> None:
     for cell in cells(page):
@@ -130,6 +163,7 @@ def test_the_threat_model_counts_the_planted_faults() -> None:
         ("a point of R^m, m >= 1", "a point of ℝ\\ :sup:`m`\\ , *m* ≥ 1"),
         ("the set {x : |<u, x>| <= 1}", "the set {\\ *x* : \\|<\\ *u*\\ , *x*\\ >\\| ≤ 1}"),
         ("`Ball` and `no_such_name`", ":py:obj:`Ball <geomdp.bodies.Ball>` and ``no_such_name``"),
+        ("B = `bound`(alpha/2)", "*B* = ``bound``\\ (α/2)"),
         ("see JL-T2 and ZZ-T2", "see :ref:`JL-T2 <theorem-JL-T2>` and ZZ-T2"),
         ("K's faces, X and X'", "\\ *K*\\ 's faces, *X* and *X*\\ ′"),
         ("**n** : int", "**n** : int"),
