@@ -32,7 +32,6 @@ quick 20 s, full an hour and a half.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -46,6 +45,7 @@ from experiments.engine import margins
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.goals import Aim, Goal
+from experiments.engine.provenance import content_hash
 from experiments.engine.script import Needs
 from experiments.mutants.catalogue import MUTANTS, Mutant
 from experiments.mutants.coverage import CRASH, NONE, Noticed, outcomes, red_claims_of, unrefuted
@@ -118,11 +118,8 @@ def config(mutant: Mutant) -> Config:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Hash of the files that a mutant's result depends on: `files_of`, and its tests."""
-    digest = hashlib.sha256()
-    for path in (*files_of(mutant), *(ROOT / test for test in sorted(mutant.tests))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    """Hash of the code that a mutant's result depends on: `files_of`, and its tests."""
+    return content_hash([*files_of(mutant), *(ROOT / test for test in mutant.tests)])[:16]
 
 
 def files_of(mutant: Mutant) -> list[Path]:
