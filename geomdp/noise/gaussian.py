@@ -13,9 +13,8 @@ from geomdp.bodies.arguments import off_span
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 
-#: Columns count as orthonormal if all entries of basis^T basis - I have moduli of at most this
-#: number. For a basis from a singular value decomposition in float64, these entries are about 1e-15
-#: times the size of the basis.
+#: Columns count as orthonormal if no entry of basis^T basis - I has a modulus above this number.
+#: For a basis from a singular value decomposition in float64, rounding gives entries near 1e-15.
 ORTHONORMALITY_TOLERANCE = 1e-8
 
 
@@ -65,8 +64,11 @@ class GaussianNoise:
             raise ValueError(f"basis must have at least 1 column, got shape {basis.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
             error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
-        if not error <= ORTHONORMALITY_TOLERANCE:  # it is NaN if products overflow
-            raise ValueError(f"basis must have orthonormal columns, got an error of {error:g}")
+        if not error <= ORTHONORMALITY_TOLERANCE:  # the error is NaN if products overflow
+            raise ValueError(
+                "basis must have orthonormal columns, got an entry of modulus "
+                f"{error:g} in basis^T basis - I"
+            )
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 

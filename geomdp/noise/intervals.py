@@ -28,7 +28,8 @@ LEAST_DRAWS = 1999
 #: draws.
 EXCEEDANCES = 20
 #: Number of draws of noise on a body with slow uniform draws, see the notes of `half_widths`. The
-#: variances of this noise were estimated from `DRAWS` points. Each draw of noise reuses two points.
+#: variances of this noise were estimated from `DRAWS` points. Each draw of noise reuses two of
+#: these points.
 REPLAYED = DRAWS // 2
 #: Largest number of entries of a block of draws, 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
@@ -38,8 +39,9 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
     For any records, the interval from y_j - c_j to y_j + c_j around a noisy sum y_j contains the
-    true sum with at least this probability. If a mechanism rounds answers before it adds noise, its
-    `answer_rounding` must be added to the half-widths of means.
+    true sum with at least this probability. For the mean of n records, the half-width is c_j / n.
+    If a mechanism rounds answers before it adds noise, its `answer_rounding` must be added to
+    c_j / n.
 
     Parameters
     ----------
@@ -116,9 +118,10 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
 
     c_j = c s_j. Here s_j is the standard deviation of Z_j, and c is a quantile of the maximum over
     j of |Z_j| / s_j. The quantile has a closed form for Laplace noise. Tables with noise on their
-    residuals can have millions of cells. For `ResidualNoise`, c is therefore an upper bound on the
-    quantile in closed form (Sidak 1967). For other noise, c is an order statistic over public
-    draws, see the notes of `half_widths` (X-INT).
+    residuals can have millions of cells, and drawing noise for all of them thousands of times is
+    slow. For `ResidualNoise`, c is therefore an upper bound on the quantile in closed form (Sidak
+    1967). For other noise, c is an order statistic over public draws, see the notes of
+    `half_widths` (X-INT).
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion, and two choices of noise for the remaining subspace W.
+    """One step of the decomposition, with two choices of noise for the subspace W that remains.
 
     Examples
     --------
@@ -113,8 +113,8 @@ class Stage:
     [(3, 2), (1, None)]
     """
 
-    #: K-norm noise on all of W, which ends the recursion.
+    #: K-norm noise on all of W. With this choice, the decomposition ends.
     stop: Level
-    #: Noise on a subspace V of W; None at the last stage. The next stage has the orthogonal
-    #: complement of V in W.
+    #: Noise on a subspace V of W; None at the last stage. With this choice, the next stage treats
+    #: the orthogonal complement of V in W.
     split: Level | None

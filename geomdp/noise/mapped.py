@@ -28,7 +28,7 @@ DRAWS = 1024
 
 
 class Expansion(Protocol):
-    """The last step of an `ImplicitMap`, which computes all answers from a few coordinates."""
+    """The last step of an `ImplicitMap`. This step computes all answers from a few coordinates."""
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
         """Answers (m, b) from coordinates (r, b)."""

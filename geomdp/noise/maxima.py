@@ -28,8 +28,8 @@ LOG_CONCAVE = (
     PairedNoise,
     RecursiveNoise,
 )
-#: Number of steps of the upper sum in `log_concave_maximum`. The sum exceeds the integral by some
-#: tenths of a percent.
+#: Number of steps of the upper sum in `log_concave_maximum`. The sum exceeds the integral by a
+#: few tenths of a percent.
 STEPS = 1 << 12
 #: The upper sum ends where the exponent c of `log_concave_maximum` is ln m plus this number. There
 #: the union bound is e^-40. The integral beyond this point is bounded separately.
@@ -47,8 +47,8 @@ def expected_maximum(noise: Noise) -> float:
 
     * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
       |Z_i| / b are independent exponential variables.
-    * For geometric noise of scale b and units u_i: b (1 + 1/2 + ... + 1/m) + max over i of u_i. The
-      reason is that Z_i / u_i is a difference of whole parts, floor(x) - floor(y), where x - y is a
+    * For geometric noise of scale b on multiples of units u_i: b (1 + 1/2 + ... + 1/m) + max over i
+      of u_i. The reason is that Z_i / u_i is distributed as floor(x) - floor(y), where x - y is a
       Laplace variable of scale b / u_i, and |floor(x) - floor(y)| < |x - y| + 1.
     * For geometric noise: the sum of the E |Z_i|, which is exact for m = 1.
     * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon

@@ -1,4 +1,4 @@
-"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one budget."""
+"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one epsilon."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ class RecursiveNoise:
     """Z = sum over i of B_i P_i Z_i, Z_i with density proportional to exp(-epsilon_i ||z||_{K_i}).
 
     The columns of B_i are an orthonormal basis of the subspace V_i, and the V_i are orthogonal to
-    each other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
-    answers, and the sums of neighbours differ by vectors of a body K. K_i contains the projection
-    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP.
-    The component of the result in V_i is post-processing of this projection. By composition, the
-    sums plus Z are (sum of epsilon_i)-DP.
+    each other. P_i maps the space of the body K_i onto coordinates of V_i.
+
+    Z is added to sums of answers. Suppose that sums of neighbours differ by vectors of a body K,
+    and that each K_i contains the projection of K on the space of K_i. Then K-norm noise of K_i
+    makes the projection of the sums epsilon_i-DP. The component in V_i of the sums plus Z is
+    computed from this noisy projection alone. By composition, the sums plus Z are
+    (sum of epsilon_i)-DP.
 
     Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
     This choice minimises E ||Z||_2^2 (JL-SPLIT).
@@ -196,8 +198,8 @@ class RecursiveNoise:
         """
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError(
-                "levels must be intrinsic: the density of a projection of K-norm noise has no "
-                "closed form"
+                "levels must not project K-norm noise on a smaller subspace, because the density "
+                "of the projection has no closed form"
             )
         return [
             (part, level.basis @ level.keep)

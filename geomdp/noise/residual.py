@@ -27,10 +27,10 @@ class ResidualNoise:
     g ~ N(0, s_A I). Here l_i is the number of levels (values) of column i. Cells are computed from
     the noisy residuals, so tables agree on the columns they share.
 
-    A difference of two independent variables is one variable of twice the variance. So a column of
-    two levels needs one variable instead of two. Let b be the number of columns of A with two
-    levels, and let t_A be the standard deviation of the variables that are drawn. Then
-    s_A = t_A^2 / 2^b.
+    The difference of two independent Gaussian variables is one Gaussian variable of twice the
+    variance. So a column of two levels needs one variable instead of two. Let b be the number of
+    columns of A with two levels, and let t_A be the standard deviation of the variables that are
+    drawn. Then s_A = t_A^2 / 2^b.
 
     Parameters
     ----------

@@ -133,7 +133,8 @@ class ExactNoise(NotCopied):
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
         """`value` + Lap(scale).
 
-        The first 124 bits of its uniform numbers are drawn at once, later bits only when needed.
+        The Laplace draw is a function of uniform numbers. The first 124 bits of these numbers are
+        drawn at once, later bits only when needed.
         """
         return NoisyThreshold(value, scale, self._numbers.one())
 

@@ -106,7 +106,7 @@ def animate_projection(
     """Animate noisy answers that move away from K, and their projections on K.
 
     The noise grows from frame to frame. The error of the projected answers never exceeds the
-    diameter of K. For most directions of the noise it is far smaller.
+    diameter of K.
 
     Parameters
     ----------

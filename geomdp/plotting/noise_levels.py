@@ -35,7 +35,7 @@ COVERED = 0.999
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The level set {z : density >= c} of noise that has probability `share`.
+    """The level set {z : density >= c} that contains the noise with probability `share`.
 
     Parameters
     ----------
@@ -199,7 +199,10 @@ def _drawn(
 
 
 def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
-    """For each probability, curves around the densest region that has it, from counts of draws."""
+    """For each probability, curves around the densest region that has this probability.
+
+    The density is estimated from counts of draws.
+    """
     from contourpy import contour_generator
     from scipy.ndimage import gaussian_filter
 

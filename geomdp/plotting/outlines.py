@@ -11,7 +11,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
 from geomdp.bodies.operand import checked_body
 
-#: How many directions are used in the plane (half a degree apart) and in space (about 4 degrees).
+#: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart).
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points in
 #: `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
@@ -72,9 +72,9 @@ def unit_directions(k: int) -> FloatArray:
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of the linear image {rows @ x : x in K} in the plane or in space.
 
-    If the body lists at most 2^16 vertices, the outline is computed from them. If not, it is
-    computed from extreme points in many directions. If the body does not implement `extreme_point`,
-    it is computed from tangent planes.
+    If the body lists at most 2^16 vertices, the outline is computed from them. If not, the outline
+    is computed from extreme points in many directions, or, for a body without `extreme_point`, from
+    tangent planes.
 
     Parameters
     ----------

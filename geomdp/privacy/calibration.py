@@ -30,7 +30,7 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 
     Examples
     --------
-    A record that is replaced changes two of the three counts by 1:
+    If a record of a histogram is replaced, two counts change by 1, so Delta_1 is 2:
 
     >>> import geomdp as gd
     >>> gd.privacy.laplace_scale(2.0, gd.PureDP(0.5))

@@ -96,9 +96,8 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 
     where `steps` is T >= 1, and `slack_delta` is delta', 0 < delta' < 1/2. A larger delta' gives a
     smaller epsilon. For few steps or a large epsilon_0, `basic_composition` gives a smaller
-    epsilon, because the second summand is small only for a small epsilon_0. ``ValueError`` for a
-    parameter out of range, a total delta of 1/2 or more, or an epsilon that overflows float64.
-    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    epsilon than this function. ``ValueError`` for a parameter out of range, a total delta of 1/2 or
+    more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
 
     Examples
     --------

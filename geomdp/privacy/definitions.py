@@ -179,4 +179,7 @@ def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) ->
     try:
         return kinds[definition](**parameters)
     except (KeyError, TypeError) as error:
-        raise ValueError(f"not a privacy record: {definition!r}, {parameters!r}") from error
+        raise ValueError(
+            f"this is not a privacy record: got the definition {definition!r} with the parameters "
+            f"{parameters!r}"
+        ) from error

@@ -73,7 +73,7 @@ class Approximate:
 
     Examples
     --------
-    The distance to the stated distribution becomes a delta of (1 + e^epsilon) tv:
+    With this sampler, a mechanism calibrated to epsilon-DP has delta = (1 + e^epsilon) tv:
 
     >>> import geomdp as gd
     >>> sampler = gd.privacy.Approximate(tv=1e-9, source="Theorem 1")
@@ -253,7 +253,9 @@ class Guarantee:
             )
             statement = record["statement"]
         except (KeyError, TypeError) as error:
-            raise ValueError(f"not a privacy record: {error}") from error
+            raise ValueError(
+                f"this is not a privacy record, a field is missing or wrong: {error}"
+            ) from error
         if str(guarantee) != statement:
             raise ValueError(
                 f"the record's statement must be {str(guarantee)!r}, got {statement!r}"

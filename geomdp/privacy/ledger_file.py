@@ -164,8 +164,8 @@ def _close(connection: sqlite3.Connection, process: int) -> None:
 def _create(path: Path, first: str) -> None:
     """Create a ledger under a temporary name, then link it to `path` if there is no file yet.
 
-    So no process ever sees an unfinished file at `path`. If the file at `path` is empty, its
-    content was lost.
+    So no process ever sees an unfinished file at `path`. An empty file at `path` therefore means
+    that its content was lost.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / path.name

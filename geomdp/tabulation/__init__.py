@@ -1,4 +1,4 @@
-"""From a table of records to private tables with intervals, in one call."""
+"""Turn a table of records into private tables with intervals, in one call."""
 
 import lazy_loader
 

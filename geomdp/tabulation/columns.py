@@ -1,4 +1,4 @@
-"""Choose the columns of a schema for a release, and list the labels of their codes."""
+"""Choose the columns of a schema for a release, and list the labels of their levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from geomdp.data.schema import Schema
 def chosen_columns(
     schema: Schema, names: Sequence[str] | None, *, real: bool = False
 ) -> dict[str, tuple[str, ...]]:
-    """Check the names of columns and return the columns with the labels of their codes.
+    """Check the names of columns and return the columns with the labels of their levels.
+
+    The level with code 0 comes first, then the level with code 1, and so on.
 
     Parameters
     ----------

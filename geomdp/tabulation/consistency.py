@@ -1,8 +1,8 @@
 """Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
 Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Every
-projection is on a convex set that contains the true answers. So it never moves noisy answers away
-from the true answers.
+projection is on a convex set that contains the true answers. So the projected answers are never
+farther from the true answers than the noisy answers are.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ class Consistency:
     * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
       each table adds up, and tables agree on shared columns. Some points of this polytope are not
       the tables of any records. But the projection takes only milliseconds, for any number of
-      columns. On all 2-way tables of the sample data ``rand``, a projection on the sensitivity
-      polytope K takes 2 seconds. At epsilon 1 it gives the same error as the local polytope. At
-      epsilon 0.1 the error with the local polytope is 6% larger.
+      columns. The alternative is the sensitivity polytope K, the convex hull of the answers of
+      single records. On all 2-way tables of the sample data ``rand``, a projection on K takes 2
+      seconds. At epsilon 1 both polytopes give the same error. At epsilon 0.1 the error with the
+      local polytope is 6% larger.
     * For tables without shared columns, the polytope is the product of the simplices of the tables.
       The same holds for tables with too many cells for the local polytope.
     * For other answers, the polytope is K. If the universe has more than 2^20 elements, these

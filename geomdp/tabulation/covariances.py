@@ -35,9 +35,9 @@ class CovarianceTable:
     guarantee : Guarantee
         The privacy record.
     predicted_rmse : Prediction
-        Bound on the root mean squared error before the matrix is scaled back, so for columns mapped
-        to [-1, 1] / sqrt(d). The mean is over the entries of the upper triangle, with entries off
-        the diagonal multiplied by sqrt(2).
+        Bound on the root mean squared error of the covariance matrix of the mapped columns, which
+        lie in [-1, 1] / sqrt(d), see `covariance`. The mean is over the entries of the upper
+        triangle, with entries off the diagonal multiplied by sqrt(2).
 
     Examples
     --------
@@ -94,8 +94,8 @@ def covariance(
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee to give.
     n : int, optional
-        Under add/remove, `n` is required: the declared public number by which sums are divided.
-        Under replace-one, the number of records, which is public; by default, records are counted.
+        The public number by which sums are divided. Under add/remove, `n` is required. Under
+        replace-one, `n` is the number of records, which is public; by default, records are counted.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional

@@ -96,7 +96,9 @@ def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> T
     """Combine several tasks of tables into one."""
     for part in parts:
         if not part.tables:
-            raise ValueError(f"each of several workloads must be tables, got {part.description}")
+            raise ValueError(
+                f"each of several workloads must consist of tables, got {part.description}"
+            )
     used = {name for part in parts for name in part.columns}
     labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
     tables = [_in_order(table, labels) for part in parts for table in part.tables]

@@ -45,7 +45,7 @@ class Tabulation:
     form : Form
         Properties of the answers before rounding, for instance that no cell is negative.
     integers : bool
-        Whether the answers are rounded to whole counts, divided by n.
+        Whether each answer is rounded to a whole count divided by n.
 
     Examples
     --------

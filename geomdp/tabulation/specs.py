@@ -203,7 +203,7 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
         known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
         raise ValueError(f"workload must be one of {known}; got {spec!r}")
     if bool(argument) != bool(kind.argument) or (colon and not argument):
-        raise ValueError(f"workload {name} is written {kind.usage}; got {spec!r}")
+        raise ValueError(f"workload {name} must be written {kind.usage}; got {spec!r}")
     return kind.build(columns, argument)
 
 
@@ -249,8 +249,8 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
-    # Each table has at least one cell, so too many tables are too many cells. Refuse them before
-    # listing them.
+    # Each table has at least one cell. So if there are more tables than cells are allowed, refuse
+    # the tables before they are listed.
     _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
     cells = sum(math.prod(sizes[name] for name in table) for table in tables)

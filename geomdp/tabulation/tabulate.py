@@ -70,9 +70,9 @@ def release(
     privacy : PureDP, ZCDP or ApproxDP, optional
         The guarantee, instead of `epsilon`.
     n : int, optional
-        Under add/remove, `n` is required: the declared public number by which sums are divided.
-        Under replace-one, the number of records is public, and is counted. A given `n` must be
-        equal to the number counted.
+        The public number by which sums are divided. Under add/remove, `n` is required. Under
+        replace-one, the number of records is public, and is counted. A given `n` must be equal to
+        the number counted.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional

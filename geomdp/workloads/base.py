@@ -16,7 +16,7 @@ from geomdp.workloads.universe.universes import Records, Universe
 CHUNK_ROWS = 8192
 #: Largest number of scores <u, Q(x)> in memory, for directions u and elements x: 2^24 float64 are
 #: 128 MB. A fast transform computes the scores of all elements of the universe together. So no fast
-#: transform is used on universes of more elements.
+#: transform is used on a universe of more than 2^24 elements.
 MAX_SCORES = 1 << 24
 #: Largest number of entries of a dense matrix of all answers, or of a basis: 2^26 float64 are
 #: 512 MB.

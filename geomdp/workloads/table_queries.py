@@ -247,9 +247,10 @@ class TableQueries(Workload):
         return np.asarray(self.table_weights[changing])
 
     def l1_diameter(self) -> float:
-        """Twice the sum of weights: records that differ in all columns change two cells per table.
+        """Twice the sum of weights, attained if records differ in all columns with several levels.
 
-        A table of columns with a single level never changes, so the sum leaves its weight out.
+        In each table, the answers of two such records differ in two cells. A table of columns with
+        a single level is the same for all records, so the sum leaves its weight out.
         """
         return 2.0 * float(self._changing.sum())
 

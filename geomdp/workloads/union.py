@@ -109,12 +109,12 @@ class Union(Workload):
 
     @cached_property
     def _explicit(self) -> Explicit:
-        """The same queries, given by their matrix."""
+        """The queries of this workload, given by their matrix."""
         parts = [explicit_answers(workload) for workload in self.workloads]
         return Explicit((np.hstack(parts) * self.weights).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """See `Workload.extreme_answers`. The cost: one product with the matrix of all answers."""
+        """See `Workload.extreme_answers`. It costs one product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:

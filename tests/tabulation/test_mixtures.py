@@ -72,7 +72,7 @@ def test_columns_are_those_of_the_mixture():
         (["marginals:1"], [1, 2], "1 entries, one for each workload or table, got 2"),
         (["marginals:1"], [-1], "weights must be a finite number above 0"),
         ([("region", "shoes")], None, "got 'shoes'"),
-        (["marginals:1", "prefixes:age"], None, "each of several workloads must be tables"),
+        (["marginals:1", "prefixes:age"], None, "each of several workloads must consist of tables"),
         (["marginals:1", ("age",)], None, "tables must differ"),
     ],
 )

@@ -1,1 +1,4 @@
-"""Computations that workloads share: transforms, diameters, quadratic forms, enumeration."""
+"""Computations that workloads share: transforms, diameters, interactions, quadratic forms.
+
+The answers of all elements of a small universe are listed here, too.
+"""

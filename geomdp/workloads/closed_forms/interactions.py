@@ -13,7 +13,8 @@ c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i.
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
 Products without a range are over i in S. The first expression depends on x and x' only through the
-set of columns of S in which they agree. So its maximum is found by trying all subsets of S.
+set of columns of S in which x and x' agree. So the largest value of this expression is found by
+trying all subsets of S.
 """
 
 from __future__ import annotations

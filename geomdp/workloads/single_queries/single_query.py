@@ -48,7 +48,7 @@ class LinearQuery(Protocol):
         """Sum of the query's values over the records that `tally` counts."""
 
     def exact_total(self, tally: Any) -> Fraction:
-        """The same sum as an exact rational number, for the float64 values of the query."""
+        """The sum of `total` as an exact rational number, for the float64 values of the query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class DenseQuery:
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
-        """The same sum as an exact rational number, in O(N)."""
+        """The sum of `total` as an exact rational number, in O(N)."""
         return exact_product(self.values, self._checked(tally))
 
     def _checked(self, tally: IntArray) -> IntArray:
@@ -194,7 +194,7 @@ class SparseQuery:
         return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
 
     def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
-        """The same sum as an exact rational number, in O(m)."""
+        """The sum of `total` as an exact rational number, in O(m)."""
         counts = self._checked(tally)
         found = [(value, counts[x]) for x, value in self.by_element.items() if x in counts]
         values = np.array([value for value, _ in found], dtype=np.float64)

@@ -79,7 +79,7 @@ class SparseQueries(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The same queries on {0, ..., u}. Element u has Q = 0; the others are `support`."""
+        """These queries on {0, ..., u}: elements 0 to u - 1 stand for `support`, and Q(u) = 0."""
         columns = [self._number_of[x] for query in self.queries for x in query.support]
         rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
         values = np.concatenate([query.values for query in self.queries])

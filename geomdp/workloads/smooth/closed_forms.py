@@ -322,7 +322,7 @@ def query_from_dict(description: object) -> ClosedForm:
     Logistic(2 variables)
     """
     if not isinstance(description, dict):
-        raise ValueError(f"a query must be an object, got {type(description).__name__}")
+        raise ValueError(f"a query must be a dict, got {type(description).__name__}")
     kind = description.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")

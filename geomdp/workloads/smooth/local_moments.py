@@ -3,8 +3,8 @@
 The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
 holds sums of monomials over the records in the cell. A monomial is a product of powers of the
 offsets u_i in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below P.
-So a record costs a few additions. All Chebyshev moments are then computed from the table. For
-degrees r_i < t and z = sum_i s_i r_i h u_i,
+So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev moments are then computed
+from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
 
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
 

@@ -1,1 +1,1 @@
-"""Structure that some workloads have: products of signs, contrasts of tables, symmetries."""
+"""Structure of some workloads: products of signs, residuals and contrasts, symmetries."""

@@ -36,8 +36,8 @@ class ColumnSets:
     first : int
         Position of the first set of the group among the sets of all groups.
     start : int
-        Place of the first coordinate of the group's residuals: its position among the coordinates
-        of all residuals.
+        Position of the first coordinate of the group's residuals among the coordinates of all
+        residuals.
     """
 
     shape: tuple[int, ...]
@@ -62,7 +62,7 @@ class ColumnSets:
 
     @property
     def places(self) -> slice:
-        """The places of the coordinates of the group's residuals."""
+        """The positions of the group's residuals among the coordinates of all residuals."""
         return slice(self.start, self.start + self.count * self.size)
 
 
@@ -73,7 +73,7 @@ class Within:
     Parameters
     ----------
     axes : tuple of int
-        The axes.
+        The axes of a table that hold the columns of its set.
     group : ColumnSets
         The group that contains these sets.
     rows : (t,) array
@@ -107,9 +107,9 @@ class SameShape:
     within: list[Within]
 
     def blocks(self, copies: int) -> Iterator[slice]:
-        """Slices of the tables. `copies` copies of a slice have at most `BLOCK_CELLS` cells.
+        """Slices of the tables, so that `copies` copies of a slice have at most 2^21 cells in all.
 
-        If one table already has more cells, the table is a slice by itself.
+        If a single table exceeds this limit, the table is a slice by itself.
         """
         step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
@@ -214,7 +214,7 @@ class Residuals:
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """For each set A, the variance that noise with s_A = 1 adds to all answers in sum: (sets,).
+        """For each set A, the sum over answers of the variance from noise with s_A = 1: (sets,).
 
         Noise of variance s_A on the residual of A means noise on the coordinates with the
         covariance s_A (tensor over i in A of C_i C_i^T). Let T be a table that contains A. This

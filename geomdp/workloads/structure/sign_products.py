@@ -59,7 +59,7 @@ def _assemble(
 
 @functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
-    """The map from products of pairs of signs to the answers; None for other workloads.
+    """The map from products of pairs of signs to the answers; None if no such map is known.
 
     The map is known for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2
     and `Parities` with k = 2. If answers also depend on single signs s_i, the first sign is a
@@ -126,7 +126,8 @@ def product_sums(
     `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
     `table` returns the counts of the table of one or two attributes. The code first computes
     products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
-    opposite. This changes only products with the constant sign.
+    opposite. The products of two opposite signs are the same, so only products with the constant
+    sign are changed.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

@@ -27,7 +27,7 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     """A function that applies random symmetries of `workload`, or None if no symmetry is known.
 
-    Each call draws one symmetry uniformly from a known group.
+    Each call of this function draws one symmetry uniformly from a known group.
 
     Parameters
     ----------

@@ -78,8 +78,8 @@ class Universe(abc.ABC):
     def chunks(self, records: Records | Iterable[Records], rows: int) -> Iterator[npt.NDArray[Any]]:
         """Checked chunks of at most `rows` records, read lazily and only once.
 
-        Each chunk is an array as from `validate`, with the same errors. Row numbers in messages
-        count the rows of all chunks.
+        `validate` describes the arrays and the errors. Row numbers in messages count the rows of
+        all chunks.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ def test_every_kind_has_a_row():
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        ([1], "must be an object, got list"),
+        ([1], "must be a dict, got list"),
         ({}, "kind must be one of GaussianMixture, "),
         ({"kind": "Cauchy"}, "got 'Cauchy'"),
         ({"kind": ["Logistic"]}, "kind must be one of"),
