@@ -1,4 +1,7 @@
-"""The simplex: closed forms by barycentric coordinates; projection if vertices are unit vectors."""
+"""The simplex. Barycentric coordinates give closed forms of most methods.
+
+Projection has a closed form only if the vertices are the unit vectors.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 class Simplex(BarycentricBody):
     """The hull of r + 1 affinely independent points v_0, ..., v_r in R^m.
 
-    Verbs cost O(m r) per point. The weights of a point are its barycentric coordinates.
+    The methods cost O(m r) per point. The weights of a point are its barycentric coordinates.
 
     Parameters
     ----------

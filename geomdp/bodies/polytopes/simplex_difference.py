@@ -1,4 +1,4 @@
-"""The difference body of a simplex: every method but projection in closed form."""
+"""The difference body of a simplex. Every method except projection has a closed form."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class SimplexDifference(BarycentricBody):
 
         alpha = 4 (2 r + 1) / ((r + 1) (r + 2)^2). Let y be the weights of a uniform point, and s,
         a, b, k as in `sample_uniform`. By symmetry E[y y^T] = alpha (I - 1 1^T / (r + 1)), so
-        alpha r = E ||y||^2. In a cell of size k, E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2). The
-        three factors are E[s^2] = r / (r + 2), E ||a||^2 = 2 / (k + 1) and
+        alpha r = E ||y||^2. In a cell with |I| = k, E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2). The
+        three means are E[s^2] = r / (r + 2), E ||a||^2 = 2 / (k + 1) and
         E ||b||^2 = 2 / (r + 2 - k). The mean over k follows from Vandermonde's identity.
         """
         centred = self.vertices - self.vertices.mean(axis=0)
@@ -159,8 +159,9 @@ class SimplexDifference(BarycentricBody):
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):
-            # alpha times the squared deviations of a row's entries from their mean. Sums of squares
-            # and of entries keep the matrix sparse; subtracting the mean would fill it.
+            # The result is alpha times the sum of squared deviations of a row's entries from their
+            # mean. It is computed from the sum and the sum of squares of the entries, because
+            # subtracting the mean from each entry would make a dense matrix.
             squares = np.asarray(at_vertices.multiply(at_vertices).sum(axis=1)).ravel()
             sums = np.asarray(at_vertices.sum(axis=1)).ravel()
             return np.asarray(self._alpha * (squares - sums**2 / len(self.vertices)))
@@ -173,7 +174,7 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on two vectors of non-negative weights: both have the same sum, at most 1."""
+        """Constraints on two vectors of non-negative weights with equal sums of at most 1."""
         import cvxpy as cp
 
         above = cp.Variable(len(self.vertices), nonneg=True)

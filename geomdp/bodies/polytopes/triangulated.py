@@ -82,9 +82,9 @@ class TriangulatedPolytope(HullOfPoints):
     ------
     ValueError
         At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
-        use: if N points in dimension r can give too many simplices, by the upper bound theorem. Too
-        many are more than 2^20, or more than 2^33 / (r + 1)^4. The largest N is 1449 for r = 3, 187
-        for r = 5, 75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+        use: if N points in dimension r can give too many simplices, by the upper bound theorem. The
+        limit is the smaller of 2^20 and 2^33 / (r + 1)^4. The largest N is 1449 for r = 3, 187 for
+        r = 5, 75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------

@@ -25,9 +25,9 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 #: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
-#: vertex from the mean of the vertices. If the target is nearer than 500 s, the gap of every point
-#: of the body is below the tolerance. So the search ends as soon as it is clear whether the target
-#: is inside.
+#: vertex from the mean of the vertices. `separate` searches for the point of the body nearest to a
+#: target. If the target is within 500 s of every point of the body, the gap of every point is below
+#: the tolerance. So the search ends as soon as it is clear whether the target is inside.
 ANY_GAP = 1e3
 
 

@@ -78,11 +78,11 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
     1. Every simplex is the part of the hull in its cone. To show this, <a, v> <= b is checked for
        all points v, with equality for v_1, .., v_r, and b > 0. Then v_1, .., v_r lie on a facet of
        the hull.
-    2. Almost all points of R^r lie in the same number of cones. To show this, any r - 1 of the
-       points v_1, .., v_r are checked; their cone is a wall. They must belong to exactly one other
-       simplex, and this simplex must lie on the other side of the hyperplane through the wall. Then
-       a path that crosses a wall enters one cone for each cone that it leaves. A path can avoid
-       faces of lower dimension.
+    2. Almost all points of R^r lie in the same number of cones. To show this, all walls are
+       checked. A wall is the cone of r - 1 of the points v_1, .., v_r of a simplex. These r - 1
+       points must belong to exactly one other simplex, and this simplex must lie on the other side
+       of the hyperplane through the wall. Then a path that crosses a wall enters one cone for each
+       cone that it leaves. A path can avoid faces of lower dimension.
     3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]

@@ -13,8 +13,8 @@ other particles; a sweep redraws every particle once. Sweeps are the steps of a 
 
 The density is log-supermodular on ascending states. So two chains that use the same uniform numbers
 keep their order (Propp and Wilson 1996): if one state is below another in every coordinate, the
-next states have this order, too. The bounding chains start from the lowest state (all particles at
--inf) and from the highest state (all at +inf). Every other chain stays between these two.
+next states have this order, too. Two chains, the bounding chains, start from the lowest state (all
+particles at -inf) and from the highest state (all at +inf). Every other chain stays between them.
 
 A block is a fixed number of sweeps, followed by one sweep by rejection sampling. Before the last
 sweep, the bounding chains are usually close. The proposals of the last sweep come from an envelope
@@ -55,8 +55,8 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     Let D = d (d + 1) / 2 be the dimension. Let M be the random matrix with Haar-distributed
     eigenvectors and a state of the gas as spectrum. Then M has density proportional to
     e^(-||M||_*), the density of the K-norm noise of the ball. Let X be a uniform point of the ball.
-    Then X / ||X||_* is distributed as M / ||M||_*. Independently of it, ||X||_* is distributed as
-    U^(1/D) with U uniform on [0, 1] (JL-KN).
+    Then X / ||X||_* is distributed as M / ||M||_*. The norm ||X||_* is independent of X / ||X||_*,
+    and is distributed as U^(1/D) with U uniform on [0, 1] (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -66,15 +66,16 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
-    Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In
-    each factor a_i + b_j of the density, choose one of the two terms: a_i with probability a_i /
-    (a_i + b_j). Given the choices, the density is homogeneous in a and in b. So sum a and sum b are
-    independent of each other and of the directions of a and b. Let p be k (k + 1) / 2 plus the
-    number of choices of an a_i, and q = D - p. In the gas, sum a and sum b have Gamma(p) and
-    Gamma(q) distributions. In the body, the distributions are those of U^(1/p) and U^(1/q) with U
-    uniform on [0, 1]. The probability of (p, q) in the body is proportional to 1 / (p! q!) times
-    the probability of (p, q) in the gas. A draw from the gas is therefore accepted with probability
-    C(D, p) / C(D, D // 2). About two draws in three are accepted, for every d.
+    Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. The
+    density has a factor a_i + b_j for each pair of them. In each of these factors, choose one of
+    the two terms: a_i with probability a_i / (a_i + b_j). Given the choices, the density is
+    homogeneous in a and in b. So sum a and sum b are independent of each other and of the
+    directions of a and b. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and
+    q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body,
+    the distributions are those of U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of
+    (p, q) in the body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A
+    draw from the gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws
+    in three are accepted, for every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2

@@ -168,8 +168,8 @@ def _log_laguerre_mass(d: int) -> float:
 def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     """Pf A for `angle`, and a derivative of Pf A.
 
-    The derivative is in s at s = 0, if g_j(x) is multiplied by 1 + s x^2 for x > 0. `norms` are the
-    coefficients of `_recurrence`.
+    For the derivative, multiply each g_j(x) by 1 + s x^2 for x > 0. The derivative is with respect
+    to s, at s = 0. `norms` are the coefficients of `_recurrence`.
     """
     d = len(norms)
     t, weights = scipy.special.roots_laguerre(d + 2)

@@ -59,7 +59,10 @@ class Spectraplex(MatrixBody):
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """svec(v v^T), v a unit eigenvector of the largest eigenvalue; 0 if that is at most 0."""
+        """svec(v v^T) for a unit eigenvector v of the largest eigenvalue.
+
+        The result is 0 if the largest eigenvalue is at most 0.
+        """
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
