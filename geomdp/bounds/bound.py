@@ -108,7 +108,10 @@ class Bound:
 
     @property
     def records_text(self) -> str:
-        """`records` as text: all digits below 10^15, and above rounded so that it stays true."""
+        """`records` as text: with all digits if it is below 10^15, else with six digits.
+
+        Rounding keeps the bound true: a lower bound is rounded down, an upper bound up.
+        """
         round_whole = whole_down if self.side is Side.LOWER else whole_up
         return round_whole(self.records)
 

@@ -1,4 +1,4 @@
-"""An upper bound on the sample complexity by chaining, compared with a lower by packings.
+"""An upper bound on the sample complexity by chaining, and a lower bound by packings.
 
 A net is a set of answers at least alpha apart. Theorem 4 of Nikolov (2022) bounds the Gaussian
 width of the net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this

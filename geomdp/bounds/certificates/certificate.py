@@ -4,8 +4,9 @@ The sample complexity sc is the least number of records at which some private me
 error. The bound sc > v is proved only if *every* n <= v is excluded. A packing is a list of data
 sets with answers that are far apart. Packings of larger data sets exclude larger numbers n, but no
 small n. A certificate therefore has several steps, called rungs. Each rung excludes a range of
-numbers n. A `Rung` uses one packing, a `LineRung` one set of orthogonal lines, and a `GuessRung`
-separated elements. The first range starts at 1. No number between the ranges is left out.
+numbers n. A `Rung` uses one packing. A `LineRung` uses one set of orthogonal lines (see
+`geomdp.bounds.lines.orthogonal_lines`). A `GuessRung` uses one set of elements with answers that
+are far apart. The first range starts at 1. No number between the ranges is left out.
 """
 
 from __future__ import annotations

@@ -24,11 +24,12 @@ proves that no number n of records from first to last is enough. The types of fa
   "degree" of the outer code.
 * ``orthogonal lines``: "pairs" (i, 2), with row numbers of elements, and "weights" (i,). The
   elements are given as in ``listed``. The rung has "first", "last", "scale" C, "copies" b, "steps"
-  T_1..T_i and "known". For each different number of steps, "known" has "prior", "allowances",
-  "spacing" and "risk" (see `geomdp.bounds.lines.orthogonal_lines`). For a guarantee that is not
-  pure, it has "argument" ("pairs" with "steps", or "differences" with "weights", or
-  "allowances" with the entries for pure privacy) and "risk". The
-  family has "queries" if only the errors of these queries are bounded.
+  T_1..T_i and "known" (see `geomdp.bounds.lines.orthogonal_lines`). For each different number of
+  steps, the list "known" has one object. Under pure privacy, this object has "prior", "allowances",
+  "spacing" and "risk". Under any other guarantee, it has "risk" and "argument". The argument is
+  "pairs" (the object also has "steps"), "differences" (also "weights") or "allowances" (also the
+  entries for pure privacy). The family has "queries" if only the errors of these queries are
+  bounded.
 * ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
   "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
   `geomdp.bounds.packings.guessing`).

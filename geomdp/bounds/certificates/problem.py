@@ -34,7 +34,7 @@ def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     An `epsilon` means pure differential privacy.
     """
     if privacy is None:
-        # None is no valid epsilon, so the error message below is right if neither is given.
+        # If neither argument is given, epsilon is None. `PureDP` refuses this value.
         return PureDP(epsilon)  # type: ignore[arg-type]
     if epsilon is not None:
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
@@ -107,7 +107,7 @@ class Problem:
         """The epsilon of pure privacy; `SideConditionError` for every other guarantee."""
         if self.epsilon is None:
             raise SideConditionError(
-                f"it is proved for pure differential privacy only, not for {self.guarantee}"
+                f"the proof needs pure differential privacy, got {self.guarantee}"
             )
         return self.epsilon
 

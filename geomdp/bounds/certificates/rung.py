@@ -84,7 +84,7 @@ class PackingFamily(Conditional, abc.ABC):
 
     @property
     def distance(self) -> int:
-        """d: at most d replacements turn any of the data sets into any other; at most s."""
+        """d <= s: at most d replacements turn any of the data sets into any other."""
         return self.size
 
     @property

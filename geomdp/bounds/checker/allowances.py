@@ -1,7 +1,7 @@
-"""Check of the Bayes risk of one line by a prior and allowances.
+"""Check of a lower bound on the Bayes risk of one line, proved by a prior and allowances.
 
-`geomdp.bounds.lines.bayes_risk` explains the argument for pure privacy, and
-`geomdp.bounds.lines.approximate_risk` what it loses under (epsilon, delta)-DP.
+`geomdp.bounds.lines.bayes_risk` explains lines, allowances and the proof for pure privacy.
+`geomdp.bounds.lines.approximate_risk` explains the smaller bound for (epsilon, delta)-DP.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from geomdp.bounds.checker.values import Part, require, require_close
 Vector = npt.NDArray[np.float64]
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
-#: T = 1000 steps are below a quarter of this number. The margin in honest files, 5e-12, is above.
+#: T = 1000 steps are below a quarter of this number. The margin that
+#: `geomdp.bounds.lines.bayes_risk` leaves is larger, 5e-12.
 ROUNDING = 1e-12
 #: The risk of a line is checked for a list of estimates y. This is the largest product of the
 #: number of estimates and the number of steps of the line.
 MOST_CELLS = 1 << 24
 #: Largest number of points of a prior. `ROUNDING` is large enough for this number.
 MOST_STEPS = 1001
-#: Relative rounding error allowed for what delta costs; below the margin of 1e-11 in honest files.
+#: Relative rounding error allowed for the cost of delta (see `_price`). The margin of
+#: `geomdp.bounds.lines.approximate_risk` is larger, 1e-11.
 PRICE = 5e-12
 
 
 def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> tuple[int, float]:
-    """The number of steps of a line, and its risk, which is checked.
+    """Check the risk of a line; return the number of steps of the line, and the risk.
 
     `epsilon` and `delta` are the guarantee for one step of the line.
     """
@@ -85,10 +87,13 @@ def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
 
 
 def _price(prior: Vector, allowances: Vector, epsilon: float, moment: int, spacing: float) -> float:
-    """What delta = 1 costs: a bound on the largest absolute values of the sums of `_holds`.
+    """The number K: under (epsilon, delta)-DP, the proved risk is smaller by delta K.
 
-    Positive sums from t on are at most the sum with equal f, which is largest at an end. They enter
-    with the factor e^-epsilon. Negative sums are least at one of the points.
+    Let V_t(y) be the least value of the sum of `_holds` from t on, divided by f_t. K is the sum
+    over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if
+    negative). An upper bound replaces the maximum: the sum for equal densities f, at y = 0 or
+    y = T. The minimum is attained at one of the points. `geomdp.bounds.lines.approximate_risk` has
+    the proof.
     """
     last = len(prior) - 1
     points = np.minimum(np.arange(0.0, last + spacing, spacing), last)

@@ -1,8 +1,8 @@
 """Check a certificate file: recompute every constant and check every rung.
 
 A rung is one step of a certificate: it excludes a range of numbers of records. There are three
-kinds of rungs: they use a packing, a set of orthogonal lines, or the average error over separated
-elements.
+kinds of rungs. The first kind uses a packing, and the second kind a set of orthogonal lines. The
+third kind uses the average error over separated elements (elements with answers far apart).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CHANGES = {"replace-one": 1, "add/remove": 2}
 
 @dataclass(frozen=True)
 class Checked:
-    """What a checked certificate proves.
+    """The bound that a checked certificate proves.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Checked:
     statement : str
         The bound, in one sentence.
     verified : tuple of str
-        What was computed again.
+        The facts that were checked by computation, in words.
     conditions : tuple of str
-        What the proof assumes and the check does not test.
+        Conditions that the proof assumes and the check does not test.
 
     Examples
     --------
@@ -83,7 +83,10 @@ class _Problem:
     measure: Measure
 
     def pure_epsilon(self, kind: str) -> float:
-        """Privacy loss of one replaced record; rejected unless the guarantee is pure."""
+        """Privacy loss of one replaced record; the file is rejected if the guarantee is not pure.
+
+        `kind` names the proof in the message.
+        """
         require(self.guarantee.is_pure, f"{kind} prove bounds for pure privacy only")
         return self.guarantee.epsilon * self.changes
 
@@ -99,7 +102,7 @@ def check_certificate(path: str | Path) -> Checked:
     Returns
     -------
     Checked
-        What was verified, and under which conditions.
+        The bound, the facts that were checked by computation, and the conditions of the proof.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""The guarantee of a certificate, and what it says about outputs of data sets that are apart.
+"""The privacy guarantee of a certificate, and its bounds for outputs on two data sets.
 
-`geomdp.bounds.lines.overlaps` and `geomdp.bounds.lines.smooth_risk` prove the two formulas here.
+`geomdp.bounds.lines.overlaps` proves the formula of `Guarantee.overlap`, and
+`geomdp.bounds.lines.smooth_risk` proves the formula of `Guarantee.chi_square`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from geomdp.bounds.checker.values import CertificateRejected, Part, require, rounded_down
 
 #: Relative error allowed in each result here. It is above the rounding errors of float64, and below
-#: the margin of 1e-12 in honest files.
+#: 1e-12, the margin of `geomdp.bounds.lines`.
 ROUNDING = 2e-13
-#: Largest privacy loss of a whole line, far below the loss at which e^loss overflows.
+#: Largest privacy loss between two data sets. It is far below the loss at which e^loss overflows.
 MOST_LOSS = 600.0
 
 
@@ -47,7 +48,10 @@ class Guarantee:
         return f"{rounded_down(self.epsilon)}-DP"
 
     def overlap(self, changes: int) -> float:
-        """At most 1 - TV of two outputs whose data sets are `changes` apart; at least 0."""
+        """A lower bound, at least 0, on the overlap 1 - TV of outputs on two data sets.
+
+        TV is the total variation distance. The two data sets are `changes` apart.
+        """
         half = self.epsilon * changes / 2
         if self.rho > 0:
             half = _half_loss(self.rho * changes**2)
@@ -66,7 +70,7 @@ class Guarantee:
         return epsilon, self.delta * math.expm1(epsilon) / math.expm1(self.epsilon)
 
     def chi_square(self, changes: int) -> float:
-        """Largest chi-square divergence under zCDP of outputs of data sets `changes` apart."""
+        """Largest chi-square divergence, under zCDP, of outputs on data sets `changes` apart."""
         require(self.rho > 0, "the chi-square divergence is bounded under zCDP only")
         require(2 * self.rho * changes**2 < MOST_LOSS, "one step of a line loses too much privacy")
         return math.expm1(2 * self.rho * changes**2)
