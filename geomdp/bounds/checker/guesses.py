@@ -24,7 +24,7 @@ MOST_LOG_RATIO = 600.0
 def verify_guesses(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """Check a rung (one step of a certificate) that uses the average error of a guess.
+    """Check a rung (one step of a certificate) that uses separated elements.
 
     Returns the result of the check, and the first and last number of records that the rung
     excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean

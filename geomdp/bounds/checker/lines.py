@@ -127,7 +127,10 @@ def _lengths(family: Part, answers: Vector) -> Vector:
 
 
 def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) -> dict[int, float]:
-    """The checked risk for each number of steps of a line, each step of so many changes."""
+    """Check all risks in the file; return the risk for each number of steps of a line.
+
+    One step takes `changes` changes, each to a neighbouring data set.
+    """
     if guarantee.is_pure:
         return _risks(rung, guarantee.epsilon * changes, moment)
     found = [verify_risk(line, guarantee, changes, moment) for line in rung.parts("known")]
@@ -136,5 +139,5 @@ def _known_risks(rung: Part, guarantee: Guarantee, changes: int, moment: int) ->
 
 
 def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """The checked risk for each number of steps of a line, under pure privacy."""
+    """Check all risks in the file; return the risk for each number of steps. Pure privacy only."""
     return dict(verify_allowances(line, epsilon, 0.0, moment) for line in rung.parts("known"))

@@ -68,8 +68,8 @@ def verify_signs(part: Part) -> VerifiedPacking:
         "elements"
     )
     # A packing has a whole number of sets, so round down. For more than e^36 sets, rounding would
-    # not change the float64 logarithm. Because of the factor, a rounding error does not lower a
-    # whole number by 1.
+    # not change the float64 logarithm. Without the factor 1 + 1e-13, a rounding error of the
+    # exponential could lower a whole number by 1.
     log_count = float(sets.log_count)
     if log_count <= 36:
         log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))

@@ -77,9 +77,9 @@ def _parsed(text: bytes) -> dict[str, Any]:
     """The JSON object in `text`."""
     try:
         document = json.loads(text, parse_int=_whole, parse_constant=_no_number)
-        require(_depth_is_limited(document), f"lists and objects are nested over {MAX_DEPTH} deep")
+        require(_depth_is_limited(document), f"the nesting is deeper than {MAX_DEPTH} levels")
     except RecursionError as error:
-        raise CertificateRejected("lists and objects are nested too deep") from error
+        raise CertificateRejected("lists and objects are nested too deeply") from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CertificateRejected(f"the file is not JSON: {error}") from error
     if not isinstance(document, dict):

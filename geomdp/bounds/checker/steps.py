@@ -1,8 +1,9 @@
-"""Check of the Bayes risk of one line under zCDP or (epsilon, delta)-DP.
+"""Check of a lower bound on the Bayes risk of one line, under zCDP or (epsilon, delta)-DP.
 
-Three arguments are known: "pairs" (see `geomdp.bounds.lines.paired_risk`), "differences" for the
-squared error under zCDP (see `geomdp.bounds.lines.smooth_risk`), and "allowances" under
-(epsilon, delta)-DP (see `geomdp.bounds.lines.approximate_risk`).
+A file names one of three arguments that prove the bound: "pairs" (see
+`geomdp.bounds.lines.paired_risk`), "differences" for the squared error under zCDP (see
+`geomdp.bounds.lines.smooth_risk`), or "allowances" under (epsilon, delta)-DP (see
+`geomdp.bounds.lines.approximate_risk`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.values import LEAST, CertificateRejected, Part, require, require_close
 
 #: Relative error allowed for a sum over the steps of a line. It is above the rounding errors of
-#: `MOST_STEPS` terms, and below the margin of 1e-12 in honest files.
+#: `MOST_STEPS` terms, and below 1e-12, the margin of `geomdp.bounds.lines`.
 ROUNDING = 4e-13
 #: Largest number of steps of a line.
 MOST_STEPS = 1000
 
 
 def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> tuple[int, float]:
-    """The number of steps of a line, and its risk, which is checked.
+    """Check the risk of a line; return the number of steps of the line, and the risk.
 
     `changes` is the number of changes, each to a neighbouring data set, that one step takes.
     """
@@ -52,7 +53,10 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
 
 
 def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> float:
-    """The mean error under the uniform prior on 0, ..., T, from pairs an odd number apart."""
+    """A lower bound on the p-th moment of the error, p = `moment`, by the argument "pairs".
+
+    The prior is uniform on 0, ..., T. The two numbers of a pair differ by an odd number.
+    """
     terms = []
     for apart in range(1, steps + 1, 2):
         number = steps + 1 - apart
@@ -62,10 +66,11 @@ def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> floa
 
 
 def _differences(weights: list[float], chi_square: float) -> float:
-    """The mean squared error from van Trees' inequality with differences.
+    """A lower bound on the mean squared error, by van Trees' inequality with differences.
 
-    The result does not depend on the scale of the weights. Weights are divided by the largest, so
-    that a product that underflows is too small to change the sum of roots, which is at least 1.
+    The result does not depend on the scale of the weights. All weights are divided by the largest
+    weight, so the sum of the roots is at least 1. A product that underflows is then too small to
+    change this sum.
     """
     largest = max(weights)
     padded = [0.0, *(weight / largest for weight in weights), 0.0]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """The result of checking the proof of one rung: a packing, orthogonal lines or guesses.
+    """The result of checking the proof of one rung.
+
+    The proof uses a packing, orthogonal lines, or the average error over separated elements.
 
     Parameters
     ----------
@@ -16,9 +18,9 @@ class Verified:
     queries : str
         The workload in words.
     verified : tuple of str
-        What was computed again.
+        The facts that were checked by computation, in words.
     conditions : tuple of str
-        What the proof assumes and the check does not test.
+        Conditions that the proof assumes and the check does not test.
     failure : float
         Probability over public draws that a condition does not hold.
     """

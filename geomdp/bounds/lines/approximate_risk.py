@@ -1,11 +1,13 @@
-"""Bayes risk of a private count under (epsilon, delta)-DP: that of pure privacy, less a little.
+"""A lower bound on the Bayes risk of a private count under (epsilon, delta)-DP.
+
+The bound is the bound for pure privacy minus delta K, for a number K computed here.
 
 Let f_t be the density of an output for the count t in {0, ..., T}. Under (epsilon, delta)-DP, the
 excess s_t = max(0, f_t - e^epsilon f_{t+1}) has an integral of at most delta, and so has the excess
 s'_t = max(0, f_{t+1} - e^epsilon f_t). Take the prior, the allowances and the points of
 `geomdp.bounds.lines.bayes_risk`, with g_t and V_t as defined there. Without the excesses, V_0 >= 0
-proves that the risk is at least nu_0 + ... + nu_T. With them, each step of the dynamic program
-loses a term:
+proves that the risk is at least nu_0 + ... + nu_T. With the excesses, each step of the dynamic
+program loses a term:
 
     V_{t+1} f_{t+1} >= e^-epsilon V_{t+1} f_t - e^-epsilon V_{t+1} s_t     if V_{t+1} > 0,
     V_{t+1} f_{t+1} >= e^epsilon V_{t+1} f_t - |V_{t+1}| s'_t              otherwise.
@@ -15,7 +17,8 @@ over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(
 Between two points V_t is concave in y, because it is a minimum of linear functions. So its least
 value is attained at a point. Densities f that are equal for all t show that V_t(y) is at most
 g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is attained at y = 0 or y = T.
-Without its rounding term h^2 / 4 the sum is larger, which is safe.
+For p = 2, the terms h^2 / 4 are left out of the sum. The sum is then larger, so it is still an
+upper bound.
 
 References
 ----------
@@ -36,7 +39,7 @@ from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.definitions import check_privacy
 
-#: Relative margin for the rounding errors of delta K. It is above that of the checker, 5e-12.
+#: Relative margin for the rounding errors of delta K. It is above 5e-12, the margin of the checker.
 MARGIN = 1e-11
 
 

@@ -4,8 +4,8 @@
 on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
 lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
 records. Each step therefore has a price. A plan is a frame with a number of steps for each line.
-There is one plan for each frame and each price of a grid: on each line, its number of steps
-maximises the squared error minus the price of all steps.
+Several prices are tried. There is one plan for each frame and each price. The number of steps on
+each line maximises the squared error minus the price of all these steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -98,7 +98,7 @@ def orthogonal_lines_bound(
     with 771 records or fewer; with 771 records, the error is at least 0.02 on some
     data set of 3 orthogonal lines, each of at most 48 steps of 5 replacements
 
-    The same for a mechanism that is 0.005-zCDP, which every 0.1-DP mechanism is:
+    Every 0.1-DP mechanism is 0.005-zCDP. The bound for all 0.005-zCDP mechanisms is smaller:
 
     >>> gd.bounds.orthogonal_lines_bound(
     ...     gd.workloads.Histogram(4), privacy=gd.ZCDP(0.005), alpha=0.02, metric=gd.bounds.RMS()
