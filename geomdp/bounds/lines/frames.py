@@ -7,9 +7,9 @@ first step finds, for each u_j, the pair of elements with the largest delta_j. T
 the matrix with columns delta_j w_j. The new frame is the orthonormal frame nearest to this matrix:
 the polar factor of the matrix. No step lowers the sum.
 
-The ascent has two starts. The first start is a frame of axes through elements. Each element is as
-far as possible from the span of the elements before it (Cholesky with pivoting). The second start
-is a random frame.
+The ascent has two starts. The first start is the result of the Gram-Schmidt process for chosen
+elements. Each chosen element is as far as possible from the span of the elements chosen before it
+(Cholesky with pivoting). The second start is a random frame.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Number of steps of an ascent. Further steps change the widths by less than one per cent each.
+#: Number of steps of an ascent. Each further step changes the lengths by less than one per cent.
 ASCENT_STEPS = 8
-#: Smaller eigenvalues are set to this share of the largest eigenvalue, because 0 has no inverse.
+#: Eigenvalues below this share of the largest eigenvalue are raised to it, because the inverse of a
+#: root is needed, and 0 has no inverse.
 SINGULAR = 1e-9
 #: The pivot of an element is its squared distance from the span of the elements before it. If the
 #: pivot is below this share of the largest pivot, the element is taken to be in the span.
@@ -30,7 +31,10 @@ LEAST_PIVOT = 1e-8
 
 
 def coordinates(centred: FloatArray) -> FloatArray:
-    """Coordinates of `centred` points (E, k) on axes through chosen points: (E, r) for rank r."""
+    """Coordinates (E, r) of `centred` points (E, k) of rank r, in an orthonormal basis.
+
+    The basis is the result of the Gram-Schmidt process for chosen points.
+    """
     gram = centred @ centred.T
     least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
@@ -43,7 +47,7 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """The best pairs of rows of `points` (E, r), one for each of `size` axes, and their lengths.
 
     The pairs have shape (size, 2). The length of a pair is its distance along the axis. The result
-    comes from the better of two ascents. For random sign queries, the axes through elements are the
+    comes from the better of two ascents. For random sign queries, the Gram-Schmidt frame is the
     better start. For ranges, the random frame is better.
     """
     rank = points.shape[1]

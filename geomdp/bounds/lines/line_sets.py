@@ -31,8 +31,8 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
-#: Largest number of queries in a set of some queries. The sets are 1, 2, 4, ..., 64 queries. The
-#: elements times queries of an order are at most `MAX_ORDERED`, and further queries are left out.
+#: Largest number of queries in a set of some queries. The sets have 1, 2, 4, ..., 64 queries. For E
+#: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
 MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
 
 
@@ -50,7 +50,7 @@ def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
 
 @lru_cache(maxsize=8)
 def lines_for_some_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """One set of lines for each chosen set of fewer than k queries, as many lines as possible."""
+    """One set of lines, as large as possible, for each chosen set of fewer than k queries."""
     elements, answers = _answers(workload)
     centred = answers - answers.mean(axis=0)
     found = []

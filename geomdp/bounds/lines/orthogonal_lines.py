@@ -16,18 +16,19 @@ least lambda_j for all values of the other entries. The errors in orthogonal dir
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
 
 For the second inequality, use ||e||_2 >= sum_j a_j |<u_j, e>| for the vector a of norm 1 with a_j
-proportional to lambda_j delta_j. Let C be
-b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for
-p = 1. No mechanism with the guarantee has an error below C / n on all data sets of n >= b sum_j T_j
-records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
+proportional to lambda_j delta_j. Let C be b (sum_j lambda_j delta_j^2 / k)^(1/2) for p = 2, and
+b (sum_j (lambda_j delta_j)^2 / k)^(1/2) for p = 1. No mechanism with the guarantee has an error
+below C / n on all data sets of n >= b sum_j T_j records. So an error alpha is excluded for all n
+from b sum_j T_j to C / alpha.
 
-For the largest error over the queries, take any set of k' of the k queries. The largest error is at
-least the largest error over these, which is at least their Euclidean norm divided by sqrt(k'). So
-the bound for the workload of these k' queries holds, with k' in place of k in C.
+For the largest error over the queries, take any set of k' of the k queries. The largest error over
+all queries is at least the largest of these k' errors. The largest of these k' errors is at least
+their Euclidean norm divided by sqrt(k'). So the bound for the workload of these k' queries holds,
+with k' in place of k in C.
 
-Let W = (w_1, ..., w_i) and D = diag(weights). The frame U = (u_1, ..., u_i) is the polar factor of
-W D. Let S = (D W^T W D)^(1/2). Then U^T W D = S, so delta_j = S_jj / D_jj. So only inner products
-of answers are needed.
+Let W = (w_1, ..., w_i), and let D be a diagonal matrix of weights above 0. The frame
+U = (u_1, ..., u_i) is the polar factor of W D. Let S = (D W^T W D)^(1/2). Then U^T W D = S, so
+delta_j = S_jj / D_jj. Only inner products of answers are needed to compute S.
 """
 
 from __future__ import annotations

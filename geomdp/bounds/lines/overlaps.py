@@ -1,8 +1,8 @@
 """How much the outputs of a private mechanism on two data sets must overlap.
 
 Let P and Q be the distributions of the output on two data sets that are r changes apart. Their
-overlap is 1 - TV, where TV = max_S P(S) - Q(S) is the total variation. A test that guesses from one
-output which of the two data sets was used has error probabilities that add up to at least the
+overlap is 1 - TV, where TV = max_S P(S) - Q(S) is the total variation. A test sees one output and
+guesses which of the two data sets was used. Its two error probabilities add up to at least the
 overlap. Each guarantee gives a lower bound on the overlap by group privacy (GEN-2).
 
 * epsilon-DP and (epsilon, delta)-DP: TV <= tanh(r epsilon / 2) (1 + 2 delta / (e^epsilon - 1)).
@@ -12,12 +12,12 @@ overlap. Each guarantee gives a lower bound on the overlap by group privacy (GEN
   d (e^epsilon' + 1) <= e^epsilon' - 1 + 2 delta'.
 * rho-zCDP: TV <= tanh(x), where x > 0 solves 2 x tanh(x) = r^2 rho. Proof: group privacy gives
   r^2 rho, so both Kullback-Leibler divergences are at most r^2 rho: they are the limits of the
-  Renyi divergences as the order tends to 1. Let
-  p = P(S), q = Q(S) and d = p - q. By data processing, the two divergences of (p, 1 - p) and
-  (q, 1 - q) add up to d ln(p (1 - q) / (q (1 - p))) <= 2 r^2 rho. For fixed d, the left-hand side
-  is least at p + q = 1, where it is 2 d ln((1 + d) / (1 - d)). With d = tanh(x) this is
-  4 x tanh(x). The bound is never weaker than Pinsker's inequality (2 d^2 <= r^2 rho) or the
-  inequality of Bretagnolle and Huber (d^2 <= 1 - e^(-r^2 rho)).
+  Renyi divergences as the order tends to 1. Let p = P(S), q = Q(S) and d = p - q. By data
+  processing, the two divergences of (p, 1 - p) and (q, 1 - q) add up to
+  d ln(p (1 - q) / (q (1 - p))) <= 2 r^2 rho. For fixed d, the left-hand side is least at
+  p + q = 1, where it is 2 d ln((1 + d) / (1 - d)). With d = tanh(x) this is 4 x tanh(x). The bound
+  is never weaker than Pinsker's inequality (2 d^2 <= r^2 rho) or the inequality of Bretagnolle and
+  Huber (d^2 <= 1 - e^(-r^2 rho)).
 
 References
 ----------

@@ -13,9 +13,10 @@ the weights are 2 (u - t) and 2 (t' - u). The integral of the smaller one over u
 
     sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
 
-where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound, overlap / 2
-and overlap / 4. If the overlaps are those of Gaussian noise and b is small, the sum tends to the
-error of Gaussian noise as T grows. So pairs lose nothing; only a bound on the overlap can.
+where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound: overlap / 2
+for p = 1, and overlap / 4 for p = 2. If the overlaps are those of Gaussian noise and b is small,
+the sum tends to the error of Gaussian noise as T grows. So for Gaussian noise, the argument by
+pairs loses nothing. Only the bound on the overlap can be smaller than the overlap.
 
 References
 ----------
@@ -105,7 +106,7 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Pair
     for j in range((steps + 1) // 2):
         common = overlap(privacy, (2 * j + 1) * changes)
         if common == 0:
-            break  # data sets that are farther apart overlap no more
+            break  # the bound on the overlap is also 0 for data sets that are farther apart
         weight = 1.0 if moment == 1 else 2 * j + 0.5
         total += (steps - 2 * j) / (steps + 1) * weight * common
     return PairedLine(steps, total * (1 - MARGIN))

@@ -1,4 +1,4 @@
-"""The best known Bayes risk of a private count on one line, for each guarantee."""
+"""The best of several lower bounds on the Bayes risk of a private count, for each guarantee."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LineRisk(Protocol):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What lines need to know of a problem: the guarantee, and how errors are measured.
+    """The parts of a problem on which lines depend: the guarantee, and how errors are measured.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Accuracy:
 
     @property
     def loss(self) -> float:
-        """The privacy loss of one replaced record: see `loss`."""
+        """The privacy loss of one replaced record, as the function `loss` measures it."""
         return loss(self.privacy) * self.changes
 
     def risk(self, steps: int, copies: int) -> LineRisk:
@@ -60,7 +60,7 @@ class Accuracy:
 
 
 def loss(privacy: Privacy) -> float:
-    """The privacy loss of one change, to choose lengths of steps: epsilon, or sqrt(2 rho)."""
+    """The privacy loss of one change: epsilon, or sqrt(2 rho). It is used to choose step sizes."""
     match privacy:
         case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
             return epsilon

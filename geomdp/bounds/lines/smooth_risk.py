@@ -1,4 +1,6 @@
-"""Bayes risk of a count under zCDP: van Trees' inequality with differences for derivatives.
+"""A lower bound on the Bayes risk of a private count under zCDP.
+
+The proof is van Trees' inequality with differences in place of derivatives.
 
 A mechanism estimates t in {0, ..., T}, and data sets of t and t + 1 are b changes apart. Let f_t be
 the density of the output, pi the prior on t, y the estimate, and c_0, ..., c_{T-1} any numbers
@@ -11,7 +13,8 @@ above 0, with c_{-1} = c_T = 0. Let g_t = c_t f_t - c_{t-1} f_{t-1} and psi = g_
   of order 2 give chi_t <= kappa = e^(2 b^2 rho) - 1.
 
 By the inequality of Cauchy and Schwarz, the mean of (y - t)^2 is at least the square of the first
-mean divided by the second. The best prior is proportional to the square roots of the terms, so
+mean divided by the second mean. For the best prior, pi_t is proportional to the square root of the
+numerator of term t in the second mean. Therefore
 
     E (y - t)^2  >=  (sum_t c_t)^2 / (sum_{t=0}^T ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2))^2.
 

@@ -37,7 +37,8 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
         # This vertex and the vertices before it have `colours` colours. A clique has at most one
-        # vertex of each colour. So under the condition, no remaining clique is larger than `best`.
+        # vertex of each colour. So if the condition holds, no clique that can still be found is
+        # larger than `best`.
         if len(chosen) + colours <= len(best):
             break
         best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)

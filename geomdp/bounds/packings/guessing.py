@@ -1,4 +1,4 @@
-"""Average error over a packing of single elements, with no loss from Markov's inequality.
+"""Lower bounds from the average error over separated elements, without Markov's inequality.
 
 The elements x_1, ..., x_M have answers a_i = Q(x_i). Any two answers are at least gamma apart, in
 the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i and n - t copies
@@ -69,8 +69,8 @@ COUNT_RATIO, COPIES_RATIO = math.sqrt(2), 1.05
 #: Largest R / M that is tried for several copies. For larger R, t times the p-th root of
 #: G M / (M + R - 1) decreases as t grows.
 MOST_ODDS = 16.0
-#: Steps of Weiszfeld's iteration for the centre. A smaller distance of an answer from the centre is
-#: raised to the second number, so that no division by 0 occurs.
+#: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
+#: centre. Smaller distances are raised to this number, so that no division by 0 occurs.
 CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
@@ -219,9 +219,9 @@ def guessing_bound(
 
 
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
-    """The rungs for all numbers of elements and copies, in increasing order of copies.
+    """Rungs for several numbers of elements and of copies, in increasing order of copies.
 
-    A rung is dropped if another rung has at most as many copies and at least the same `last`.
+    A rung is dropped if another rung has no more copies and no smaller `last`.
     """
     one = problem.pure_epsilon * problem.changes
     found: list[GuessRung] = []
