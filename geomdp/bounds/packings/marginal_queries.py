@@ -138,10 +138,11 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 
 
 def _lengths(most: int, problem: Problem) -> list[int]:
-    """Increasing values of s, the number of tuples, from 1 to `most` or the largest useful value.
+    """Increasing values of s, the number of tuples, from 1 to the largest useful value.
 
-    For s tuples, the proved separation of answers is at most sqrt(2 s) / s. It must be at least the
-    required separation c alpha. So s > 2 / (c alpha)^2 is useless.
+    No value is above `most`. For s tuples, the proved separation of answers is at most
+    sqrt(2 s) / s. The separation must be at least the required separation c alpha. So
+    s > 2 / (c alpha)^2 is useless.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))

@@ -168,7 +168,7 @@ class RandomSignSets(PackingFamily):
         Raises
         ------
         ValueError
-            If two sampled sets are too close. The probability is at most `failure`.
+            If two sampled sets are too close. This happens with probability at most `failure`.
         """
         if not isinstance(self.sets, ReedSolomonSets):
             return

@@ -1,4 +1,4 @@
-"""Upper bounds of the papers in closed form: records needed, and errors of mechanisms."""
+"""Upper bounds from papers, in closed form: numbers of records needed, and errors of mechanisms."""
 
 import lazy_loader
 

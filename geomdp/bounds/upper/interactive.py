@@ -1,9 +1,9 @@
 """Accuracy theorems of mechanisms built on an iterative database construction.
 
-Such a mechanism answers queries from an estimate of the data. Whenever an answer is found to be
-wrong, an update rule improves the estimate. With probability 1 - beta no answer has an error above
-alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the rule
-makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
+A mechanism of this kind answers queries from an estimate of the data. Whenever an answer is found
+to be wrong, an update rule improves the estimate. With probability 1 - beta no answer has an error
+above alpha. The theorems depend on the update rule only through a bound B: at accuracy alpha the
+rule makes at most B(alpha) updates. An example of B is `SparseMultiplicativeWeights(m).bound`. Each
 theorem is an equation for alpha. The right side of the equation falls as alpha grows. Each function
 here solves one equation. It returns alpha in (0, 1], up to a relative error of 1e-12. All constants
 are explicit.

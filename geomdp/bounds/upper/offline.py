@@ -1,13 +1,14 @@
-"""Upper bounds of the papers for offline mechanisms: numbers of records needed, and errors.
+"""Upper bounds from papers for offline mechanisms: numbers of records needed, and errors.
 
-The first word of each docstring says how much is known. An *explicit* formula holds for every data
-set. A *shape* states how the bound depends on all parameters. Its theorem does not give the
-absolute constant C; the caller gives C as `constant`. There are k queries, N elements in the
-universe and n records. A sample size is a real number: if n is at least this number, the error is
-at most alpha. The error of a mechanism M is E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the
-root mean square per query instead, and say so. Neighbours replace one record. Privacy is eps-DP if
-nothing else is said. The `predicted_rmse` of a mechanism uses more of the workload and is usually
-smaller.
+The docstring of each bound begins with the word *explicit* or *shape*. An explicit formula holds
+for every data set. A shape states how the bound depends on all parameters. Its theorem does not
+give the absolute constant C; the caller gives C as `constant`.
+
+There are k queries, N elements in the universe and n records. A sample size is a real number: if n
+is at least this number, the error is at most alpha. The error of a mechanism M is
+E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the root mean square per query instead, and say
+so. Neighbouring data sets differ in one replaced record. Privacy is eps-DP if nothing else is said.
+The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
 """
 
 from __future__ import annotations
@@ -197,8 +198,8 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    `size` N. The mechanism needs no JL map. For some queries, the growth of this size with N is the
-    best possible, even under approximate DP.
+    N = `size` elements. The mechanism needs no JL map. For some queries, no sample size that grows
+    more slowly with N is enough, even under approximate DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
@@ -250,8 +251,8 @@ def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
 
     The bound is min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}: the two terms of
-    Lemma 22 with their constants. The mechanism adds the difference of two Wishart matrices and
-    projects. The error is in Frobenius norm, not per query.
+    Lemma 22 with their constants. M is the answer of a mechanism that adds the difference of two
+    Wishart matrices and projects. The error is in Frobenius norm, not per query.
 
     Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
 
