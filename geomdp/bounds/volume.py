@@ -38,8 +38,8 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. The
-#: probability is at most this number.
+#: If the Gaussian width is simulated, an upper bound on a volume radius can be too small. This
+#: happens with probability at most `LEVEL`.
 LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions replace the vertices.
@@ -216,7 +216,7 @@ def volume_bound(
     -------
     Bound
         ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare this bound with
-        upper bounds for data sets of n records, because those are about other mechanisms.
+        upper bounds for data sets of n records, because those bounds are about other mechanisms.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp.cache.files import CacheFiles
 
-#: What the result of a computation depends on: numbers, words and arrays.
+#: An input on which the result of a computation depends.
 Input: TypeAlias = str | float | tuple[int, ...] | npt.NDArray[Any]
 
 
@@ -37,7 +37,7 @@ def recalled(
     Parameters
     ----------
     kind : str
-        What is computed; letters and hyphens.
+        Name of the computation, in letters and hyphens.
     inputs : tuple of str, float, tuple of int or array
         Everything that the result depends on, besides the code.
     shape : tuple of int

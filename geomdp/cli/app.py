@@ -30,8 +30,8 @@ from geomdp.cli.smooth_queries.commands import app as smooth
 
 app = typer.Typer(
     help="Private answers to a fixed set of queries about a table of records.",
-    epilog="First: geomdp schema DATA --out schema.json, then edit that file. To try it at once: "
-    "geomdp release --sample rand --workload marginals:2 --epsilon 1 --out tables.csv",
+    epilog="First: geomdp schema DATA --out schema.json, then edit that file. To try a release at "
+    "once: geomdp release --sample rand --workload marginals:2 --epsilon 1 --out tables.csv",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

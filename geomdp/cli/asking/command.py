@@ -1,7 +1,7 @@
 """The command `ask`: answers to adaptive questions about a table, within one budget.
 
 A run is one process. Its noise is never written to a file, so no later process can continue the
-run. If a run is killed, a new run is charged to the budget again.
+run. If a run is killed, a new run is paid from the budget again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ TechniqueOption = Annotated[
     typer.Option(
         "--technique",
         help="above-threshold: stop at the first share above T. sparse: find up to C shares above "
-        "T. numeric-sparse: the same, with their values. online: a value for each of K questions.",
+        "T. numeric-sparse: also print the values of these shares. online: print a value for each "
+        "of K questions.",
         rich_help_panel=QUERIES,
     ),
 ]
