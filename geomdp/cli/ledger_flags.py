@@ -111,11 +111,11 @@ class Payment:
 
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
-    """A row with what is left of the budget; no row if there is no ledger."""
+    """A row with the rest of the budget; no row if there is no ledger."""
     return [] if ledger is None else [("budget", f"{remaining(ledger)} left ({ledger.path})")]
 
 
 def remaining(ledger: Ledger) -> str:
-    """What is left of the budget, as text such as ``epsilon 0.5 of 3``."""
+    """The rest of the budget, as text such as ``epsilon 0.5 of 3``."""
     left, limits = ledger.left(), ledger.budget.parameters()
     return ", ".join(f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items())

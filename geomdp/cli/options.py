@@ -96,7 +96,7 @@ ColumnsOption: TypeAlias = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B,...",
-        help="Columns that --workload asks about, in this order; by default all discrete ones.",
+        help="Columns that --workload asks about, in this order; by default all discrete columns.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -214,7 +214,8 @@ EffortOption: TypeAlias = Annotated[
         parser=real,
         metavar="SECONDS",
         help="Largest set-up time of one mechanism; with more time, better mechanisms are found. "
-        "Operations are counted, so that all machines choose the same mechanism.  [default: 2]",
+        "The time is estimated from a count of operations, so all machines choose the same "
+        "mechanism.  [default: 2]",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),

@@ -152,7 +152,7 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
 
 def _applying(advice: Advice) -> list[Row]:
     """The rows of the candidates with a prediction."""
-    # Not `Advice.table`, which imports pandas.
+    # `Advice.table` is not used here, because it imports pandas.
     return [row for row in advice.rows if row.applies]
 
 

@@ -105,7 +105,8 @@ DrawsOption: TypeAlias = Annotated[
 ]
 
 
-#: What the command does not audit, and why. Neither has answers to a fixed workload.
+#: Commands whose releases are not audited here, with the reason. Neither command answers a fixed
+#: workload.
 OTHER_RELEASES = (
     (
         "ask",
