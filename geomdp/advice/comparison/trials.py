@@ -66,7 +66,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism before post-processing; None if none answers the same queries."""
+        """The additive mechanism before post-processing; None if there is none for the queries."""
         return additive_within(self.mechanism)
 
 
