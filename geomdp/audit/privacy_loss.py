@@ -98,7 +98,7 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """By how much (p, q) exceeds the claim; at most 0 if the claim holds for this ordered pair.
+        """The excess of (p, q) over the claim; at most 0 if the claim holds for this ordered pair.
 
         For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order

@@ -85,7 +85,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """What `repr` shows before the dimension: numbers and inner bodies, but no arrays."""
+        """Text that `repr` shows before the dimension: numbers and inner bodies, but no arrays."""
         return ""
 
     @property
