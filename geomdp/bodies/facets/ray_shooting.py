@@ -64,8 +64,9 @@ class Exits:
     fail for a ray, its time and normal are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body. It is below the true value by rounding errors
-    #: alone. For rays from 0, it exceeds the true value by a share of at most 1e-9 and rounding.
+    #: (b,): the largest t with p + t u in the body. The computed t is below the true t by rounding
+    #: errors at most. For rays from 0, it is above the true t by at most a relative 1e-9 and
+    #: rounding errors.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used
