@@ -48,7 +48,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 
-#: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
+#: The m answers on all N elements of a universe are listed if they are at most this many numbers:
 #: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
 #: answers. This saves time, too: for tables and marginals, the search is faster than a matrix
 #: product with all vertices.
