@@ -178,8 +178,8 @@ class Scaled(Body):
 def difference_body(body: Body) -> Body:
     """The difference body K - K = {x - y : x, y in K} of a body K.
 
-    The difference body is symmetric. Under replace-one adjacency, the difference body of the
-    sensitivity polytope contains the difference of the sums of answers of any two neighbours.
+    The difference body is symmetric. If two data sets are neighbours under replace-one adjacency,
+    the difference of their sums of answers lies in the difference body of the sensitivity polytope.
 
     Parameters
     ----------
@@ -219,8 +219,8 @@ def difference_body(body: Body) -> Body:
 def symmetric_hull(body: Body) -> Body:
     """The symmetric hull conv(K u -K) of a body K, in the linear span of K.
 
-    Under add/remove adjacency, the symmetric hull of the sensitivity polytope contains the
-    difference of the sums of answers of any two neighbours.
+    If two data sets are neighbours under add/remove adjacency, the difference of their sums of
+    answers lies in the symmetric hull of the sensitivity polytope.
 
     Parameters
     ----------
