@@ -48,7 +48,7 @@ from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
 #: Limits for the refinement of an outer slab body (an intersection of slabs around a body) by
-#: further slabs. The first limits the effective dimension, which is the dimension of the answers.
+#: further slabs. The first limits the effective dimension, the dimension of the answers' hull.
 #: The second limits the product of the universe size and the effective dimension. Measured on one
 #: core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for
 #: 1600 elements in dimension 132. A minute is too long for a release.
@@ -104,7 +104,7 @@ def _check_whole(setting: Setting) -> None:
 
 @contextmanager
 def _exact_sums() -> Iterator[None]:
-    """Turn `InexactSumsError` into `InapplicableError`: whole noise needs exact sums of answers."""
+    """Turn `InexactSumsError` into `InapplicableError`: this noise needs exact sums of answers."""
     try:
         yield
     except InexactSumsError as reason:
@@ -115,7 +115,7 @@ def geometric_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if the error of Laplace noise is larger by less than 0.01%.
 
     For a scale far above the unit of the answers, geometric noise is Laplace noise on a grid. The
-    advisor then compares and projects only Laplace noise, which is the simpler of the two.
+    advisor then leaves out geometric noise, because Laplace noise is the simpler of the two.
     """
     least = geometric(setting).predicted_rmse.value
     if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):

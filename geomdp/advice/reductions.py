@@ -31,8 +31,8 @@ MAX_NET = 32
 #: lower bound on the rounding error of every net. If there are many queries, fewer elements are
 #: drawn, so that the number of their answers is at most `SAMPLED_ANSWERS` (32 MB).
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
-#: Largest effective dimension in which JL is tried. About ten maps are tried. In this dimension,
-#: the set-up of the noise for one map takes tenths of a second.
+#: Largest dimension of the answers' hull for which JL is tried. About ten maps are tried. In this
+#: dimension, the set-up of the noise for one map takes tenths of a second.
 MAX_JL_DIMENSION = 512
 
 

@@ -63,7 +63,7 @@ class PrivacyLoss:
         """
         p, q = (finite_array(law, "law", ndim=1) for law in (first, second))
         if p.shape != q.shape:
-            raise ValueError(f"laws must be on the same outcomes, got {len(p)} and {len(q)}")
+            raise ValueError(f"laws must be of equal size, got {len(p)} and {len(q)} outcomes")
         for law in (p, q):
             if (law < 0).any() or abs(law.sum() - 1) > 1e-9:
                 raise ValueError(f"laws must be nonnegative with sum 1, got sum {law.sum():.12g}")

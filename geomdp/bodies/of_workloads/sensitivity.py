@@ -194,8 +194,8 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
     Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. K is the
     sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two neighbours
-    differ by one answer vector Q(x), so B = conv(K u -K), which lies in the linear span of K. B is
-    for sums of answers; scaled by 1/n, B is the body for means.
+    differ by one answer vector Q(x), so B is the convex hull of K and -K. This hull lies in the
+    linear span of K. B is for sums of answers; scaled by 1/n, B is the body for means.
 
     Parameters
     ----------
