@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest whole number that `whole` accepts by default. The product of three such numbers is within
-#: the range of float64. So is the product of one such number with a sum of answers.
+#: Largest whole number that `whole` accepts by default. The product of three such numbers, and the
+#: product of one such number with a sum of answers, are within the range of float64.
 LARGEST_WHOLE = 1 << 256
 #: Largest whole number in an array. float64 holds every whole number up to it.
 LARGEST_INDEX = 2.0**53

@@ -1,7 +1,8 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The inequality was tested for the returned parameter itself, so it holds exactly for the computed
-values. Only `least_whole` may return an end of its interval that it did not test.
+The functions test the inequality at the parameter that they return. It therefore holds there for
+the computed values of its two sides, in spite of rounding. Only `least_whole` may return an end of
+its interval without a test.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def sample_complexity_bracket(
     >>> mechanism.n == bracket.upper.records
     True
 
-    The same for 0.5-zCDP, which every 1-DP mechanism is:
+    The same question for 0.5-zCDP, a weaker guarantee that every 1-DP mechanism has:
 
     >>> print(gd.sample_complexity_bracket(workload, alpha=0.01, privacy=gd.ZCDP(0.5)))
     59 < sc <= 123, 0.5-zCDP (replace-one), mean l2 error per query 0.01 (ratio 2.05)

@@ -48,7 +48,7 @@ from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.table_queries import TableQueries
 
 #: Limits for the refinement of an outer slab body (an intersection of slabs around a body) by
-#: further slabs. The first limits the effective dimension, which is the dimension of the answers.
+#: further slabs. The first limits the effective dimension, the dimension of the answers' hull.
 #: The second limits the product of the universe size and the effective dimension. Measured on one
 #: core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for
 #: 1600 elements in dimension 132. A minute is too long for a release.
@@ -104,7 +104,7 @@ def _check_whole(setting: Setting) -> None:
 
 @contextmanager
 def _exact_sums() -> Iterator[None]:
-    """Noise on whole numbers does not apply where the sums of answers are not exact."""
+    """Turn `InexactSumsError` into `InapplicableError`: this noise needs exact sums of answers."""
     try:
         yield
     except InexactSumsError as reason:
@@ -115,7 +115,7 @@ def geometric_differs(setting: Setting) -> None:
     """Raise `InapplicableError` if the error of Laplace noise is larger by less than 0.01%.
 
     For a scale far above the unit of the answers, geometric noise is Laplace noise on a grid. The
-    simpler name is then offered, and the two are not compared after every projection.
+    advisor then leaves out geometric noise, because Laplace noise is the simpler of the two.
     """
     least = geometric(setting).predicted_rmse.value
     if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):
@@ -130,7 +130,7 @@ def lattice_box(setting: Setting) -> LatticeBox:
     _check_whole(setting)
     if listed_lattice(workload, setting.adjacency) is None:
         raise InapplicableError(
-            f"it must list all answers, and they are more than {MAX_ANSWERS} or above 2^52"
+            f"it must list all answers, but there are more than {MAX_ANSWERS}, or one is above 2^52"
         )
     with _exact_sums():
         return LatticeBox(workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency)
@@ -172,7 +172,7 @@ def cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over a body of moments of tables, made smaller by inequalities."""
+    """Noise from the cone over a body of moments of tables; inequalities make the body smaller."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("the answers are not linear in tables of two columns")

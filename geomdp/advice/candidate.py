@@ -13,7 +13,7 @@ from geomdp.privacy import PureDP
 
 
 class Guarantees(enum.Enum):
-    """The guarantees that a mechanism can give, named by the command-line flags for them."""
+    """The guarantees that a mechanism can give; values are the command-line flags for them."""
 
     PURE = "--epsilon"
     CONCENTRATED = "--epsilon --delta, or --rho"

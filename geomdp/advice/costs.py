@@ -54,11 +54,10 @@ def breadth_work(workload: Workload) -> float:
 
     h is the support function of the sensitivity polytope, or of a relaxation that replaces this
     body. To score an element x is to compute <u, Q(x)>. For a universe of N elements with m answers
-    each, the number is 2 N log2 N if a transform scores all elements, and N m / 8 if the answers
-    are listed. If the body is an elliptope, the
-    number is the cost of two support values of the elliptope. The number is 0 if there is a closed
-    form. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an error
-    before any work.
+    each, the number of operations is 2 N log2 N if a transform scores all elements, and N m / 8 if
+    the answers are listed. If the body is an elliptope, the number is the cost of two support
+    values of the elliptope. The number is 0 if there is a closed form. It is also 0 if N is above
+    `MAX_SCORES`, because scoring all elements then raises an error before any work.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -101,7 +100,7 @@ def projection_work(workload: Workload, spread: float) -> float:
 
 
 def axes_work(workload: Workload) -> float:
-    """m r^2, the operations to find r axes in R^m, for m queries of effective dimension r."""
+    """m r^2, the operations to find r axes in R^m; the hull of the m answers has dimension r."""
     return float(workload.n_queries) * workload.affine_hull().dimension ** 2
 
 

@@ -112,7 +112,7 @@ def error_table(
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
     (JL-L6, JL-L7). They bound the largest root mean squared error over all data sets of n records.
-    Padding carries them to larger n.
+    Padding data sets with copies of one record gives bounds for larger n.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class _Line(NamedTuple):
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
     """Every candidate at every n; for pure privacy also JL, where it lowers the dimension.
 
-    Noise on whole numbers has no line for an n above which sums are not exact in float64.
+    Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
     """
     for trial in trials:
         for n in numbers:

@@ -29,6 +29,6 @@ class PrintedTable(pd.DataFrame):
 
 
 def _number(value: float) -> str:
-    """Whole numbers, such as numbers of records, with all their digits, others with four."""
+    """Text of a number: all digits of whole numbers (such as numbers of records), else four."""
     whole = value.is_integer() and abs(value) < ALL_DIGITS
     return f"{value:.0f}" if whole else f"{value:.4g}"

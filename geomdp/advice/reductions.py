@@ -31,17 +31,17 @@ MAX_NET = 32
 #: lower bound on the rounding error of every net. If there are many queries, fewer elements are
 #: drawn, so that the number of their answers is at most `SAMPLED_ANSWERS` (32 MB).
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
-#: Largest effective dimension in which JL is tried. About ten maps are tried. In this dimension,
-#: the set-up of the noise for one map takes tenths of a second.
+#: Largest dimension of the answers' hull for which JL is tried. About ten maps are tried. In this
+#: dimension, the set-up of the noise for one map takes tenths of a second.
 MAX_JL_DIMENSION = 512
 
 
 def jl(setting: Setting) -> Mechanism:
-    """JL around exact K-norm noise, with the number of rows that has the least prediction.
+    """`JL` with exact K-norm noise, and with the random map that has the least prediction.
 
-    The rows are those of a random map. Maps with ceil(epsilon n) rows (JL-T21) and with the numbers
-    of rows of `AutoDimension` are tried. Maps with fewer rows have more distortion. A number of
-    rows is left out if the error by distortion alone is not below the least prediction so far.
+    Maps with ceil(epsilon n) rows (JL-T21) and with the numbers of rows of `AutoDimension` are
+    tried. Maps with fewer rows distort the answers more. A number of rows is left out if the error
+    by distortion alone is not below the least prediction so far.
 
     Raises
     ------
@@ -118,8 +118,8 @@ def _rounding_floor(workload: Workload) -> float:
 
     The search finds 33 answers of random elements that are pairwise at least t apart. In a net of
     at most 32 points, some point is the nearest point of two of these answers. This point is at
-    least t / 2 away from one of the two answers. The bound is 0 if there are no 33 different
-    answers to find.
+    least t / 2 away from one of the two answers. The bound is 0 if the search finds fewer than 33
+    different answers.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:

@@ -21,7 +21,7 @@ class Step:
     prefix : str
         Prefix that asks for the step, before the name of the noise on the command line.
     does : str
-        What the step does to the noisy answers, as a phrase that begins with a participle.
+        A phrase that says what the step does to the noisy answers. It begins with a participle.
     """
 
     kind: Callable[[AdditiveMechanism], Mechanism]

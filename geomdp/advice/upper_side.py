@@ -42,10 +42,10 @@ def upper_bounds(
 
     The function tries a constant answer, and every additive mechanism with an exact sampler, alone
     and projected on the sensitivity polytope. For the workload `SecondMoment`, it also tries the
-    mechanism of this name. It leaves out JL mechanisms. Their proved error is an average over the
-    random map, and their geometry depends on n. The geometry of each mechanism is computed once and
-    used for all n. The error of additive noise is proportional to 1/n, so one division gives the
-    least n. For other mechanisms, bisection finds the least n.
+    mechanism of this name. It leaves out JL mechanisms, because their proved error is only an
+    average over the random map, and their geometry depends on n. The geometry of each mechanism is
+    computed once and used for all n. The error of additive noise is proportional to 1/n, so one
+    division gives the least n. For other mechanisms, bisection finds the least n.
 
     Parameters
     ----------

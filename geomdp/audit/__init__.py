@@ -1,4 +1,4 @@
-"""Statistical refutation of privacy claims: it can show a claim false, never true."""
+"""Statistical tests of privacy claims, which can refute a claim but never prove it."""
 
 import lazy_loader
 

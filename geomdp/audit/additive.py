@@ -31,7 +31,7 @@ MOST_QUERIES = 2048
 #: Log-density ratios are rounded to this many decimals. The exact ratio is constant on whole
 #: regions, but the last bits of the computed ratio depend on the input. An event chosen by these
 #: bits would refute only the float64 simulation, which is known to be inexact (SAM-6). The audit
-#: tests the law of the noise.
+#: tests the law of the noise, not its rounding.
 DECIMALS = 9
 
 #: Maps two arrays (b, m) with rows z and s to the b numbers log f(z) - log f(z - s), where f is the
@@ -98,9 +98,9 @@ def audit_noise(
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
     the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
     draws choose v among the vertices of the hull of all such changes (`worst_changes`). All
-    training draws choose the event: a score of the output reaches a threshold. The score comes from
-    one of `learners` or is the log-density ratio. The other half of the draws tests the event, as
-    in `audit`.
+    training draws choose an event of the form "a score of the output reaches a threshold". The
+    score comes from one of `learners` or is the log-density ratio. The other half of the draws
+    tests the event, as in `audit`.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def audit_noise(
         Each learns, from draws for both inputs, a score that tells the inputs apart. The score that
         refutes the claim best on these draws is used.
     density : callable (points, shifts) -> (b,), optional
-        log f(z) - log f(z - s) for the density f that the noise should have; rows z of `points`
-        and s of `shifts`, both (b, m).
+        log f(z) - log f(z - s) for the density f that the noise should have; z and s are rows of
+        `points` and `shifts`, both (b, m).
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None

@@ -1,4 +1,4 @@
-"""What a privacy claim says about the probabilities of one event."""
+"""The inequalities that a privacy claim implies for the probabilities of one event."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from geomdp.privacy.definitions import check_privacy
 #: with an epsilon for each delta. Smaller deltas would not help, because events of probability
 #: below 10^-7 do not occur in any affordable number of trials. There are four deltas in each
 #: decade. With one delta in each decade, audits missed noise that is only a little too small.
-#: These pairs take the place of a privacy loss distribution, the curve of all deltas. At rho = 1/2
-#: the epsilons of neighbouring deltas differ by at most 0.33, a fifth of the smaller one. A
-#: test of all deltas would gain less than this. It would learn the same scores of events, because
-#: scores are learned without the pairs.
+#: A test of all deltas would gain little. At rho = 1/2 the epsilons of neighbouring deltas differ
+#: by at most 0.33, a fifth of the smaller epsilon, and the gain would be less than this difference.
+#: The learned scores would be the same, because learners do not use the pairs.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
 class Claim(NamedTuple):
-    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for neighbours a, b, events S."""
+    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for neighbours a and b.
+
+    S is any event.
+    """
 
     epsilon: float
     delta: float

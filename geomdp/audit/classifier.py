@@ -20,9 +20,9 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-odds that an output comes from the first input, by gradient-boosted trees (scikit-learn).
 
     Let p_a and p_b be the densities of outputs on the two inputs. If both inputs have equal numbers
-    of outputs, the log-odds of a perfect classifier are ln(p_a / p_b). This is the most powerful
-    score. Outputs are first rounded to multiples of 2^-30 times the largest output. So the
-    classifier cannot learn from the rounding of float64.
+    of outputs, the log-odds of a perfect classifier are ln(p_a / p_b). No other score gives more
+    powerful tests. Outputs are first rounded to multiples of 2^-30 times the largest output, so
+    that the classifier cannot learn from the rounding of float64.
 
     Parameters
     ----------

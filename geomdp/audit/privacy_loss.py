@@ -63,7 +63,7 @@ class PrivacyLoss:
         """
         p, q = (finite_array(law, "law", ndim=1) for law in (first, second))
         if p.shape != q.shape:
-            raise ValueError(f"laws must be on the same outcomes, got {len(p)} and {len(q)}")
+            raise ValueError(f"laws must be of equal size, got {len(p)} and {len(q)} outcomes")
         for law in (p, q):
             if (law < 0).any() or abs(law.sum() - 1) > 1e-9:
                 raise ValueError(f"laws must be nonnegative with sum 1, got sum {law.sum():.12g}")
@@ -98,7 +98,7 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """By how much (p, q) exceeds the claim; at most 0 if the claim holds for this ordered pair.
+        """The excess of (p, q) over the claim; at most 0 if the claim holds for this ordered pair.
 
         For pure DP, the excess is the least epsilon minus the claimed epsilon. For approximate DP,
         it is the least delta minus the claimed delta. For zCDP, it is the largest D_order / order

@@ -164,10 +164,10 @@ def audit_pairs(
 ) -> AuditResult:
     """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
 
-    The first quarter of the trials is divided among all pairs. It chooses the pair with outputs
-    that contradict the claim most. The second quarter, for that pair only, chooses the event. The
-    second half tests the event. So the result is a test of a single event on a single pair, no
-    matter how many pairs there are.
+    The first quarter of the trials is divided among all pairs. These outputs choose the pair that
+    contradicts the claim most. All other trials use this pair only. The second quarter chooses the
+    event, and the second half tests it. So the result is a test of a single event on a single pair,
+    no matter how many pairs there are.
 
     Parameters
     ----------

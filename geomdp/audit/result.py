@@ -21,7 +21,7 @@ class AuditResult:
         mechanism is not (epsilon', `delta`)-DP. The bound is 0 if the test gives no positive bound.
     claimed_epsilon, delta : float
         The claim that was tested; delta is 0 for pure DP. A zCDP claim implies many pairs (epsilon,
-        delta). Given here is the pair that the outputs contradict most.
+        delta). The result holds the pair that the outputs contradict most.
     level : float
         Upper bound on the probability of refuting a true claim.
     trials : int

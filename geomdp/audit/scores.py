@@ -248,7 +248,7 @@ def as_matrix(outputs: Outputs) -> FloatArray:
     _require_numbers(outputs)
     matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
     if not np.isfinite(matrix).all():
-        raise ValueError("outputs must be finite or come with a score, got NaN or infinity")
+        raise ValueError("outputs must be finite unless a score is given, got NaN or infinity")
     return matrix
 
 
@@ -256,7 +256,7 @@ def _require_numbers(outputs: Outputs) -> None:
     if not isinstance(outputs, np.ndarray) or outputs.ndim == 0:
         raise ValueError(f"outputs must be an array (trials, ...), got {type(outputs).__name__}")
     if outputs.dtype.kind not in "biuf":
-        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
+        raise ValueError(f"outputs must be numeric unless a score is given, got {outputs.dtype}")
 
 
 NULL_SPACE = Learner("side of the first input where neither varies", null_space_score)

@@ -85,7 +85,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """What `repr` shows before the dimension: numbers and inner bodies, but no arrays."""
+        """Text that `repr` shows before the dimension: numbers and inner bodies, but no arrays."""
         return ""
 
     @property
@@ -153,7 +153,7 @@ class Body(abc.ABC):
         if not self.implements(Body.chord):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:
-            raise ValueError(f"{self!r} does not contain 0: it has no gauge")
+            raise ValueError(f"{self!r} has no gauge, because it does not contain 0")
         result, moving = np.zeros(len(points)), points.any(axis=1)
         _, high = self.chord(np.zeros_like(points[moving]), points[moving])
         with np.errstate(divide="ignore"):
@@ -277,7 +277,7 @@ class Body(abc.ABC):
         return None
 
     def symmetric_hull(self) -> Body | None:
-        """conv(K u -K) in closed form; None if none is known (see `bodies.symmetric_hull`)."""
+        """Hull of K and -K in closed form; None if none is known (see `bodies.symmetric_hull`)."""
         return None
 
     def linear_image(self, matrix: FloatArray) -> Body | None:

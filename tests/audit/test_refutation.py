@@ -260,8 +260,8 @@ def test_events_are_checked(event):
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        (np.array(["above", "below"]), "outputs must be numeric or come with a score"),
-        (np.array([0.0, np.nan]), "outputs must be finite or come with a score"),
+        (np.array(["above", "below"]), "outputs must be numeric unless a score is given"),
+        (np.array([0.0, np.nan]), "outputs must be finite unless a score is given"),
     ],
 )
 def test_outputs_without_a_score_are_checked(outputs, message):

@@ -78,11 +78,12 @@ def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
 
 @error_limit.register
 def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
-    """Bound on the mean l2 error Y, from the bound on its root mean square: E Y <= (E Y^2)^(1/2).
+    """Bound on E Y for the l2 error Y, from a bound on its root mean square (E Y^2)^(1/2) >= E Y.
 
     K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
     radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
-    ((r + 1) / (r + 2))^(1/2). Noises for few queries bound E ||Z||_2 themselves.
+    ((r + 1) / (r + 2))^(1/2). Noise Z for few queries states a bound on E ||Z||_2, which is used
+    instead.
     """
     del metric
     limit = error_limit(RMS(), mechanism)

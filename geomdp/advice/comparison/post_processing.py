@@ -81,7 +81,7 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
     if slow and noisy.candidate.log_concave and math.isfinite(setting.least):
         setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
-    # The bound for Gaussian noise is a Gaussian width. Its number of directions is fixed.
+    # The bound for Gaussian noise is a Gaussian width, a mean over a fixed number of directions.
     fixed = isinstance(inner.noise, GaussianNoise)
     averaged = draws if fixed else max(MIN_DRAWS, min(draws, affordable))
     setting.check_cost("bound", work=averaged * per_draw)

@@ -9,7 +9,11 @@ from geomdp.advice.comparison.trials import Built
 
 
 class Row(NamedTuple):
-    """One candidate: a value for each of `COLUMNS`; nan and empty texts if it was left out."""
+    """One candidate, with a value for each of `COLUMNS`.
+
+    If the candidate was left out, only `mechanism` and `why` have a value. The other texts are
+    empty, and the numbers are nan.
+    """
 
     mechanism: str
     predicted_rmse: float

@@ -237,7 +237,7 @@ class CvxBody(Body):
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The constraints on a new variable that must equal `variable`, maybe an expression."""
+        """Constraints on a new variable that must equal `variable`, which may be an expression."""
         import cvxpy as cp
 
         point = cp.Variable(self.m)

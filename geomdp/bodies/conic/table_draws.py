@@ -74,7 +74,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """The events with tested triangle inequalities, and the position of the first of each column.
+    """The events with tested triangle inequalities, and the place of each column's first event.
 
     All events of a column with more than two levels are tested. For a column with two levels, only
     one event is tested. The other event is its complement, with the same four inequalities in

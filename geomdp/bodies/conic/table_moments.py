@@ -32,7 +32,7 @@ class TableMoments(Body):
     (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j. The moment matrix
     has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the total number of levels
     of all columns. The body contains all points with a positive semidefinite (psd) moment matrix.
-    For d columns of two levels this is the elliptope of order d + 1, up to a linear map.
+    For d columns of two levels, the body is the elliptope of order d + 1, up to a linear map.
 
     A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
     each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
@@ -42,16 +42,16 @@ class TableMoments(Body):
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0.
 
     The second inequality also holds with b and with c in the role of a. The amounts by which a
-    point violates the inequalities must add up to at most `violation`. The cut body is convex,
-    because the total violation is a convex function. It is the sum of max(0, -f_k), where f_k are
-    the affine functions on the left of the inequalities.
+    point violates the inequalities must add up to at most `violation`. Let f_k be the affine
+    functions on the left of the inequalities. The total violation is the sum of max(0, -f_k). This
+    is a convex function, so the cut body is convex.
 
-    The first coordinates are H_i^T m_i for all columns i. Then follow H_i^T M_ij H_j, row by row,
-    for i < j. The columns of H_i are the Helmert contrasts of l_i levels, an orthonormal basis of
-    the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are r = sum q_i + sum_(i <
-    j) q_i q_j coordinates. At the centroid 0 all levels have equal shares and columns are
-    independent. The exact sampler generalises formula sheet X-LKJ to more than two levels;
-    `sample_uniform` contains the proof.
+    The first coordinates are H_i^T m_i for all columns i. The other coordinates are H_i^T M_ij H_j,
+    row by row, for i < j. The columns of H_i are the Helmert contrasts of l_i levels. They are an
+    orthonormal basis of the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are
+    r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal shares
+    and columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
+    levels; `sample_uniform` contains the proof.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class TableMoments(Body):
         uniform orthonormal rows.
 
         A draw costs O(L^2 P). For a cut body, draws are repeated until a draw is inside. If the cut
-        leaves a share s of the volume, this takes 1 / s draws on average.
+        leaves a share s of the volume, a point takes 1 / s draws on average.
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
@@ -248,7 +248,7 @@ class TableMoments(Body):
             yield tables
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the coordinates of uniform points of the body without cut.
+        """Variances (r,) of the coordinates of uniform points of the uncut body.
 
         The coordinates are uncorrelated. A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i
         a_i + 1)), where a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A

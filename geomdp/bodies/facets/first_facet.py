@@ -9,13 +9,13 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Smallest pivot, as a share of the largest. A step of `first_facet`, or a pivot of `pivots`, moves
 #: a point z until the product of z with some vertex meets its bound. A vertex is ignored if its
-#: product changes by less than this share of the largest change: division by so small a change
-#: would magnify rounding errors.
+#: product with z changes by less than this share of the largest change, because division by such a
+#: small change would magnify rounding errors.
 PIVOT = 1e-7
-#: Numbers of at most this share of their natural size count as rounding errors: a singular value,
-#: compared with the largest one; in `first_facet` the largest change of a product, compared with
-#: the longest vertex; in whitened coordinates the norm of the mean of the vertices, compared with
-#: 1.
+#: Three kinds of numbers count as rounding errors if they are at most this share of another number.
+#: A singular value is compared with the largest singular value. In `first_facet`, the largest
+#: change of a product is compared with the norm of the longest vertex. In whitened coordinates, the
+#: norm of the mean of the vertices is compared with 1.
 DEGENERATE = 1e-13
 
 
@@ -62,9 +62,9 @@ def first_facet(
     |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. The
     search starts at z = 0 and moves z in a random direction until a bound is tight, that is, holds
     with equality. It then moves z in random directions in which all tight bounds stay tight, until
-    R bounds are tight. Raises ``ValueError`` if no product rises along a direction: the vertices
-    then do not surround 0. Some sets of vertices that do not surround 0 raise no error;
-    `RayShooter.hull` checks this first.
+    R bounds are tight. Raises ``ValueError`` if no product rises along a direction, because the
+    vertices then do not surround 0. Some sets of vertices that do not surround 0 raise no error
+    here. `RayShooter.hull` therefore checks beforehand that the vertices surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

@@ -33,10 +33,10 @@ class OracleShooter:
 
     The rays are shot at a target: `body`, or a body derived from `body`, such as the difference
     body. The known polytope is derived in the same way from the hull of the known points of `body`.
-    `build` makes its `RayShooter` from the known points. Points and rays have the coordinates of
-    `frame`. `height` computes the support function of the target at normals z from two arrays (b,):
-    the largest and the smallest product of z with points of `body`. A shooter is not thread safe,
-    because a call can add to the known points.
+    `build` makes the `RayShooter` of the known polytope from the known points. Points and rays have
+    the coordinates of `frame`. `height` computes the support function of the target at normals z
+    from two arrays (b,): the largest and the smallest product of z with points of `body`. A shooter
+    is not thread safe, because a call can add to the known points.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ Ray shooting finds the facet through which a ray leaves the body.
 
 A facet is stored by the indices and signs of m vertices b_1..b_m on this facet. The inverse of the
 matrix of these vertices is also stored. The normal z of the facet solves <z, b_k> = (bound of b_k)
-for all k. All bounds would be 1, but each bound is lowered by a tiny random amount to break ties.
+for all k. The true bounds are 1. Each bound is lowered by a tiny random amount to break ties.
 See `ray_shooting` for the algorithm.
 """
 
@@ -27,16 +27,17 @@ REFACTOR = 100
 #: The pivot element is computed twice, from the leaving row and from the entering column. If the
 #: two values differ by more than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: Largest number of earlier facets that a ray is compared with. The pivots of a ray start at that
-#: facet of an earlier ray which the ray meets first. For N vertices, the number is at most N / 2,
-#: so that the comparison costs at most as much as one pivot.
+#: Largest number of facets of earlier rays that a ray is compared with. The pivots of the ray start
+#: at the one among these facets that the ray meets first. For N vertices, the number is at most
+#: N / 2, so that the comparison costs at most as much as one pivot.
 POOL = 512
 #: Largest number of pivots per dimension in one try of a ray. A ray that starts at the first facet
 #: needs about 6 pivots per dimension.
 PIVOTS_PER_DIMENSION = 200
-#: A facet is exact if no vertex is further outside its hyperplane than by this share.
+#: A facet counts as exact if no vertex has a product above 1 + `BEYOND` with its normal.
 BEYOND = 1e-9
-#: Largest number of vertices per dimension that are exchanged after the bounds were lowered.
+#: Largest number of vertices per dimension that are exchanged when the lowered bounds are replaced
+#: by the true bounds 1.
 CORRECTIONS_PER_DIMENSION = 20
 #: On the second try of a ray, slopes below this share of the largest slope are not used as pivots.
 #: A slope is the change of the product of z with a vertex, per unit of length of a step.
@@ -192,7 +193,7 @@ def _true_normal(facet, columns):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-untyped-def]
-    """Move `facet` from the facet that the ray meets with lowered bounds to that with bounds 1.
+    """Move `facet` to the facet that the ray meets if the bounds are 1 instead of lowered.
 
     With bounds 1, another vertex can lie beyond the hyperplane of `facet`, if its product with the
     normal nearly ties. Then the furthest vertex enters. The vertex whose coordinate reaches 0 first
@@ -200,7 +201,7 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
 
     Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
     was more than `BEYOND` outside before scaling. If the ray starts at 0, its exit time is then
-    known to a relative error of `BEYOND` and rounding.
+    known up to a relative error of `BEYOND` and rounding errors.
     """
     for _ in range(CORRECTIONS_PER_DIMENSION * columns.shape[1]):
         facet.normal[:] = _true_normal(facet, columns)
@@ -227,10 +228,10 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """The earlier ray, counted from 1, with the facet that this ray meets first; else 0.
+    """Number of the earlier ray, counted from 1, with the facet that `ray` meets first.
 
-    The result is 0 if the ray meets none of the facets. There are `rays` earlier rays. Only the
-    facets of the last `pool` of them are compared.
+    The result is 0 if `ray` meets none of the facets. There are `rays` earlier rays. Only the
+    facets of the last `pool` earlier rays are compared.
     """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):

@@ -15,15 +15,15 @@ edge of the polar body, <z, b_k> = 1 still holds for all other b_k. The pivot mo
 edge until another vertex becomes tight: its product with z meets its bound. A pivot costs a product
 of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O(m^2).
 
-* The vertices are first brought to unit second moment. So stretched bodies are as easy as round
-  bodies.
+* The vertices are first mapped to coordinates in which their second moment is the identity. A
+  stretched body is then as easy as a round body.
 * The vertex with the steepest edge is dropped. Edge lengths are the norms of the rows of the
-  inverse. So the steepest edge is found exactly.
+  inverse, so the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
   z is recomputed with the true bounds. If a vertex then lies outside the halfspace of z by more
   than a relative 1e-9, vertices are exchanged by the dual simplex method until none does. Then z is
-  scaled so that its halfspace contains every vertex. So this halfspace always contains the body.
+  scaled so that its halfspace contains every vertex, and therefore the body.
 * The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
   within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
   perturbation. The inverse is recomputed every `REFACTOR` pivots.
@@ -64,8 +64,9 @@ class Exits:
     fail for a ray, its time and normal are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body. It is below the true value by rounding errors
-    #: alone. For rays from 0, it exceeds the true value by a share of at most 1e-9 and rounding.
+    #: (b,): the largest t with p + t u in the body. The computed t is below the true t by rounding
+    #: errors at most. For rays from 0, it is above the true t by at most a relative 1e-9 and
+    #: rounding errors.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used

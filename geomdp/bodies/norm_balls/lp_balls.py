@@ -143,7 +143,7 @@ class LpBall(NormBall):
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
     """||x||_p of each row x of (b, m): (b,).
 
-    To prevent overflow, entries are divided by the largest entry before powers are computed.
+    To prevent overflow, entries are divided by the largest modulus before powers are computed.
     """
     sizes = np.abs(points)
     largest = sizes.max(axis=1, initial=0.0)

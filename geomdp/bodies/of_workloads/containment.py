@@ -19,10 +19,11 @@ from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest relative error of a gauge in this library. That of ray shooting in V-polytopes, 1e-9 and
-#: rounding errors, is the largest.
+#: Bound on the relative error of a gauge in this library. The largest errors are those of ray
+#: shooting in V-polytopes: 1e-9 plus rounding errors.
 GAUGE_ERROR = 1e-8
-#: At most this many differences of answers, or answers, are checked one by one.
+#: At most this many differences of answers (replace-one) or answers (add/remove) are checked one by
+#: one.
 MAX_PAIRS = 1 << 20
 #: Number of differences in one call of a gauge.
 PAIR_ROWS = 1 << 14
@@ -44,8 +45,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       point M of each set {V M V^T} is checked.
     * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
       one by one. The points are all differences of two answers (replace-one) or all answers
-      (add/remove). Each extreme point of the neighbour body is such a point or the negative of such
-      a point. At most 2^20 points are checked.
+      (add/remove). Each extreme point of the neighbour body is one of these points or the negative
+      of one. At most 2^20 points are checked.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Symmetric bodies that contain a neighbour body and have exact uniform samplers.
 
-The neighbour body of a workload is the convex hull of the differences of the sums of answers on two
-neighbouring data sets. K is the convex hull of the answers Q(x) of one record.
+The neighbour body of a workload is the convex hull of all changes of the sums of answers between
+two neighbouring data sets. K is the convex hull of the answers Q(x) of one record.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> l
 
 
 def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
-    """Bounds on the l1 and l2 norms of the differences of the sums of answers of two neighbours."""
+    """Bounds on the l1 and l2 norms of changes of the sums of answers between neighbours."""
     match checked_adjacency(adjacency):
         case Adjacency.REPLACE_ONE:
             return workload.l1_diameter(), workload.l2_diameter()

@@ -177,7 +177,7 @@ def _(workload: Marginals) -> Body:
     if workload.k == 1:
         return sensitivity_polytope(workload)
     sizes = range((workload.k + 1) // 2 + 1)
-    # For a set S, the product of (1 + s_i) / 2 over i in S is the mean of s_T over all subsets T.
+    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S.
     share = 0.5**workload.k
 
     def term(subset: IntArray) -> dict[tuple[int, ...], float]:

@@ -48,7 +48,7 @@ from geomdp.workloads import (
     explicit_answers,
 )
 
-#: Largest number N m of entries in a list of the m answers on each of the N elements of a universe:
+#: The m answers on all N elements of a universe are listed if they are at most this many numbers:
 #: 2^24 float64 numbers take 128 MB. If N m is larger, the workload's own search finds extreme
 #: answers. This saves time, too: for tables and marginals, the search is faster than a matrix
 #: product with all vertices.
@@ -194,8 +194,8 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
     Q(X) is the sum of the answers on the records X, divided by a public, fixed number n. K is the
     sensitivity polytope. Under replace-one, B = K - K. Under add/remove, the sums of two neighbours
-    differ by one answer vector Q(x), so B = conv(K u -K), which lies in the linear span of K. B is
-    for sums of answers; scaled by 1/n, B is the body for means.
+    differ by one answer vector Q(x), so B is the convex hull of K and -K. This hull lies in the
+    linear span of K. B is for sums of answers; scaled by 1/n, B is the body for means.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scaled bodies, and for any body K the bodies K - K and conv(K u -K), which are symmetric."""
+"""Scaled bodies, and two symmetric bodies: K - K and the convex hull of K and -K."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Scaled(Body):
         return Scaled(difference_body(self.body), self.factor)
 
     def symmetric_hull(self) -> Body:
-        """conv(K u -K) times the factor."""
+        """The convex hull of K and -K, times the factor."""
         return Scaled(symmetric_hull(self.body), self.factor)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
@@ -178,8 +178,8 @@ class Scaled(Body):
 def difference_body(body: Body) -> Body:
     """The difference body K - K = {x - y : x, y in K} of a body K.
 
-    The difference body is symmetric. Under replace-one adjacency, the difference body of the
-    sensitivity polytope contains the difference of the sums of answers of any two neighbours.
+    The difference body is symmetric. If two data sets are neighbours under replace-one adjacency,
+    the difference of their sums of answers lies in the difference body of the sensitivity polytope.
 
     Parameters
     ----------
@@ -217,10 +217,10 @@ def difference_body(body: Body) -> Body:
 
 
 def symmetric_hull(body: Body) -> Body:
-    """The symmetric hull conv(K u -K) of a body K, in the linear span of K.
+    """The symmetric hull of a body K, that is, the convex hull of K and -K.
 
-    Under add/remove adjacency, the symmetric hull of the sensitivity polytope contains the
-    difference of the sums of answers of any two neighbours.
+    If two data sets are neighbours under add/remove adjacency, the difference of their sums of
+    answers lies in the symmetric hull of the sensitivity polytope.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def symmetric_hull(body: Body) -> Body:
     Returns
     -------
     Body
-        The closed form of conv(K u -K) (`Body.symmetric_hull`) if there is one. If there is none, K
+        The closed form of this hull (`Body.symmetric_hull`) if there is one. If there is none, K
         itself for a K known to be symmetric, and the wrapper `SymmetricHull` for any other K.
 
     Raises

@@ -111,7 +111,8 @@ class Symmetrised(Body):
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The same construction on the image of K; None if K's image has no closed form.
 
-        None also for one row: the image is then a segment, given by the support function.
+        The result is also None for a matrix with one row. The image is then a segment, and the
+        support function gives its ends.
         """
         inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
         return None if inner is None else type(self)(inner)

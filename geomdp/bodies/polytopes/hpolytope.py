@@ -24,9 +24,9 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
-#: Redundant inequalities are removed before other linear programs are solved if the largest
-#: distance of a hyperplane from 0 is above this number times the median distance. Far hyperplanes
-#: would otherwise set the scale of the solver's tolerances.
+#: If the largest distance of a hyperplane from 0 is above this number times the median distance,
+#: redundant inequalities are removed before other linear programs are solved. Far hyperplanes would
+#: otherwise set the scale of the solver's tolerances.
 FAR = 1e3
 
 

@@ -2,10 +2,10 @@
 
 Let b in R^d be the target. The method keeps a set of points, the members. It also keeps x, the
 point nearest to b in the members' affine hull. The weights of x on the members are positive. The
-gain of a point p is <b - x, p - x>. A point with positive gain joins the members: an exchange. If
-the nearest point of the new affine hull has a negative weight, x moves towards this nearest point
-until the first weight of x vanishes. The member with the vanished weight leaves. This is repeated
-until no weight is negative.
+gain of a point p is <b - x, p - x>. In an exchange, a point with positive gain joins the members.
+If the nearest point of the new affine hull has a negative weight, x moves towards this nearest
+point until the first weight of x vanishes. The member with the vanished weight leaves. This is
+repeated until no weight is negative.
 
 In exact arithmetic the distance from b to x falls with every exchange, so no set of members occurs
 twice. A sweep computes the gains of the whole table once. It then tries the points with large

@@ -3,10 +3,10 @@
 For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
 combination of the members of the active set. The table holds these members and the points with the
 largest gains. Let g be the largest gain among all points. The active set is improved until all
-gains on the table are at most a small share of g. Then the gains of all points are computed again:
-a pricing. Improving and pricing together are a round.
+gains on the table are at most a small share of g. Then the gains of all points are computed again.
+This computation is called a pricing. Improving and pricing together are a round.
 
-If g is within tolerance, the search ends in one of these cases:
+If g is within the tolerance of `search`, the search ends in one of these cases:
 
 * g is below half of the squared distance from x to b. Then a hyperplane separates the target from
   the hull, so the target is outside.
@@ -140,8 +140,9 @@ def search(
 ) -> Found:
     """Nearest point to `target` (d,) of the hull of `columns`.
 
-    The search starts from the points `keys` with convex `weights`. A largest gain of at most
-    tol * columns.scale^2 is within tolerance (see the module's docstring).
+    The search starts from the points `keys` with convex `weights`. The largest gain is within
+    tolerance if it is at most tol * columns.scale^2. The docstring of this module says when the
+    search ends.
     """
     rounds = _rounds(columns, target, tol, keys, weights)
     residual = next(rounds)
