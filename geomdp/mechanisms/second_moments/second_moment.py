@@ -66,9 +66,9 @@ class SecondMoment(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic,
-    because clipping changes each record by itself, and shrinkage and projection read only the noisy
-    matrix. The sampler is exact.
+    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic.
+    Clipping costs nothing, because it changes each record by itself. Shrinkage and projection cost
+    nothing, because they read only the noisy matrix. The sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
     E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared

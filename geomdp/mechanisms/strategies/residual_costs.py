@@ -42,7 +42,7 @@ class ResidualCost(Protocol):
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """Prices (sets,), one for a unit of precision on each residual.
+        """The price of a unit of precision on each residual: (sets,).
 
         For all precisions s (sets,), the cost is at least s @ prices.
         """
@@ -76,8 +76,8 @@ class AddRemoveCost:
 class CappedCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
-    Let two records differ exactly in the columns D. If E = A & D is not empty, the residual of A
-    changes by a vector of squared length
+    Let two records differ exactly in the columns D. Let E = A & D be the columns in both A and D.
+    If E is not empty, the residual of A changes by a vector of squared length
 
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).

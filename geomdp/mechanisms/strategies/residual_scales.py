@@ -53,7 +53,7 @@ class ResidualScales:
         Variance sigma_A^2 of the noise on the residual of each set A. The unit is the variance that
         suffices for a sum of l2 sensitivity 1. If the residual is public, the variance is 0.
     cost : ResidualCost
-        The bound by which the precisions 1 / sigma_A^2 cost at most 1, up to rounding.
+        A bound on the cost. It is at most 1 for the precisions 1 / sigma_A^2, up to rounding.
     energy : float
         The sum of squared errors of all answers.
     """

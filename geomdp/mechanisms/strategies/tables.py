@@ -160,9 +160,9 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload must give at most 2^22 pairs of a measured set of columns and a subset "
-                "of it with at most as many columns as the largest table, "
-                f"got more for {interactions.workload!r}"
+                "workload needs too many measurements: let k be the number of columns of its "
+                "largest table; the measured sets of columns must have at most 2^22 subsets of at "
+                f"most k columns in all, got more for {interactions.workload!r}"
             )
         self._pool = len(pool)
         place = {S: s for s, S in enumerate(self.sets)}

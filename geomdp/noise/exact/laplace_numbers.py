@@ -1,4 +1,7 @@
-"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic."""
+"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic.
+
+Ball arithmetic (`arb`) computes with a number and a bound on its error, together called a ball.
+"""
 
 from __future__ import annotations
 

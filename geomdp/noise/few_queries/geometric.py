@@ -137,9 +137,9 @@ class GeometricNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
 
-        For s in the lattice, all z are taken for points of the lattice, because sums in float64
+        For s in the lattice, all z are treated as points of the lattice, because sums in float64
         may have rounding errors. For other s, the result is inf if z is in the lattice, -inf if
-        z - s is, and nan if both probabilities are 0.
+        z - s is in the lattice, and nan if both probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
