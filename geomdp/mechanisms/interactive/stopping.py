@@ -1,4 +1,4 @@
-"""How the target accuracy of an iterative construction is divided among sources of error."""
+"""Divide the target accuracy of an iterative construction among sources of error."""
 
 from __future__ import annotations
 

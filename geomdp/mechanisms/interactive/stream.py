@@ -145,9 +145,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts.
 
-        The result has one answer for each query asked. Queries after the halt have no answer. The
-        same errors are raised as by `ask`. If any true answer is not a finite number, nothing is
-        spent.
+        The result has one answer for each query asked. Queries after the halt have no answer. This
+        method raises the same errors as `ask`. If any true answer is not a finite number, nothing
+        is spent.
         """
         self._require_running()
         truths = self._truths(queries)

@@ -33,7 +33,7 @@ class Shrunk(PostProcessedNoise):
 
     c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
-    This s minimises the error bound that is proved below.
+    This s minimises the error bound that the notes prove.
 
     ``ValueError`` if `inner` is not an additive mechanism.
 

@@ -33,9 +33,9 @@ SUM_ERROR = 256 * UNIT
 class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
-    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. This is as
-    private as Gaussian noise of variance 1 on a sum, if the squared l2 sensitivity of the sum is
-    the cost.
+    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. The noisy
+    residuals are as private as a sum with Gaussian noise of variance 1, if the squared l2
+    sensitivity of the sum is the cost.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
@@ -121,7 +121,8 @@ class ProfileCost:
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
 
-    where class g has n_g columns, each counted with l_g levels.
+    with binomial coefficients C. A set of kind a has a_g columns of each class g, and s_a is the
+    precision of kind a. Class g has n_g columns in all, each counted with l_g levels.
 
     Parameters
     ----------

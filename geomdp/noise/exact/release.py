@@ -192,8 +192,8 @@ class RoundedGaussians(RoundedVector):
 class RoundedParts:
     """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    This is a `RoundedNoise` for sums that are measured in several parts. No two parts share random
-    bits.
+    This class takes the place of `RoundedNoise` for sums that are measured in several parts. No two
+    parts share random bits.
 
     Parameters
     ----------

@@ -56,10 +56,10 @@ class LatticeBoxNoise:
     With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
     uniform on the lattice points of the box times r, for a random r of probability proportional to
     q^r V(r). Here V(r), the product of the 2 r c_i + 1, is the number of these lattice points. The
-    polynomial V(r) is the sum of a_j C(r, j) over j, with whole numbers a_j >= 0. The sum of
-    C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is drawn in two steps: j has a
-    probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent geometric
-    numbers of rate q.
+    polynomial V(r) is the sum over j of a_j C(r, j), with binomial coefficients C(r, j) and whole
+    numbers a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is
+    drawn in two steps: j has a probability proportional to a_j t^j, and r is j plus a sum of j + 1
+    independent geometric numbers of rate q.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The median update rule: halving a net of candidate databases (BR-MED)."""
+"""The median update rule: each update halves a net of candidate databases (BR-MED)."""
 
 from __future__ import annotations
 
