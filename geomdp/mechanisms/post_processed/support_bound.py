@@ -1,6 +1,6 @@
 """Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
 
-A projection of noisy mean answers of n records on K has a mean squared error of at most
+If the noisy mean answers of n records are projected on K, the mean squared error is at most
 E h_K(Z) / n.
 """
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: Rounding in float64 may move points and shifts off the lattice. An entry counts as a lattice
-#: point if its distance from the lattice is at most this share of its size.
+#: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
+#: multiple of its unit up to an error of this share of the numbers from which it was computed.
 ROUNDING = 1e-13
 
 
