@@ -51,7 +51,8 @@ class SecondMoment(PostProcessed):
     adjacency : Adjacency
         Neighbour relation.
     clip : bool
-        Whether records of norm above 1 are scaled to norm 1. If not, they raise ``ValueError``.
+        Whether records of norm above 1 are scaled to norm 1. If False, such a record raises
+        ``ValueError``.
     shrink : bool
         Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
         isotropic data and few records, when noise hides the differences of the eigenvalues. For

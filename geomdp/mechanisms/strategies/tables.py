@@ -35,7 +35,7 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest number of sets of columns for which all of them can be candidates for measurement.
+#: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
 #: Largest number of cells of a measured table. If the table of all columns has at most this number
 #: of cells, records are counted in this table. All other tables follow from these counts.

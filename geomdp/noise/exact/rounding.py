@@ -101,7 +101,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     values : sequence of arb
         Balls around exact values.
     grid : int
-        Negative if the grid unit 2^-grid is above 1.
+        k; the unit of the grid is 2^-k. It is negative for units above 1.
 
     Raises
     ------
