@@ -174,7 +174,7 @@ def is_relaxed(workload: Workload) -> bool:
 
 
 def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope. If `is_relaxed`, a relaxation that contains this polytope.
+    """The sensitivity polytope; if `is_relaxed`, instead a relaxation that contains the polytope.
 
     For one-way tables the body is a product of simplices, for any number of columns.
     """
