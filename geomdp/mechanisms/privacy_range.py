@@ -6,9 +6,9 @@ from geomdp.privacy import ZCDP, Privacy
 from geomdp.privacy.definitions import check_privacy
 
 #: Smallest and largest epsilon or rho of a mechanism. Above this range, the noise is smaller than
-#: the rounding error of a mean (1e-16). Below it, the mean is smaller than the rounding error of
-#: the noise. Far outside the range, squares of noise scales overflow, and searches for a scale do
-#: not end.
+#: the rounding error of a mean (1e-16). Below this range, the mean is smaller than the rounding
+#: error of the noise. Far outside the range, squares of noise scales overflow, and searches for a
+#: scale do not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 

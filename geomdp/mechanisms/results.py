@@ -1,4 +1,4 @@
-"""What a mechanism returns: a prediction before it sees data, and a release afterwards."""
+"""The results of a mechanism: a prediction before it sees data, and a release afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PredictionKind(enum.StrEnum):
 
     #: The error on every data set, measured against the true answers. Under add/remove the true
     #: answers are the sums over the records, divided by the declared n. The means over another
-    #: number of records can be further away. If the number is an estimate, `stderr` is above 0.
+    #: number of records can be further away. If the error is estimated, `stderr` is above 0.
     EXACT = "exact"
     #: An upper bound on the error that holds for every data set.
     UPPER_BOUND = "upper_bound"
@@ -44,7 +44,7 @@ class PredictionKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
+    """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), predicted without data.
 
     M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
     records, divided by n. Under replace-one, Q(X) is the mean. Under add/remove, n is a declared

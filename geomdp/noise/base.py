@@ -52,9 +52,10 @@ class Noise(Protocol):
 
 @runtime_checkable
 class KnownSizes(Protocol):
-    """A noise whose mean sizes are known in closed form, because draws of it would mislead.
+    """A noise whose mean sizes are known in closed form, so they need not be estimated from draws.
 
-    For large epsilon such a noise is almost always 0, and a mean over draws is then 0 as well.
+    For large epsilon such a noise is almost always 0. A mean over draws is then 0 as well, which is
+    too small.
     """
 
     @property

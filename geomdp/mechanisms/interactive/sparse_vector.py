@@ -32,7 +32,7 @@ class AboveThreshold(SparseVectorStream):
     above the threshold.
 
     Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this also
-    holds on the computer: comparisons are exact for the true answers as given. The values that
+    holds on the computer, because comparisons are exact for the given true answers. The values that
     `NumericSparse` releases are correctly rounded. The mechanism cannot be copied, pickled or used
     in a forked process, because both copies would use the same noise.
 

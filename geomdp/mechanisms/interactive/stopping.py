@@ -1,4 +1,4 @@
-"""How the target accuracy of an iterative construction is divided among sources of error."""
+"""Divide the target accuracy of an iterative construction among sources of error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class StoppingDesign:
 
     Let H be the hypothesis. In each round the distinguisher searches for a query Q on which H has a
     large error. Let v be the true answer to Q plus noise. With probability at least 1 - beta, two
-    statements hold in all rounds (see `IterativeConstruction`): the noise on v is at most
+    statements hold in all rounds (see `IterativeConstruction`): the noise in v is at most
     noise * alpha, and the error of H on Q is at most loss * alpha below the largest error of H on
     any query. The run stops if |v - Q(H)| < level * alpha. Then H errs by at most
     (level + noise + loss) * alpha on every query. In a round that does not stop the run, H errs by

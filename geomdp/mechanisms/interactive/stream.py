@@ -1,4 +1,4 @@
-"""What all sparse vector mechanisms share: the comparison of queries with a noisy threshold."""
+"""The base class of all sparse vector mechanisms: it compares queries with a noisy threshold."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
     x + Lap(D s_query) >= T + Lap(D s_threshold). If s_answer is not None, the answer to such a
     query also has the value x + Lap(D s_answer) with fresh noise.
 
-    Without a seed the comparison is exact: it is decided for real-valued noise and the exact value
-    of x. The value x may be a whole number of any size, a float or a fraction. With a seed the
-    comparison is a float64 simulation.
+    Without a seed the comparison is exact: its result is the result for real-valued noise and the
+    exact value of x. The value x may be a whole number of any size, a float or a fraction. With a
+    seed the comparison is a float64 simulation.
 
     The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
     of a subclass holds because its `_calibrate` computes the scales from `privacy`.
@@ -111,7 +111,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @property
     def halted(self) -> bool:
-        """Whether `cutoff` queries were found above the threshold. Then no more are answered."""
+        """Whether `cutoff` queries were found above the threshold. If so, `ask` raises an error."""
         return self._found >= self.cutoff
 
     def ask(self, query: StreamQuery) -> Answer:
@@ -126,8 +126,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Returns
         -------
         Answer
-            Whether the query was found above the threshold. If so, and if the mechanism releases
-            values, also a noisy value.
+            Whether the query was found above the threshold. For a query above the threshold, the
+            answer also has a noisy value if the mechanism releases values.
 
         Raises
         ------
@@ -145,9 +145,9 @@ class SparseVectorStream(NotCopied, abc.ABC):
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts.
 
-        The result has one answer for each query asked. Queries after the halt have no answer. The
-        same errors are raised as by `ask`. If any true answer is not a finite number, nothing is
-        spent.
+        The result has one answer for each query asked. Queries after the halt have no answer. This
+        method raises the same errors as `ask`. If any true answer is not a finite number, nothing
+        is spent.
         """
         self._require_running()
         truths = self._truths(queries)

@@ -92,8 +92,8 @@ def replay(
     """Rebuild the hypothesis from a public record of queries and answers (post-processing).
 
     Pass the `rule` and `alpha` of the recorded run. `exchanges` are the (query, Answer) pairs of
-    the run, in order. If the rule cannot follow an answer, the hypothesis does not change, as in
-    the run. ``ValueError`` if an answer that updated the hypothesis has no value.
+    the run, in order. If no hypothesis of the rule agrees with an answer, the hypothesis does not
+    change, as in the run. ``ValueError`` if an answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:

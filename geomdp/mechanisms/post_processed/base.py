@@ -38,7 +38,8 @@ class PostProcessed(Mechanism):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
 
-    # An attribute in the base class; here a property, because `inner` may need a set-up first.
+    # `guarantee` is an attribute in the base class. Here it is a property, because the guarantee of
+    # `inner` may need a set-up first.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The guarantee of `inner`."""
@@ -61,7 +62,7 @@ class PostProcessed(Mechanism):
         return twin
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same post-processing of a mechanism of the same family for another workload."""
+        """This post-processing for another workload. The new `inner` is of the same family."""
         return type(self)(self.inner.with_workload(workload))
 
     def set_up(self) -> None:

@@ -1,4 +1,4 @@
-"""The coarse mechanism: answers rounded to a net of few points, which needs less noise."""
+"""The coarse mechanism: it rounds answers to a net of few points, which need less noise."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
     Q(x) in R^m holds the answers to the m queries on record x. The net S is a set of answer vectors
-    Q(x). Any two points of S are at least `radius` sqrt(m) apart, and no further Q(x) can be added.
-    pi(x) is the point of S nearest to Q(x). M(X) is the release of a mechanism of the same kind as
-    `inner` for the workload Q' = pi.
+    Q(x). Any two points of S are at least `radius` sqrt(m) apart, and every other Q(x) is closer
+    than this to a point of S. pi(x) is the point of S nearest to Q(x). M(X) is the release of a
+    mechanism of the same kind as `inner` for the workload Q' = pi.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Coarse(PostProcessed):
     Raises
     ------
     ValueError
-        For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or if this kind of mechanism cannot answer Q'.
+        If the universe is infinite, if there are more than 2^26 answers over all elements, if the
+        radius is out of range, or if this kind of mechanism cannot answer Q'.
 
     Notes
     -----
@@ -60,9 +60,9 @@ class Coarse(PostProcessed):
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
-    by Minkowski's inequality. The first term is less than `radius`, because no further Q(x) can be
-    added to S. A net of few points has a small width and few dimensions, so e' is small even if n
-    is small. For large n the first term is larger than e'.
+    by Minkowski's inequality. The first term is less than `radius`, because every Q(x) is closer
+    than `radius` sqrt(m) to a point of S. A net of few points has a small width and few dimensions,
+    so e' is small even if n is small. For large n the first term is larger than e'.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 

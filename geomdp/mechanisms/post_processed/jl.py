@@ -63,7 +63,7 @@ _GAUSSIAN = GaussianMap()
 
 
 class JL(PostProcessedNoise):
-    """Answer A Q for a public random A with few rows, then least squares over K_Q.
+    """Answer A Q for a public random A with few rows, then solve least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
     and K_Q is the sensitivity polytope. A (k, m) is drawn from `law`. Z is the noise of a mechanism
@@ -74,8 +74,8 @@ class JL(PostProcessedNoise):
     inner : AdditiveMechanism
         A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     dimension : int or AutoDimension
-        Number k of rows of A, at least 1 and below the effective dimension of the workload. In
-        place of more rows, use A = I, which is `Projected(inner)` and has less error.
+        Number k of rows of A, at least 1 and below the effective dimension of the workload. A map
+        with more rows would have a larger error than `Projected(inner)`, which has A = I.
         `AutoDimension()` chooses the k with the least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the

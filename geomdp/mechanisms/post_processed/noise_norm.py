@@ -31,7 +31,8 @@ EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
 #: Number of public draws from which the variances of products of signs are estimated. With 25
-#: columns there are 200 squares of noise on single signs. Their mean has a relative error near 10%.
+#: columns, the draws give 25 * 8 = 200 squares of noise on single signs. The mean of these squares
+#: has a relative error near 10%.
 DRAWS = 8
 
 
@@ -82,8 +83,8 @@ class SignNorm:
     A column of two levels is a sign, 1 or -1. With the constant sign 1 in front, d columns give
     d + 1 signs. Let r hold the products of any two of these signs. All 2-way tables of the d
     columns are c + T r. Products with the first sign are single signs. The noise on r is treated as
-    uncorrelated. Single signs have one common variance. All other products have another. With these
-    weights the body is a `MappedElliptope`, which implements `project`.
+    uncorrelated, with one variance for all single signs and one variance for all other products.
+    With these weights the body is a `MappedElliptope`, which implements `project`.
     """
 
     #: c and T. The columns of T are orthogonal.
@@ -109,7 +110,7 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def prepare(self) -> None:
-        """See `Projector.prepare`; all is computed when the norm is built."""
+        """Do nothing (see `Projector.prepare`): everything is computed when the norm is built."""
 
     def nearest(self, noisy: FloatArray) -> Projection:
         """The nearest point in the weighted norm. Cost: about ten eigendecompositions."""

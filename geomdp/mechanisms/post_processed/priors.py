@@ -14,7 +14,7 @@ from geomdp.workloads import Records, Workload
 
 
 class FixedDataset:
-    """One public data set, the same in every trial. Never use data that are to be protected.
+    """One public data set for all simulated releases. Never use data that are to be protected.
 
     Parameters
     ----------

@@ -46,9 +46,10 @@ class Projected(PostProcessedNoise):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
-    K = K_Q is the sensitivity polytope. The polytope of all 2-way tables of 25 to 128 two-level
-    columns cannot be searched fast enough. For these workloads K is the `moment_relaxation`. It
-    contains the polytope, and is an image of the elliptope (the set of correlation matrices).
+    K = K_Q is the sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, it
+    takes too long to find an extreme point of the polytope. For these workloads K is the
+    `moment_relaxation`. It contains the polytope, and is an image of the elliptope (the set of
+    correlation matrices).
 
     Parameters
     ----------
@@ -102,12 +103,12 @@ class Projected(PostProcessedNoise):
         self._draws = whole(draws, "draws", minimum=2)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same post-processing of a mechanism of the same family for another workload."""
+        """This post-processing for another workload. The new `inner` is of the same family."""
         return type(self)(self.inner.with_workload(workload), draws=self._draws)
 
     @cached_property
     def body(self) -> Body:
-        """K: the sensitivity polytope, or a relaxation if it cannot be searched fast enough."""
+        """K: the sensitivity polytope, or a relaxation if its extreme points cost too much."""
         return reachable_body(self.workload)
 
     @cached_property
@@ -165,7 +166,7 @@ class Projected(PostProcessedNoise):
 
 
 def is_relaxed(workload: Workload) -> bool:
-    """Whether the universe is too large to search, but the polytope has a relaxation."""
+    """Whether the universe is too large for a search, and the polytope has a relaxation."""
     size = workload.universe.size
     pairs = isinstance(workload, MarginalTables) and workload.k == 2
     large = size is not None and MAX_SCORES < size <= 1 << MAX_RELAXED_COLUMNS
@@ -173,7 +174,7 @@ def is_relaxed(workload: Workload) -> bool:
 
 
 def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope, or a relaxation that contains it if `is_relaxed`.
+    """The sensitivity polytope; if `is_relaxed`, instead a relaxation that contains the polytope.
 
     For one-way tables the body is a product of simplices, for any number of columns.
     """
@@ -212,8 +213,9 @@ def relative_tolerance(energy: float, scale: float) -> float:
     """Tolerance that keeps the duality gap of a projection at `GAP_SHARE` times `energy`.
 
     `energy` is the mean squared noise. The tolerance is relative to `scale`^2 and is kept between
-    1e-14 and 1e-8. A gap eta adds little to the bounds on the error e: e^2 <= ||Z||^2 + 2 eta and
-    E e^2 <= E h_K(Z) + eta. Let p be the point that was found, and y = Q(X) + Z the noisy answers,
-    with the noise Z on means. Both bounds follow from <y - p, Q(X) - p> <= eta.
+    1e-14 and 1e-8. Let y = Q(X) + Z be the noisy answers, with the noise Z on means. Let p be the
+    point that was found, and e = ||p - Q(X)|| its error. A gap of at most eta means that
+    <y - p, Q(X) - p> <= eta. This implies e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta. So
+    the gap adds little to these bounds.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

@@ -1,4 +1,4 @@
-"""The shrinking mechanism: noisy answers, moved towards a public centre and then projected."""
+"""The shrinking mechanism: it moves noisy answers towards a public centre, then projects them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from geomdp.workloads.base import MAX_SCORES
 
 
 class Shrunk(PostProcessedNoise):
-    """Noisy answers, moved towards a public point and then projected: for very few records.
+    """Move noisy answers towards a public point, then project them; useful for very few records.
 
     M(X) = argmin over p in K of ||p - (c + s (y - c))||_2. Here y = Q(X) + Z / n with the noise Z
     of `inner`, K is the body of attainable answers as in `Projected`, and
@@ -33,7 +33,7 @@ class Shrunk(PostProcessedNoise):
 
     c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
     record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
-    This s minimises the error bound that is proved below.
+    This s minimises the error bound that the notes prove.
 
     ``ValueError`` if `inner` is not an additive mechanism.
 

@@ -1,6 +1,7 @@
 """Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
 
-Such a bound also bounds the error of every mechanism that projects noisy answers on K.
+If the noisy mean answers of n records are projected on K, the mean squared error is at most
+E h_K(Z) / n.
 """
 
 from __future__ import annotations
@@ -100,9 +101,9 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
       infinite above 512 coordinates.
     * For any other noise, the bound is an upper limit of E h_K(Z).
 
-    The upper limits of the last two cases are one-sided confidence limits by Student's t, at level
-    1e-6. They come from at most `most` draws with a fixed public seed. They are asymptotic and not
-    proved. Since Z and -Z have the same distribution, every draw contributes
+    The upper limits for K-norm noise and for other noise are one-sided confidence limits by
+    Student's t, at level 1e-6. They come from at most `most` draws with a fixed public seed. They
+    are asymptotic and not proved. Since Z and -Z have the same distribution, every draw contributes
     (h_K(Z) + h_K(-Z)) / 2.
 
     Parameters
@@ -135,8 +136,8 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
 def _by_coordinates(noise: KnownSizes, body: Body) -> SupportBound:
     """The sum over i of E |Z_i| (h_K(e_i) + h_K(-e_i)) / 2; infinite above 512 coordinates.
 
-    Z and -Z have the same distribution, so E h_K(Z) is the mean of (h_K(Z) + h_K(-Z)) / 2, which is
-    a seminorm of Z. So it is at most the sum of its values for the Z_i e_i.
+    Z and -Z have the same distribution, so E h_K(Z) = E s(Z) with s(z) = (h_K(z) + h_K(-z)) / 2.
+    Because s is a seminorm, s(Z) is at most the sum over i of s(Z_i e_i) = |Z_i| s(e_i).
     """
     if noise.dimension > MAX_DRAWS:
         return SupportBound(math.inf, f"not computed above {MAX_DRAWS} coordinates")

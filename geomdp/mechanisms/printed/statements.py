@@ -95,11 +95,11 @@ def printed_online_weights_accuracy(
 
 
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
-    """The step eps / sqrt(8 T ln(1/delta)), printed for every delta below 1; it is not private.
+    """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); it is not private.
 
-    For delta above 0.709 at eps = 1, T such steps can spend more than (eps, delta) (DISC-5). The
-    corrected `privacy.shortcut_step_epsilon` refuses an epsilon above 1 and a delta of 1/2 or more.
-    No mechanism uses this step.
+    The formula is printed for every delta below 1. For delta above 0.709 at eps = 1, T such steps
+    can spend more than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses
+    an epsilon above 1 and a delta of 1/2 or more. No mechanism uses this step.
 
     Examples
     --------
@@ -138,5 +138,5 @@ def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> floa
 def _solved(right_side: Callable[[float], float], n: int) -> float:
     alpha = smallest_accuracy(lambda alpha: alpha >= right_side(alpha))
     if alpha is None:
-        raise ValueError(f"n must be larger for any alpha up to 1, got {n}")
+        raise ValueError(f"n must be larger: the statement holds for no alpha up to 1, got {n}")
     return alpha

@@ -29,8 +29,8 @@ from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universe.universes import Records
 
-#: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
-#: svec lists the upper triangle of a matrix, see `Covariance`.
+#: Sums of x (d,) and of svec(x x^T) (m,). svec lists the upper triangle of a matrix, see
+#: `Covariance`. For correctly rounded noise, both are the digits of exact sums (see `RealRecords`).
 Sums = tuple[FloatArray, FloatArray]
 #: Two functions that add noise, which has already been drawn. The first maps the sums of x to the
 #: noisy mean, the second maps the sums of x x^T to noisy second moments.
@@ -230,7 +230,7 @@ class Covariance:
         return count, (first, svec(second))
 
     def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
-        """Number of records, and the exact digits of the sums of x and of x x^T."""
+        """Number of records, and the digits of the exact sums of x and of x x^T."""
         means, moments = self._measurements
         count, first, second = 0, means.sums(), moments.sums()
         if self.clip:

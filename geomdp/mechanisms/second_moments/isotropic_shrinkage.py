@@ -81,11 +81,11 @@ def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
 
 
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
-    """Fifth largest lambda_max(W_0) of 1000 draws of `noise`, matrices given as svec (m,).
+    """Fifth largest lambda_max(W_0) of 1000 draws of `noise` with a fixed public seed.
 
-    W_0 is the traceless part of the noise. One more draw exceeds the limit with probability
-    5 / 1001. The seed is fixed and public. Cost: O(d^3) per draw; all draws together take 0.3 s at
-    d = 50 and 5 s at d = 200.
+    A draw is a matrix, given as svec (m,), and W_0 is its traceless part. One more draw exceeds the
+    limit with probability 5 / 1001. Cost: O(d^3) per draw; all draws together take 0.3 s at d = 50
+    and 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     tops: list[float] = []

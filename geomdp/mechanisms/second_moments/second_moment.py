@@ -51,7 +51,8 @@ class SecondMoment(PostProcessed):
     adjacency : Adjacency
         Neighbour relation.
     clip : bool
-        Whether records of norm above 1 are scaled to norm 1. If not, they raise ``ValueError``.
+        Whether records of norm above 1 are scaled to norm 1. If False, such a record raises
+        ``ValueError``.
     shrink : bool
         Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
         isotropic data and few records, when noise hides the differences of the eigenvalues. For
@@ -66,9 +67,9 @@ class SecondMoment(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic,
-    because clipping changes each record by itself, and shrinkage and projection read only the noisy
-    matrix. The sampler is exact.
+    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic.
+    Clipping costs nothing, because it changes each record by itself. Shrinkage and projection cost
+    nothing, because they read only the noisy matrix. The sampler is exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
     E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared

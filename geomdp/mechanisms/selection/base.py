@@ -41,7 +41,7 @@ class Choice:
     Parameters
     ----------
     index : int
-        Number of the query in the workload.
+        Index of the query in the workload, from 0.
     label : str
         Label of the query.
     guarantee : Guarantee

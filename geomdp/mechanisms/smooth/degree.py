@@ -21,7 +21,7 @@ NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A rule for the number t of degrees in each variable. The rule uses only public numbers.
+    """A rule for the number t of degrees (0 to t - 1) in each variable, from public numbers only.
 
     Examples
     --------

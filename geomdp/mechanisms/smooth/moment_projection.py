@@ -29,9 +29,9 @@ class MomentProjection:
 
     The result is computed from public numbers and a released summary, so the projection is
     post-processing and costs no privacy. The projection of `semidefinite` never increases the error
-    in the weighted norm. The projection of `on_grid` can increase this error, by at most the
-    distance in this norm of the true moments from the moments of distributions on the grid. The
-    errors of single queries can increase.
+    in the weighted norm. The projection of `on_grid` can increase this error. The increase is at
+    most the distance, in this norm, of the true moments from the set of moments of distributions on
+    the grid. Both projections can increase the errors of single queries.
 
     Parameters
     ----------

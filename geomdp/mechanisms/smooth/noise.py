@@ -167,7 +167,7 @@ class MomentLaplace(MomentNoise):
 
 @dataclass(frozen=True)
 class UniformLaplace(MomentLaplace):
-    """The same Laplace noise on every moment, as in Wang et al. 2013, but at the correct scale.
+    """Laplace noise of one scale on all moments, as in Wang et al. 2013, but at the correct scale.
 
     Let S(t, d) = t^(d-1) S(t, 1) be the l1 diameter of the moments. The scale on sums is
     b = S(t, d) / epsilon under replace-one, and b = (t^d - 1) / epsilon under add/remove. The
@@ -258,7 +258,7 @@ class WeightedLaplace(MomentLaplace):
 
 @dataclass(frozen=True)
 class UniformGaussian(MomentNoise):
-    """The same Gaussian noise on every moment, for zCDP and approximate differential privacy.
+    """Gaussian noise of one scale on all moments, for zCDP and approximate differential privacy.
 
     Under replace-one the noise is calibrated to the l2 diameter of the moments, about
     (2 t^d)^(1/2). Under add/remove the noise is calibrated to the l2 radius of the moments,

@@ -251,7 +251,9 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
-        raise ValueError("the constant moment must be 1 with noise_std 0, and noise_std at least 0")
+        raise ValueError(
+            "the constant moment must be 1 with noise_std 0; no noise_std may be negative"
+        )
     description, post_processed = record["schema"], record["post_processed"]
     schema = None if description is None else Schema.from_json(json.dumps(description))
     if schema is not None:

@@ -35,11 +35,11 @@ COUNT_ROWS = 1 << 16
 class SparseProject:
     """Release A D + noise for a random sign matrix A, and answer queries from the noisy vector.
 
-    D is the histogram of the records over an open universe. A is a matrix of T rows, with a column
-    for each element of the universe and entries +-T^(-1/2) of limited independence. Only a hash key
-    of A is stored. The answer to a query Q with at most m nonzero values is
-    <A Q, A D + noise> / n. It needs only the released vector and the key, and takes O(m T / 64)
-    hash evaluations (Blum-Roth, Algorithm 2; BR-PROJ).
+    D is the histogram of the records over an open universe, which need not be listed. A is a matrix
+    of T rows, with a column for each element of the universe and entries +-T^(-1/2) of limited
+    independence. Only a hash key of A is stored. The answer to a query Q with at most m nonzero
+    values is <A Q, A D + noise> / n. It needs only the released vector and the key, and takes
+    O(m T / 64) hash evaluations (Blum-Roth, Algorithm 2; BR-PROJ).
 
     Every column of A has norm exactly 1. For any key, the l2 sensitivity of A D is therefore 1
     under add/remove and at most 2 under replace-one. Privacy does not depend on the independence of

@@ -1,4 +1,4 @@
-"""Strategies: other queries to measure, from which the answers follow with less error."""
+"""Strategies measure other queries, from which the answers follow with less error."""
 
 import lazy_loader
 

@@ -17,7 +17,7 @@ from geomdp._typing import FloatArray, IntArray
 #: blocks therefore has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
 #: Largest number of groups of columns, except that one group for each column is always tried. This
-#: limits the number of searches: each number of groups takes some.
+#: limits the number of searches, because each number of groups needs several searches.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.

@@ -170,8 +170,8 @@ class Design:
         """Distribution of the noise on the sums of answers, with a part for each measurement.
 
         Scales and shares of epsilon are rounded to floats. If the changes of all measurements are
-        known, the noise is computed for a slightly lower epsilon, by a few parts in 2^50. Then the
-        rounded values spend at most `epsilon`.
+        known and the rounded values spend more than `epsilon`, the noise is computed for an epsilon
+        that is lower by a few parts in 2^50. Then the rounded values spend at most `epsilon`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Which families (lists of measurements) to combine, and how to split a budget over them."""
+"""Choose which families (lists of measurements) to combine, and split a budget over them."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Interactions:
 
     @cached_property
     def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
-        """For each shape, query numbers (tables, cells) of the cells of tables of this shape."""
+        """For each shape, an array (tables, cells): the query number of each cell of each table."""
         groups: dict[tuple[int, ...], list[IntArray]] = {}
         for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
             shape = self.workload.shape(table)

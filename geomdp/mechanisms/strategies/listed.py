@@ -188,7 +188,7 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 
 def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
-    """Sum over queries of the squared length of the projection of a query on a level's wavelets."""
+    """Project each query on a level's wavelets, and add up the squared lengths of the results."""
     waves = _wavelets(len(answers), level)
     length = float((waves[0] ** 2).sum())
     return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length

@@ -33,16 +33,16 @@ SUM_ERROR = 256 * UNIT
 class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
-    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. This is as
-    private as Gaussian noise of variance 1 on a sum, if the squared l2 sensitivity of the sum is
-    the cost.
+    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. The noisy
+    residuals are as private as a sum with Gaussian noise of variance 1, if the squared l2
+    sensitivity of the sum is the cost.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """Prices (sets,), one for a unit of precision on each residual.
+        """The price of a unit of precision on each residual: (sets,).
 
         For all precisions s (sets,), the cost is at least s @ prices.
         """
@@ -76,8 +76,8 @@ class AddRemoveCost:
 class CappedCost:
     """A bound under replace-one that adds up the largest change of each residual.
 
-    Let two records differ exactly in the columns D. If E = A & D is not empty, the residual of A
-    changes by a vector of squared length
+    Let two records differ exactly in the columns D. Let E = A & D be the columns in both A and D.
+    If E is not empty, the residual of A changes by a vector of squared length
 
         c_A(D) = 2 prod over A - E of (1 - 1 / l_i)
                    (prod over E of (1 - 1 / l_i) - (-1)^|E| prod over E of 1 / l_i).
@@ -121,7 +121,8 @@ class ProfileCost:
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
 
-    where class g has n_g columns, each counted with l_g levels.
+    with binomial coefficients C. A set of kind a has a_g columns of each class g, and s_a is the
+    precision of kind a. Class g has n_g columns in all, each counted with l_g levels.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class ResidualScales:
         Variance sigma_A^2 of the noise on the residual of each set A. The unit is the variance that
         suffices for a sum of l2 sensitivity 1. If the residual is public, the variance is 0.
     cost : ResidualCost
-        The bound by which the precisions 1 / sigma_A^2 cost at most 1, up to rounding.
+        A bound on the cost. It is at most 1 for the precisions 1 / sigma_A^2, up to rounding.
     energy : float
         The sum of squared errors of all answers.
     """
@@ -77,13 +77,13 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     multiple of the identity on every residual.
 
     Under replace-one, two records differ in a set D of columns, and the cost is that of the worst D
-    (`ProfileCost`). The same argument holds, and the problem is convex in the precisions. It is
-    solved for a growing list of profiles. Each round adds the profile that costs most. The search
-    ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If fewer than 100 profiles
-    suffice, the result is optimal up to 1e-7 in two cases. The first case is all tables of k
-    columns, with at most 2^22 profiles and 1024 kinds of sets. The second case is any tables of at
-    most 22 columns, with at most 1024 measured sets of columns. In all other cases, proved upper
-    bounds on the cost are tried, and the bound with the least energy is used.
+    (`ProfileCost`). The argument by Schur's lemma holds here, too. The problem is convex in the
+    precisions, and is solved for a growing list of profiles. Each round adds the profile that costs
+    most. The search ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If fewer
+    than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case is all
+    tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case is any
+    tables of at most 22 columns, with at most 1024 measured sets of columns. In all other cases,
+    proved upper bounds on the cost are tried, and the bound with the least energy is used.
 
     Examples
     --------

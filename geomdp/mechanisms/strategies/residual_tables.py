@@ -27,7 +27,8 @@ class TableCost:
     The precision s_A of a set A is divided among the tables T that contain A, in proportion to
     w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels
     (values). Let h_AT be these shares. Two records that differ in the columns D cost c_A(D) for
-    each unit of s_A (see `CappedCost`). This depends on A & D only. So D costs
+    each unit of s_A (see `CappedCost`). c_A(D) depends only on A & D, the columns in both. So D
+    costs
 
         sum over A of s_A c_A(D) = sum over T of (sum over A in T of h_AT s_A c_A(D & T))
 

@@ -35,7 +35,7 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.table_queries import TableQueries
 
-#: Largest number of sets of columns for which all of them can be candidates for measurement.
+#: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
 #: Largest number of cells of a measured table. If the table of all columns has at most this number
 #: of cells, records are counted in this table. All other tables follow from these counts.
@@ -160,9 +160,9 @@ class _Candidates:
         self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
         if not self.sets:
             raise WorkloadSizeError(
-                "workload must give at most 2^22 pairs of a measured set of columns and a subset "
-                "of it with at most as many columns as the largest table, "
-                f"got more for {interactions.workload!r}"
+                "workload needs too many measurements: let k be the number of columns of its "
+                "largest table; the measured sets of columns must have at most 2^22 subsets of at "
+                f"most k columns in all, got more for {interactions.workload!r}"
             )
         self._pool = len(pool)
         place = {S: s for s, S in enumerate(self.sets)}

@@ -21,9 +21,9 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
-#: Number of random elements on which `Design` checks that the measurements determine the answers. A
-#: product that is needed but not measured takes both values on these elements almost surely, and
-#: the check then fails.
+#: Number of random elements on which `Design` checks that the measurements determine the answers.
+#: If a product is needed but not measured, it takes both values on these elements almost surely, so
+#: the check fails.
 CHECKED = 64
 
 

@@ -38,11 +38,12 @@ class Perturbation:
     Parameters
     ----------
     balls : callable
-        (k, draw) -> the k noise variables in ball arithmetic.
+        Takes k and uniform numbers (`Draw`). Returns the k noise variables in ball arithmetic.
     near : callable
-        k -> the same variables in float64 with error bounds, as a function of uniform numbers.
+        Takes k. Returns the same variables in float64 with error bounds, as a function of uniform
+        numbers.
     sample : callable
-        (generator, k) -> k variables by NumPy, for simulations from a seed.
+        Takes a generator and k. Returns k variables drawn by NumPy, for simulations from a seed.
     """
 
     balls: Callable[[int, Draw], Vector]
@@ -70,7 +71,7 @@ def _gumbels(count: int, draw: Draw) -> Vector:
     return [-value.log() for value in exponentials(count, draw)]
 
 
-#: -ln E for exponential E: the choice is the exponential mechanism.
+#: -ln E for exponential E. With this noise the choice is the exponential mechanism.
 GUMBEL = Perturbation(_gumbels, _near_gumbels, lambda rng, k: rng.gumbel(size=k))
 #: -ln U for uniform U.
 EXPONENTIAL = Perturbation(
@@ -121,7 +122,8 @@ def exact_argmax(
     errors : (k,) array
         Bounds on the distances of `near` from the scores.
     exact : callable
-        Index -> exact score. It is called for all indices if float64 does not decide.
+        Takes an index and returns the exact score. It is called for all indices if float64 does not
+        decide.
     scale : float
         Above 0; taken as an exact number.
     entropy : callable, optional

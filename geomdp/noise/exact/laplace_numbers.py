@@ -1,4 +1,7 @@
-"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic."""
+"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic.
+
+Ball arithmetic (`arb`) computes with a number and a bound on its error, together called a ball.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ BLOCK = 128
 #: Bound on the float64 error of a noisy number minus a noisy threshold, (x + b z) - (T + b' z'),
 #: relative to the sum of the moduli of the four terms. Here z and z' are Laplace variables, and b
 #: and b' are their scales. Each term has an error of at most 3 units of 2^-53 (conversion of the
-#: exact number or of the ball, scale, product). The three sums add 3 units. The bound is 16 units
-#: instead of 6.
+#: exact number or of the ball, scale, product). The three sums add 3 units. So 6 units suffice,
+#: and the bound is 16 units.
 MARGIN = 2.0**-49
 #: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
 #: includes RADIUS times the scale. TINY covers products below the normal range of float64.

@@ -45,7 +45,7 @@ LARGEST = 2.0**51
 
 @dataclass(frozen=True)
 class NearVector:
-    """A random vector in float64 with proved errors.
+    """A random vector in float64 with proved error bounds.
 
     Parameters
     ----------

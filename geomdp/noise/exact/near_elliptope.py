@@ -34,7 +34,7 @@ UNIT = 2.0**-52
 
 
 def near_cone(noise: ConeNoise) -> NearVector | None:
-    """The noise in float64 with proved errors.
+    """The noise in float64 with proved error bounds.
 
     None if the body is not an elliptope of order 2 or more, or the centre of the cone is not 0.
     """

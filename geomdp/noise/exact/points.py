@@ -56,10 +56,12 @@ Computable = Callable[[Draw], Vector]
 #: Bodies that have a float64 sampler but no correctly rounded one.
 NO_EXACT_POINTS: dict[type[Body], str] = {
     NuclearBall: (
-        "its eigenvalues are drawn by coupling from the past, too costly in ball arithmetic"
+        "its eigenvalues are drawn by coupling from the past, which is too costly in ball "
+        "arithmetic"
     ),
     SpectraplexDifference: (
-        "its eigenvalues are drawn by coupling from the past, too costly in ball arithmetic"
+        "its eigenvalues are drawn by coupling from the past, which is too costly in ball "
+        "arithmetic"
     ),
 }
 
@@ -224,8 +226,8 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
     cones = body.whole_cones
     if cones is None:
         reason = (
-            "an entry of a vertex is no whole number, 0 is not an interior point, or no cut into "
-            "simplices is proved"
+            "an entry of a vertex is not a whole number, 0 is not an interior point, or no cut "
+            "into simplices is proved"
         )
         raise NoExactPath(body, reason)
     ends, order = list(accumulate(cones.volumes)), body.dimension

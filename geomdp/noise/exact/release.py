@@ -42,7 +42,7 @@ class RoundedVector:
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
     near : NearVector, optional
-        Z in float64 with proved errors. It decides most roundings, and it never changes a result.
+        Z in float64 with proved error bounds. It decides most roundings and changes no result.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class RoundedNoise(RoundedVector):
 
 
 def _near(noise: Noise) -> NearVector | None:
-    """The noise in float64 with proved errors; None if there is no such code for it."""
+    """The noise in float64 with proved error bounds; None if no such code exists for it."""
     match noise:
         case LaplaceNoise():
             return near_laplaces(noise.dimension, noise.scale)
@@ -192,8 +192,8 @@ class RoundedGaussians(RoundedVector):
 class RoundedParts:
     """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    This is a `RoundedNoise` for sums that are measured in several parts. No two parts share random
-    bits.
+    This class takes the place of `RoundedNoise` for sums that are measured in several parts. No two
+    parts share random bits.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     values : sequence of arb
         Balls around exact values.
     grid : int
-        Negative if the grid unit 2^-grid is above 1.
+        k; the unit of the grid is 2^-k. It is negative for units above 1.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     scale = arb(2) ** grid
     result = []
     for value in values:
-        # floor(x + 1/2) over the ball; the addition widens the ball by its own rounding.
+        # floor(x + 1/2) over the ball. The addition widens the ball by the error of its rounding.
         whole = (value * scale + _HALF).floor().unique_fmpz()
         if whole is None:
             raise Undecided

@@ -14,9 +14,9 @@ from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_privacy
 
-#: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error). In
-#: this arithmetic delta is a difference of two terms. The subtraction cancels only few of the bits,
-#: so hundreds of correct bits remain.
+#: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error).
+#: Here delta is computed as a difference of two terms. The subtraction cancels only few of the
+#: bits, so hundreds of correct bits remain.
 DELTA_BITS = 512
 
 

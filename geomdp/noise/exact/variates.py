@@ -113,9 +113,8 @@ def half_gamma(twice_shape: int, draw: Draw) -> arb:
     """A gamma variable of shape k / 2 and scale 1 for k = `twice_shape` >= 0; it is 0 for k = 0.
 
     A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
-    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. g^2 / 2 has the same
-    distribution as E cos^2(2 pi V), with E exponential and V uniform on [0, 1], and is drawn in
-    this way.
+    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. It is drawn as
+    E cos^2(2 pi V), which has the same distribution for E exponential and V uniform on [0, 1].
     """
     total = arb(0)
     if twice_shape >= 2:

@@ -288,10 +288,10 @@ class _Lift:
 def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
     """The uniform point of `body`, with the map to answers that `matrix` and `constant` define.
 
-    There is a special case for the moment body of tables. If the answers are combinations of cells
-    with rational coefficients that have a small common denominator (see `cell_map`), the point is
-    given by the cells of the tables. The rational coefficients are exact, but the entries of
-    `matrix` are rounded to float64.
+    There is a special case for `TableMoments`. If the answers are combinations of cells with
+    rational coefficients that have a small common denominator (see `cell_map`), the point is given
+    by the cells of the tables. The rational coefficients are exact, but the entries of `matrix` are
+    rounded to float64.
     """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)

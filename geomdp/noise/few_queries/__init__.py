@@ -1,1 +1,1 @@
-"""Noise for few queries: on lattices of whole numbers, and staircase noise for one real number."""
+"""Noise for few queries: lattice noise for whole answers, and staircase noise for a real answer."""

@@ -20,10 +20,11 @@ class GeometricNoise:
 
     Z_i = u_i G_i with P(G_i = j) = q_i^|j| (1 - q_i) / (1 + q_i) for all whole numbers j.
 
-    The rates are q_i = exp(-u_i / b). So Z has probability proportional to exp(-||z||_1 / b) on the
-    lattice of all z whose coordinate i is a whole multiple of the unit u_i. This is `LaplaceNoise`
-    of scale b, restricted to the lattice. Suppose that sums of neighbours differ by a vector of the
-    lattice with an l1 norm of at most D. Then the sums plus Z are D/b-differentially private.
+    The rates are q_i = exp(-u_i / b). So P(Z = z) is proportional to exp(-||z||_1 / b) on the
+    lattice of all z whose coordinate i is a whole multiple of the unit u_i. The density of
+    `LaplaceNoise` of scale b is proportional to the same function. Suppose that sums of neighbours
+    differ by a vector of the lattice with an l1 norm of at most D. Then the sums plus Z are
+    D/b-differentially private.
 
     The variance of Z_i is 2 u_i^2 q_i / (1 - q_i)^2. This is below the variance 2 b^2 of Laplace
     noise for all u_i. For b far below u_i, the variance of Z_i is near 2 u_i^2 exp(-u_i / b).
@@ -137,9 +138,9 @@ class GeometricNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
 
-        For s in the lattice, all z are taken for points of the lattice, because sums in float64
+        For s in the lattice, all z are treated as points of the lattice, because sums in float64
         may have rounding errors. For other s, the result is inf if z is in the lattice, -inf if
-        z - s is, and nan if both probabilities are 0.
+        z - s is in the lattice, and nan if both probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")

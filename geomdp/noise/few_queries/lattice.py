@@ -8,7 +8,8 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: Share of the entries of points and shifts by which float64 may move them off the lattice.
+#: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
+#: multiple of its unit up to an error of this share of the numbers from which it was computed.
 ROUNDING = 1e-13
 
 
@@ -29,9 +30,9 @@ def ratio_or_infinite(
     """log P(Z = z) - log P(Z = z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
     `ratio` (b,) holds the values for shifts in the lattice. For other shifts, at most one of z and
-    z - s is in the lattice. The result is then inf for z, -inf for z - s, and nan for neither.
-    `inside` maps values and the moduli of their terms to Booleans (b,): which rows are in the
-    lattice.
+    z - s is in the lattice. The result is then inf if z is in the lattice, -inf if z - s is in the
+    lattice, and nan if neither is. `inside` takes values and the moduli of their terms. It returns
+    Booleans (b,) that tell which rows are in the lattice.
     """
     sizes = np.abs(points) + np.abs(shifts)
     cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]

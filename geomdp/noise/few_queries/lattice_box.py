@@ -17,8 +17,9 @@ from geomdp.noise.few_queries.lattice import ROUNDING, near_multiples, ratio_or_
 from geomdp.noise.few_queries.staircase import checked_epsilon
 from geomdp.privacy import Exact
 
-#: Largest number m of coordinates. At least 3^m - 1 vectors z have k(z) = 1 if all c_i are above 0.
-#: For m > 64, Z is then rarely 0 unless epsilon is above 70, so the noise is not useful.
+#: Largest number m of coordinates. With k(z) and c_i as in `LatticeBoxNoise`, at least 3^m - 1
+#: vectors z have k(z) = 1 if all c_i are above 0. For m > 64, Z is then rarely 0 unless epsilon is
+#: above 70, so the noise is not useful.
 MOST_COORDINATES = 64
 
 
@@ -32,8 +33,8 @@ class LatticeBoxNoise:
     vector in the box. Then the sums plus Z are epsilon-differentially private, because a shift by
     such a vector changes k by at most 1.
 
-    All coordinates are 0 with probability 1 / s, where s - 1 is near a multiple of exp(-epsilon)
-    for large epsilon. So the error falls like exp(-epsilon / 2), whatever the number of
+    All coordinates are 0 with probability 1 / s. For large epsilon, s - 1 is near a constant times
+    exp(-epsilon). So the root mean squared error falls like exp(-epsilon / 2), for any number of
     coordinates. For small epsilon the noise is close to `KNormNoise` of the box.
 
     Parameters
@@ -55,10 +56,10 @@ class LatticeBoxNoise:
     With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
     uniform on the lattice points of the box times r, for a random r of probability proportional to
     q^r V(r). Here V(r), the product of the 2 r c_i + 1, is the number of these lattice points. The
-    polynomial V(r) is the sum of a_j C(r, j) over j, with whole numbers a_j >= 0. The sum of
-    C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is drawn in two steps: j has a
-    probability proportional to a_j t^j, and r is j plus a sum of j + 1 independent geometric
-    numbers of rate q.
+    polynomial V(r) is the sum over j of a_j C(r, j), with binomial coefficients C(r, j) and whole
+    numbers a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is
+    drawn in two steps: j has a probability proportional to a_j t^j, and r is j plus a sum of j + 1
+    independent geometric numbers of rate q.
 
     References
     ----------
@@ -187,8 +188,8 @@ class LatticeBoxNoise:
         """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
 
         For s in the lattice, all z are rounded to the lattice, because sums in float64 may have
-        rounding errors. For other s, the result is inf if z is in the lattice, -inf if z - s is,
-        and nan if both probabilities are 0.
+        rounding errors. For other s, the result is inf if z is in the lattice, -inf if z - s is in
+        the lattice, and nan if both probabilities are 0.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")

@@ -22,8 +22,8 @@ def checked_epsilon(epsilon: float) -> float:
     epsilon = positive(epsilon, "epsilon")
     if epsilon > LARGEST_EPSILON:
         raise ValueError(
-            f"epsilon must be at most {LARGEST_EPSILON:g}, where the noise is far below the "
-            f"rounding error of answers, got {epsilon!r}"
+            f"epsilon must be at most {LARGEST_EPSILON:g}, got {epsilon!r}: at the limit, the "
+            "noise is already far below the rounding error of answers"
         )
     return epsilon
 
@@ -43,7 +43,7 @@ class StaircaseNoise:
 
         g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b).
 
-    It minimises the variance over g. For large epsilon the standard deviation is near
+    This g minimises the variance. For large epsilon the standard deviation is near
     D (b / 2)^(1/3), while that of Laplace noise is 2^(1/2) D / epsilon.
 
     Parameters
@@ -92,8 +92,9 @@ class StaircaseNoise:
     def share(self) -> float:
         """The share g of a step, between 0 and 1/2."""
         b = math.exp(-self.epsilon)
-        # With c = (b (1 + b) / 2)^(1/3), (c - b) / (1 - b) is multiplied by c^2 + c b + b^2 above
-        # and below. For small epsilon, c - b and 1 - b would lose all digits.
+        # With c = (b (1 + b) / 2)^(1/3), g is (c - b) / (1 - b). Numerator and denominator are
+        # multiplied by c^2 + c b + b^2, because for small epsilon c - b and 1 - b would lose all
+        # digits.
         c = math.cbrt(b * (1 + b) / 2)
         return min(0.5, b * (1 + 2 * b) / (2 * (c * c + c * b + b * b)))
 

@@ -217,7 +217,7 @@ def test_noise_without_a_path_says_why_before_any_bit_is_drawn():
         raise AssertionError("no bits may be drawn")
 
     square = TriangulatedPolytope(0.5 * np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]))
-    with pytest.raises(NoExactPath, match="an entry of a vertex is no whole number"):
+    with pytest.raises(NoExactPath, match="an entry of a vertex is not a whole number"):
         rounded_noise(knorm(square), 10, no_bits)
     chain = KNormNoise(Box.centred(np.ones(2)), 1.0, ChainSampler(Box.centred(np.ones(2))))
     with pytest.raises(NoExactPath, match="Markov chain"):

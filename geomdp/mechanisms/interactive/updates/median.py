@@ -1,4 +1,4 @@
-"""The median update rule: halving a net of candidate databases (BR-MED)."""
+"""The median update rule: each update halves a net of candidate databases (BR-MED)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def net_fineness(size: int, records: int, n_queries: int) -> float:
     the answers of the data set. The number is the smaller of two bounds, with M = `size` and
     l = `records`:
 
-    * sqrt(ln(2 q) / (2 l)). Draw l records from the data set. For every larger number t, by
-      Hoeffding's inequality and the union bound, all errors are at most t with probability above 0.
+    * sqrt(ln(2 q) / (2 l)). Draw l records from the data set. By Hoeffding's inequality and the
+      union bound, for every t above this bound, all errors are at most t with probability above 0.
       So some candidate has errors of at most t. The net is finite, so some candidate has errors of
       at most the bound itself.
     * floor(M / 2) ceil(M / 2) / (M l), for any number of queries. This is the largest total
@@ -166,7 +166,7 @@ class Median:
 class MedianHypothesis:
     """The rows of `candidates` (K, M) that no update has deleted.
 
-    The answer to a query is the lower median of their answers.
+    The answer to a query is the lower median of the answers of these candidates.
 
     Examples
     --------
@@ -207,8 +207,8 @@ class MedianHypothesis:
         Raises
         ------
         UnfollowedAnswerError
-            If no candidate would be left: the net is not fine enough, or the noise on an answer was
-            too large.
+            If no candidate would be left. The reason is that the net is not fine enough, or that
+            the noise on an answer was too large.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values
@@ -216,6 +216,6 @@ class MedianHypothesis:
         if not (self._alive & keep).any():
             raise UnfollowedAnswerError(
                 "no candidate is left: the net must be strictly finer than alpha, and the noise on "
-                "answers smaller than alpha"
+                "answers must be smaller than alpha"
             )
         self._alive &= keep

@@ -1,10 +1,10 @@
 """Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
 
-The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
-with this element in the support. All free slots have the same weight, so only assigned slots are
-stored. A query of sparsity m (with m elements in its support) takes time O(m). Memory is
-proportional to the number of assigned slots. Time and memory do not depend on the size of the
-universe.
+The hypothesis is a distribution on s slots. A slot can hold one element of the universe. An element
+gets a slot at the first update by a query with this element in the support. All free slots have the
+same weight, so only assigned slots are stored. A query of sparsity m (with m elements in its
+support) takes time O(m). Memory is proportional to the number of assigned slots. Time and memory do
+not depend on the size of the universe.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class SlotHypothesis:
         ValueError
             If the query is not as sparse as declared.
         RuntimeError
-            If all slots are used up. This needs more than B(alpha) updates.
+            If all slots are used up. This can happen only after more than B(alpha) updates.
         """
         self._check(query)
         slots = self._find(query.support)

@@ -4,8 +4,8 @@ The elements of GF(2^64) are the 64-bit words. Let V_j be the span of 1, 2, 4, .
 of all words below 2^j. The subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear
 over GF(2). It is constant on every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the
 product of the s'_j over all bits j that are 1 in i. Let a polynomial of degree below 2^k be written
-in the basis X_i. A butterfly network evaluates it on a coset of V_k with (k/2) 2^k multiplications
-(Lin, Chung and Han 2014; X-GF).
+in the basis X_i. A butterfly network evaluates the polynomial on a coset of V_k with (k/2) 2^k
+multiplications (Lin, Chung and Han 2014; X-GF).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Uniform points of the moment body of tables by rejection, in float64 and ball arithmetic."""
+"""Uniform points of `TableMoments` by rejection, in float64 and in ball arithmetic."""

@@ -1,11 +1,11 @@
-"""Uniform points of the moment body of tables, by rejection if the body is cut.
+"""Uniform points of `TableMoments`, by rejection if the body is cut.
 
 The cut removes points that violate the cell and triangle inequalities by more than a limit in
-total. The construction of `geomdp.bodies.conic.table_draws` is used in ball arithmetic (`arb`):
-each number is an interval that contains the exact value. A column of l levels (values) is
-represented by l orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns.
-The squared length and the first coordinate of y_a are both the share m_a of the level. The inner
-products of the vectors of two columns form the two-way table of these columns.
+total (see `violations`). The construction of `geomdp.bodies.conic.table_draws` is used in ball
+arithmetic (`arb`): each number is an interval that contains the exact value. A column of l levels
+(values) is represented by l orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over
+all columns. The squared length and the first coordinate of y_a are both the share m_a of the level.
+The inner products of the vectors of two columns form the two-way table of these columns.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ def _violation(cells: list[Vector], starts: list[int]) -> arb:
     """Total violation of the cell and triangle inequalities, as in `table_draws.violations`."""
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
-    # Use only one event of a column with two levels. The other event is its complement, which has
-    # the same four inequalities in another order.
+    # An event is a level of a column. Use only one event of a column with two levels. The other
+    # event is its complement, which has the same four inequalities in another order.
     events = [column[:1] if len(column) == 2 else column for column in columns]
     for chosen in itertools.combinations(events, 3):
         for a, b, c in itertools.product(*chosen):

@@ -43,7 +43,7 @@ def residual_vector(shape: tuple[int, ...], scales: FloatArray) -> Callable[[Dra
 
 
 def near_residuals(shape: tuple[int, ...], scales: FloatArray) -> NearVector:
-    """`residual_vector` in float64 with proved errors."""
+    """`residual_vector` in float64 with proved error bounds."""
 
     size = drawn_size(shape)
     factors = np.repeat(scales, size)

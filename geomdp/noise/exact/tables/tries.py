@@ -104,7 +104,7 @@ class TryShape:
 
         A uniform number may have a relative error of 2^-53 plus an absolute error of 2^-62.
         """
-        # Uniform numbers near 0 or 1 may give infinities and NaN here. Their tries stay open.
+        # Uniform numbers near 0 or 1 may give infinities and NaN here. Such tries stay open.
         with np.errstate(all="ignore"):
             return self._evaluate(uniforms)
 

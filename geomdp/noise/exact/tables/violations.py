@@ -79,8 +79,8 @@ def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 def _triples(bounds: tuple[int, ...]) -> IntArray:
     """Triples (3, t) of events of three different columns.
 
-    Of a column with two levels only the first event is used. The second event is the complement of
-    the first, and has the same four inequalities in another order.
+    For a column with two levels, only the first event is used. The second event is the complement
+    of the first, and has the same four inequalities in another order.
     """
     events = [
         range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
