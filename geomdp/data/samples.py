@@ -74,7 +74,7 @@ RAND_SCHEMA = Schema(
         NumericColumn("physlm", (0, 0.5, 1)),
         # Index of chronic diseases.
         NumericColumn("disea", (0, 5, 10, 15, 20, 30, 60)),
-        # Self-rated health is good, fair or poor. All three are false if it is excellent.
+        # Self-rated health is good, fair or poor. All three are false if health is excellent.
         BooleanColumn("hlthg"),
         BooleanColumn("hlthf"),
         BooleanColumn("hlthp"),
