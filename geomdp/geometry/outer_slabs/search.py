@@ -95,7 +95,9 @@ class SlabSearch:
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
         self.history: list[RefinementRound] = []
         if len(self._normals) < len(start):
-            raise ValueError("directions must not be orthogonal to the span of the body, got one")
+            raise ValueError(
+                "directions must not be orthogonal to the span of the body, but at least one is"
+            )
         walk = prepared_walk(self.slab_body(), rng)
         self._points = walk.embed(walk.starts(CHAINS, rng))
         self._states = self._points
@@ -152,7 +154,7 @@ class SlabSearch:
         self.history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Find directions that separate boundary points of the slab body from K, for the pool."""
+        """Add to the pool directions that separate boundary points of the slab body from K."""
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
