@@ -22,7 +22,7 @@ from geomdp.geometry.sampling.samplers import pilot
 
 #: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
 #: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
-#: intersection, which has at least about half the volume. So a short burn-in suffices.
+#: intersection, which has at least about half the volume. A short burn-in therefore suffices.
 RELAXATIONS = 5.0
 #: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
 #: equal to each other.
@@ -67,8 +67,9 @@ def annealed_volume(
     -------
     Estimate
         The standard error comes from the spread between chains and treats the ratios as
-        independent. The interval uses the normal approximation of the logarithm. Both ignore the
-        bias of chains that have not mixed, and no bound on this bias is proved.
+        independent. The interval uses the normal approximation of the logarithm. The standard
+        error and the interval ignore the bias of chains that have not mixed, and no bound on this
+        bias is proved.
 
     Raises
     ------
