@@ -42,7 +42,8 @@ LARGEST_SUM = 2**53
 #: The sum of two whole numbers below 2^52 is exact in float64.
 SMALL = 2**52
 
-#: If rounding of answers changes a predicted error by a smaller share, it is left out.
+#: If rounding of answers changes a predicted error by less than this share, the prediction leaves
+#: the rounding out.
 NEGLIGIBLE = 1e-6
 #: Answers are rounded to at least 28 bits of the largest l1 norm of an answer vector. Rounding is
 #: therefore negligible if the error of the noise exceeds this share of the norm.
@@ -57,8 +58,8 @@ class AdditiveMechanism(Mechanism):
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
     random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
-    depends on the workload, `privacy` and `adjacency`, but not on n. So copies of the mechanism for
-    another n share the noise distribution.
+    depends on the workload, `privacy` and `adjacency`, but not on n. Copies of the mechanism for
+    another n therefore share the noise distribution.
 
     To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
     claim, and refuses constant workloads and definitions of privacy that `noise` does not satisfy.
@@ -184,7 +185,7 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def answer_rounding(self) -> FloatArray:
-        """How far unseeded releases move each mean (m,) by rounding answers, at most.
+        """Largest change (m,) that rounding of answers makes to each mean in an unseeded release.
 
         The numbers are 0 without `measurement`. They hold for data sets of up to n records.
         Confidence intervals around noisy answers must be wider by these numbers on both sides.
@@ -239,7 +240,7 @@ class AdditiveMechanism(Mechanism):
         """
         if totals.count > self._capacity:
             raise ValueError(
-                f"records must number at most {self._capacity}: sums over more of them are not "
+                f"records must number at most {self._capacity}: sums over more records are not "
                 "exact in float64"
             )
         return totals
@@ -278,7 +279,7 @@ class AdditiveMechanism(Mechanism):
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
     def _rounding_rmse(self, noise: float) -> float:
-        """Largest root mean squared `answer_rounding`; 0 if far below a `noise` on means."""
+        """Root mean square of `answer_rounding`; 0 if far below `noise`, an error of means."""
         if far_above_rounding(self.workload, noise):
             return 0.0
         return math.sqrt(float(np.mean(self.answer_rounding**2)))
@@ -342,7 +343,7 @@ def quotients(
     """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
     A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
-    sum, and the rounding error would depend on the records. So whole numbers are added instead.
+    sum, and the rounding error would depend on the records. Therefore whole numbers are added.
 
     ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below 2^53, or
     if `step` does not divide `unit`.
@@ -358,8 +359,7 @@ def quotients(
         )
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
-        # All numerators are below 2^53. So they are exact in float64, and only the quotient is
-        # rounded.
+        # Numerators below 2^53 are exact in float64, so only the quotient is rounded.
         numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
         return np.asarray(numerators / size)
     pairs = zip(scaled.tolist(), multiples, strict=True)

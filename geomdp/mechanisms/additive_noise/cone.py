@@ -61,11 +61,11 @@ class Cone(PureMechanism):
     Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
     in real arithmetic. The vectors r_i (U_i, 1) have density proportional to e^(-rate t) on the
     cone over C, where t is the last coordinate. Let q be the point of a record. A shift by (q, 1)
-    maps the cone into itself. So the shifted density is at most e^rate times the original density.
+    maps the cone into itself. Therefore the shifted density is at most e^rate times the original.
     If a record is replaced, the vector (q, 1) of the new record shifts the first vector, and the
     vector (q, 1) of the old record shifts the second. Each of these two shifts costs the rate
     epsilon / 2. If a record is added, only the first vector is shifted. If a record is removed,
-    only the second vector is shifted. M is a function of the shifted vectors and of what is public.
+    only the second vector is shifted. M is a function of the shifted vectors and of public values.
     The sampler is exact.
 
     Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
