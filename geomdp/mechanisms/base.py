@@ -218,9 +218,9 @@ class Mechanism(FunctionOfSums):
             return self.predicted_rmse
 
         def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
-            # Rounded noise is drawn before the records are read. So the noise cannot depend on the
-            # records, and the time of drawing cannot depend on them. After a failure the noise is
-            # thrown away.
+            # Rounded noise is drawn before the records are read. Therefore neither the noise nor
+            # the time of drawing can depend on the records. After a failure the noise is thrown
+            # away.
             if rng is None and self.grid is not None:
                 rounded, totals = self.draw(None), self.measured(records)
                 return totals.count, (totals.sums, rounded)

@@ -9,7 +9,7 @@ from geomdp.workloads import Workload
 
 
 class PureMechanism(AdditiveMechanism):
-    """An additive mechanism with an epsilon-DP claim. It refuses any other guarantee.
+    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``.
 
     The docstring of a subclass proves that `noise` is epsilon-DP for all workloads that `_prepare`
     accepts. For notation, parameters and errors see `AdditiveMechanism`.

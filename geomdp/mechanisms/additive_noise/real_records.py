@@ -34,7 +34,7 @@ class RealRecords(Measurement):
     """Sums of records x in a ball or a cube, or of products x_i x_j, in multiples of 2^-80.
 
     Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
-    in the same ball or cube. So noise that is private for all records of the ball or cube is
+    in the same ball or cube. Noise that is private for all records of the ball or cube is therefore
     private for rounded records. This rounding needs no slack in sensitivities or bodies.
 
     Parameters

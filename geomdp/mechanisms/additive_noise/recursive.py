@@ -34,10 +34,10 @@ class Recursive(PureMechanism):
     recursion stops at the number of levels with the least error. If all axes of K have similar
     lengths, there is one level, and Z is K-norm noise of K.
 
-    If `body` is given, K is `body`. The constructor checks that it contains the differences. If
-    not, K is the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. These
-    bodies are split only into shadows with exact samplers. The error is then at most the error of
-    `KNorm` with `exact`.
+    If `body` is given, K is `body`. The constructor checks that `body` contains the differences. If
+    no `body` is given, K is the body of `exact_noise_bodies(workload, adjacency)` with the least
+    E||Z||^2. These bodies are split only into shadows with exact samplers. The error is then at
+    most the error of `KNorm` with `exact`.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
     a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has no exact

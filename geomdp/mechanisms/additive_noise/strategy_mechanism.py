@@ -77,8 +77,8 @@ class StrategyMechanism(AdditiveMechanism):
     @cached_property
     def _hull(self) -> AffineHull | None:
         # Sums of counts are whole numbers, so they are exact in float64. No rounding error can
-        # reveal something outside the span of the answers. So answers need not be projected on the
-        # span. This avoids the basis of the span, which can be large.
+        # reveal something outside the span of the answers. Therefore answers need not be projected
+        # on the span, and the basis of the span, which can be large, is not computed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)

@@ -28,8 +28,8 @@ class Geometric(LatticeMechanism):
     or more, every u_i is 1.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` if the answers are not known to be whole numbers, or if D_1 or a sum over n
-    records can be 2^53 or more, which is not exact in float64.
+    ``ValueError`` if the answers are not known to be whole numbers. Also if D_1, or a sum over n
+    records, can be 2^53 or more, because such numbers are not exact in float64.
 
     Notes
     -----
