@@ -59,8 +59,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
     (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
     composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to
-    keep this guarantee at most `privacy`. Without a seed this also holds on the computer, because
-    noise is compared and rounded exactly (X-GRID).
+    keep this guarantee at most `privacy`. Without a seed the guarantee also holds on the computer,
+    because noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
         The theorem assumes n records, also under add/remove, and that the bound of the rule is
-        valid. For `Median`, the declared fineness must be true.
+        valid. For the rule `Median`, this means that its declared `fineness` is true.
         """
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 

@@ -186,8 +186,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if the rule could
-        not follow an answer. The theorem assumes n records. For `Median`, it also assumes that the
-        declared fineness is true.
+        not follow an answer. The theorem assumes n records. For the rule `Median`, it also
+        assumes that the declared `fineness` is true.
         """
         noise = noise_limit(self._rounds, self.queries, self.beta)
         enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n
