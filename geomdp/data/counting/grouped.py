@@ -75,8 +75,8 @@ def _compared_exactly(name: str, kind: str) -> str:
     """SQL for a column that is grouped so that different texts are in different groups.
 
     A column may have a collation that ignores case or accents. DuckDB would then count all
-    spellings under the spelling that it meets first. One record could then change how other
-    records are counted.
+    spellings under the spelling that it reads first. One record could then change how other records
+    are counted.
     """
     value = quoted_name(name)
     return f'{value} COLLATE "binary"' if kind == "VARCHAR" else value
