@@ -169,7 +169,7 @@ def _plain_header(path: Path) -> list[str] | None:
     """The names in an ASCII header if no name contains a comma or a quotation mark.
 
     Quotation marks around a whole name are no part of the name. For any other header the result is
-    None: pandas then reads the header, or says what is wrong.
+    None. Then pandas reads the header, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

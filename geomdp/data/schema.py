@@ -242,8 +242,8 @@ class Schema:
         Raises
         ------
         ValueError
-            If the text is not JSON, or has another format. If a declaration is not valid: the error
-            names the column.
+            If the text is not JSON, or has another format. If a declaration is not valid. The error
+            then names the column.
         """
         try:
             document = json.loads(text)
