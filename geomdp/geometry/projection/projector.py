@@ -67,8 +67,8 @@ def project(
     The search keeps y in the hull of an active set of points of K. In an exchange, one point enters
     the active set, and other points may leave. At the end k <= m + 1 points have positive weight.
     Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about
-    2 k to 4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about one
-    extreme point.
+    2 k to 4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about as much as
+    the computation of one extreme point.
 
     References
     ----------

@@ -65,7 +65,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Mixing:
-    """How fast chains forget their start, measured by a pilot run.
+    """The autocorrelation time of chains, measured by a pilot run.
 
     Parameters
     ----------

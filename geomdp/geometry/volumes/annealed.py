@@ -44,10 +44,10 @@ def annealed_volume(
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio
-    with two balls is at most 2, because K is convex. The first ratio is estimated by the share of
-    uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share:
-    among points of K and B_(i+1), the share in B_i. These points come from independent hit-and-run
+    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
+    balls is at most 2, because K is convex. The first ratio is estimated by the share of uniform
+    points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share: the share
+    of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
     chains. The chains start from the last points of the chains for the previous ratio.
 
     Parameters
@@ -57,8 +57,8 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points that each of the 128 chains keeps for each ratio: four points per
-        autocorrelation time.
+        Number of points that each of the 128 chains keeps for each ratio. A chain keeps four points
+        per autocorrelation time.
     level : float
         A number in (0, 1). If the normal approximation is exact, the interval misses the volume
         with this probability.
@@ -156,7 +156,7 @@ def _phase(
 ) -> tuple[Estimate, FloatArray]:
     """Among points of the body with norm at most `wider`, the share with norm at most `radius`.
 
-    Also returns the last points of the chains.
+    The function also returns the last points of the chains.
     """
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
     if math.isinf(wider):

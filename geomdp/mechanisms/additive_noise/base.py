@@ -69,8 +69,8 @@ class AdditiveMechanism(Mechanism):
     workload : Workload
         m queries; answers are means.
     n : int
-        Under replace-one, the number of records. Under add/remove, a declared public number: sums
-        are divided by n.
+        Under replace-one, the number of records. Under add/remove, a declared public number by
+        which sums are divided.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
@@ -142,7 +142,7 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64. There are two reasons for that: the sums (of
+        The grid is None if their noise is drawn in float64. This happens in two cases: the sums (of
         answers or of rounded answers) are not exact, or parameters of the noise are rounded without
         a proof of privacy.
         """
@@ -164,8 +164,8 @@ class AdditiveMechanism(Mechanism):
     def measurement(self) -> Measurement | None:
         """The rounded answers that unseeded releases measure if the answers are real numbers.
 
-        None if all answers are whole numbers. Also None if no noise is proved private for rounded
-        answers.
+        The result is None if all answers are whole numbers, or if no noise is proved private for
+        rounded answers.
         """
         if self.workload.whole_answers:
             return None
@@ -223,9 +223,10 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums that releases use: of the answers, or of the rounded answers of `measurement`.
+        """The sums that releases use: sums of answers, or of the rounded answers of `measurement`.
 
-        ``ValueError`` if releases use rounded noise and there are too many records for exact sums.
+        Raises ``ValueError`` if releases use rounded noise and there are too many records for exact
+        sums.
         """
         if self.grid is None:
             return self.totals(records)
@@ -329,7 +330,8 @@ def far_above_rounding(workload: Workload, noise: float) -> bool:
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     """`mechanism.inner`, or `mechanism` if it has no `inner`.
 
-    None if the mechanism found is not additive, or has another workload than `mechanism`.
+    The result is None if the mechanism found is not additive, or has another workload than
+    `mechanism`.
     """
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
@@ -345,8 +347,8 @@ def quotients(
     A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
     sum, and the rounding error would depend on the records. Therefore whole numbers are added.
 
-    ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below 2^53, or
-    if `step` does not divide `unit`.
+    Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
+    2^53, or if `step` does not divide `unit`.
     """
     # A product with a power of two is exact.
     scaled = sums * step

@@ -131,7 +131,8 @@ def _whole_image(
 ) -> TriangulatedPolytope | None:
     """The projection to the coordinates `places`, with its vertices rounded to whole numbers.
 
-    None without a proof that the rounded projection contains all differences of the points.
+    The result is None if there is no proof that the rounded projection contains all differences of
+    the points.
     """
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)

@@ -154,7 +154,8 @@ def pulled_back(
     """A^-1 p for whole-number points p (N, r) and the root A, with a bound on the errors.
 
     Under replace-one, p is a point minus the first point. The bound is on the Euclidean distance of
-    each computed A^-1 p from the exact vector. None if A is not proved to be invertible.
+    each computed A^-1 p from the exact vector. The result is None if A is not proved to be
+    invertible.
 
     Notes
     -----
@@ -192,7 +193,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
-    """Largest distance between two images (N, r). Under add/remove, from an image to 0."""
+    """Largest distance between two images (N, r); under add/remove, from an image to 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)

@@ -48,8 +48,8 @@ class KNorm(PureMechanism):
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
     a symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler.
-    ``ValueError`` for a `body` that is not proved to contain all differences. ``ValueError`` also
-    for `exact` with a `body` that has no exact sampler; the message lists bodies with exact
+    A `body` that is not proved to contain all differences raises ``ValueError``. With `exact`, a
+    `body` without an exact sampler also raises ``ValueError``; the message lists bodies with exact
     samplers.
 
     Notes
