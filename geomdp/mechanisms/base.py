@@ -63,8 +63,8 @@ class FunctionOfSums(abc.ABC):
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Check the records, and return the number of records and the exact sums.
 
-        The records are read once, and nothing is drawn. ``ValueError`` for records outside the
-        universe.
+        The records are read once, and nothing is drawn. Records outside the universe raise
+        ``ValueError``.
         """
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
@@ -159,7 +159,7 @@ class Mechanism(FunctionOfSums):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if releases draw their noise in float64, without correct rounding.
+        The grid is None if releases draw their noise in float64, without correct rounding.
         """
         return None
 

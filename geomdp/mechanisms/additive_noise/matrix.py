@@ -35,9 +35,9 @@ class Matrix(StrategyMechanism):
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
     For notation, parameters and errors see `AdditiveMechanism`. If `strategy` (a `Strategy`) is
-    given, no other strategy is tried. ``ValueError`` if `strategy` is given without `PureDP`.
-    ``ValueError`` on first use for a workload without a known strategy. No strategy is known for an
-    infinite universe, or for more than 2^12 elements if the workload is not made of tables.
+    given, no other strategy is tried. A `strategy` without `PureDP` raises ``ValueError``. A
+    workload without a known strategy raises ``ValueError`` on first use. No strategy is known for
+    an infinite universe, or for more than 2^12 elements if the workload is not made of tables.
 
     Notes
     -----

@@ -32,7 +32,7 @@ class PureMechanism(AdditiveMechanism):
     def _prepare(self) -> None:
         """Check the workload and compute parameters that take little time.
 
-        ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity` checks
-        the workload; for instance, it refuses constant workloads.
+        Raises ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity`
+        checks the workload; for instance, it refuses constant workloads.
         """
         l1_sensitivity(self.workload, self.adjacency)

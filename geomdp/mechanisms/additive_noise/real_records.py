@@ -69,7 +69,7 @@ class RealRecords(Measurement):
             rows, columns = np.triu_indices(workload.d)
             self._stretch[rows != columns] = np.sqrt(2.0)
             noise = matrix_entries(noise, workload.d) if entries is None else entries
-        #: The noise before rounding: on sums of entries x_i, or of products x_i x_j with i <= j.
+        #: The noise before rounding, on sums of entries x_i, or of products x_i x_j with i <= j.
         self.vector = noise
         self._rounded = RoundedVector(noise, self.grid)
 

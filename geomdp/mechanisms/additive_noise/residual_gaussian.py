@@ -85,8 +85,8 @@ class ResidualGaussian(AdditiveMechanism):
       class. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
     * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
 
-    For other workloads, an upper bound may replace the sensitivity: the best of several bounds
-    (`best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
+    For other workloads, the best of several upper bounds may replace the sensitivity (see
+    `best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
     of 4^(number of columns of the table) is at most 2^26.
 
     References

@@ -113,7 +113,7 @@ class Units:
 def units_of(workload: Workload) -> Units | None:
     """Round the answers of a real-valued workload to units.
 
-    None in any of these cases:
+    The result is None in any of these cases:
 
     * The answers are whole numbers already, or all 0.
     * An answer vector has l1 norm 2^28 or more. Answers would then be rounded to whole numbers or
