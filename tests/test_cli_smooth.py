@@ -187,7 +187,7 @@ SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"
         (f"{SOUND} --bounds age=5:5", "column 'age': bounds must be 2 numbers, increasing"),
         (f"{SOUND} --bounds age=5", r"--bounds must be NAME=LOW:HIGH,\.\.\., got 'age=5'"),
         (f"{SOUND} --bounds age=a:b", "--bounds of 'age' must be numbers, got 'a:b'"),
-        (f"{SOUND} --bounds weight=0:1", "are not among the 3 of the header"),
+        (f"{SOUND} --bounds weight=0:1", "are not among the 3 names in the header"),
         (f"{SOUND} --bounds {BOUNDS} --n 7", "must number n = 7, got 300"),
         (f"{SOUND} --bounds {BOUNDS} --degree 1", "degree must be"),
         (f"{SOUND} --bounds {BOUNDS} --smoothness 0", "--smoothness must be"),

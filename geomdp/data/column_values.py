@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: A whole number written as a decimal fraction, such as "3.0".
 WHOLE = re.compile(r"-?[0-9]+\.0*")
-#: What a value must be if the column declares no missing values.
+#: Requirement on a value, for error messages: a value must not be missing.
 PRESENT = "present"
 
 

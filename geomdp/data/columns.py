@@ -32,9 +32,9 @@ class CategoricalColumn:
     """A column with declared categories; category number i has code i.
 
     Values are compared with categories as texts; blanks and the case of letters matter. A whole
-    number is compared as its decimal digits. So the declared categories 3 and "3" are the same, and
-    the values 3, 3.0 and "3" in records belong to this category. The text "3.0" belongs to it, too,
-    unless "3.0" is a category of its own.
+    number is compared as its decimal digits. For example, the declared categories 3 and "3" are the
+    same. The values 3, 3.0 and "3" in records belong to this category. The text "3.0" also belongs
+    to this category, unless "3.0" is a category of its own.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def _check_flags(column: Column) -> None:
 
 
 def _raised_flags(column: Column) -> dict[str, object]:
-    """The flags that are true. Files do not contain the others."""
+    """The flags that are true. Files do not contain flags that are false."""
     return {flag: True for flag in column.flags if getattr(column, flag)}
 
 

@@ -48,7 +48,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     =====================  ====================================================================
     universe               columns of the schema that are used
     =====================  ====================================================================
-    `CategoricalProduct`   those that the universe names, discrete, with its numbers of levels
+    `CategoricalProduct`   the columns that the universe names, each discrete with the number of
+                           levels that the universe states
     `BooleanCube`          all columns, in order, each discrete with 2 levels
     `FiniteUniverse`       all columns, discrete; an element is a combination of levels, and
                            combinations are numbered in row-major order
@@ -77,8 +78,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     ValueError
         At the call, if the schema does not fit the universe. While chunks are read, if a category
         is unknown, a value is missing, a text is not a number, or a number is outside edges or
-        bounds. Such an error names rows and columns. Also if a chunk lacks a column or has two
-        columns of the same name.
+        bounds. Such an error names rows and columns. While chunks are read, also if a chunk lacks
+        a column or has two columns of the same name.
 
     Examples
     --------
@@ -214,7 +215,9 @@ def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
 def _with_levels(column: Column, levels: int) -> Column:
     """Return `column` if it is discrete and has this number of levels, else ``ValueError``."""
     if isinstance(column, RealColumn):
-        raise ValueError(f"column {column.name!r} must be discrete here, it is real")
+        raise ValueError(
+            f"column {column.name!r} must be discrete for this universe, but it is real"
+        )
     if len(column.labels) != levels:
         raise ValueError(
             f"column {column.name!r} must have {levels} levels, the schema has {len(column.labels)}"

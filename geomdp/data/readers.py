@@ -33,10 +33,11 @@ def read_chunks(
     """Read a CSV or Parquet file as DataFrames. A chunk is read only when it is needed.
 
     CSV (``.csv``, ``.csv.gz``) is read as UTF-8 with commas and one header line. **All values are
-    texts**, because types would differ between chunks. An empty field is a missing value. Any other
-    field, such as "NA", is a text. If a row has too few fields, the last values are missing. A row
-    with too many fields is an error. A blank line is a row of missing values. `encode` takes these
-    texts. For files that already hold numeric codes, see `numeric_chunks`.
+    texts**, because types found from the values could differ between chunks. An empty field is a
+    missing value. Any other field, such as "NA", is a text. If a row has too few fields, the last
+    values are missing. A row with too many fields is an error. A blank line is a row of missing
+    values. `encode` takes these texts. For files that already hold numeric codes, see
+    `numeric_chunks`.
 
     Parquet (``.parquet``) keeps the types of the file.
 
@@ -116,7 +117,9 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
         raise ValueError(f"columns must list at least one name, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
-        raise ValueError(f"{path}: columns {missing} are not among the {len(names)} of the header")
+        raise ValueError(
+            f"{path}: columns {missing} are not among the {len(names)} names in the header"
+        )
     return chosen
 
 
@@ -166,7 +169,7 @@ def _plain_header(path: Path) -> list[str] | None:
     """The names in an ASCII header if no name contains a comma or a quotation mark.
 
     Quotation marks around a whole name are no part of the name. For any other header the result is
-    None: pandas then reads the header, or says what is wrong.
+    None. Then pandas reads the header, or says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

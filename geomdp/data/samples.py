@@ -74,7 +74,7 @@ RAND_SCHEMA = Schema(
         NumericColumn("physlm", (0, 0.5, 1)),
         # Index of chronic diseases.
         NumericColumn("disea", (0, 5, 10, 15, 20, 30, 60)),
-        # Self-rated health is good, fair or poor. All three are false if it is excellent.
+        # Self-rated health is good, fair or poor. All three are false if health is excellent.
         BooleanColumn("hlthg"),
         BooleanColumn("hlthf"),
         BooleanColumn("hlthp"),
@@ -83,16 +83,16 @@ RAND_SCHEMA = Schema(
 
 FAIR_SCHEMA = Schema(
     (
-        # From 1, very poor, to 5, very good.
+        # 1 means very poor, and 5 means very good.
         CategoricalColumn("rate_marriage", ("1", "2", "3", "4", "5")),
         # Years, recorded as midpoints of five-year classes from "under 20" to "40 or over".
         NumericColumn("age", (15, 20, 25, 30, 35, 40, 45)),
         NumericColumn("yrs_married", (0, 1, 5, 8, 11, 15, 20, 30)),
         # Number of children; 5.5 means five or more.
         CategoricalColumn("children", ("0", "1", "2", "3", "4", "5.5")),
-        # From 1, not at all, to 4, strongly.
+        # 1 means not at all religious, and 4 means strongly religious.
         CategoricalColumn("religious", ("1", "2", "3", "4")),
-        # Years of schooling by degree, from 9, grade school, to 20, advanced degree.
+        # Years of schooling by degree: 9 means grade school, and 20 means an advanced degree.
         CategoricalColumn("educ", ("9", "12", "14", "16", "17", "20")),
         # Six classes of occupation, of the wife and of the husband.
         CategoricalColumn("occupation", ("1", "2", "3", "4", "5", "6")),

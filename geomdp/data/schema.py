@@ -160,9 +160,9 @@ class Schema:
         if not self.discrete_columns:
             return SymmetricCube(len(self.columns))
         raise ValueError(
-            "a universe must be all discrete or all real columns, got real "
-            f"{[column.name for column in self.real_columns]} beside {list(self.levels)}; "
-            "select one or the other"
+            "the columns of a universe must be all discrete or all real, got the real columns "
+            f"{[column.name for column in self.real_columns]} and the discrete columns "
+            f"{list(self.levels)}; select the columns of one type"
         )
 
     def workload(self, kind: str, *, k: int | None = None) -> MarginalTables | Histogram:
@@ -242,8 +242,8 @@ class Schema:
         Raises
         ------
         ValueError
-            If the text is not JSON, or has another format. If a declaration is not valid: the error
-            names the column.
+            If the text is not JSON, or has another format. If a declaration is not valid. The error
+            then names the column.
         """
         try:
             document = json.loads(text)

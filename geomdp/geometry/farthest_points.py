@@ -87,15 +87,15 @@ def farthest_points(
     norm : callable
         Maps differences (b, m) to norms (b,).
     least : float
-        The order ends when every other point has distance 0, or a distance below this number, from
-        the points listed.
+        The order ends when each point that is not listed has a listed point at distance 0, or at a
+        distance below this number.
     most : int, optional
         Largest number of points listed.
     of_squares : callable, optional
         The norm as an increasing function of the squared Euclidean length, if there is such a
-        function. With this function, and if all coordinates are whole numbers small enough for
-        exact products, the same result is computed faster: one product of a matrix with a vector
-        for each listed point.
+        function. The function saves time if all coordinates are whole numbers small enough for
+        exact products: each listed point then costs one product of a matrix with a vector. The
+        result is the same.
 
     Returns
     -------

@@ -92,10 +92,10 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
     """Sparse sign map A: R^m -> R^k. Entries are independent, and nonzero with probability q.
 
     An entry is +1/sqrt(q k) or -1/sqrt(q k) with probability q / 2 each, and 0 with probability
-    1 - q. So E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order
+    1 - q. Hence E||A x||_2^2 = ||x||_2^2 for every x. Rows are subgaussian with a constant of order
     1/sqrt(q). The distortion bound of `jl_map` therefore holds with a constant of order 1/q in
-    place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. For x with
-    few large entries, a smaller q distorts more.
+    place of 6.5. For q = 1/3, an entry has the same fourth moment as an N(0, 1/k) entry. If x
+    has few large entries, the norm of A x varies more for a smaller q.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ class FunctionOfSums(abc.ABC):
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Check the records, and return the number of records and the exact sums.
 
-        The records are read once, and nothing is drawn. ``ValueError`` for records outside the
-        universe.
+        The records are read once, and nothing is drawn. Records outside the universe raise
+        ``ValueError``.
         """
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
@@ -159,7 +159,7 @@ class Mechanism(FunctionOfSums):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if releases draw their noise in float64, without correct rounding.
+        The grid is None if releases draw their noise in float64, without correct rounding.
         """
         return None
 
@@ -218,9 +218,9 @@ class Mechanism(FunctionOfSums):
             return self.predicted_rmse
 
         def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
-            # Rounded noise is drawn before the records are read. So the noise cannot depend on the
-            # records, and the time of drawing cannot depend on them. After a failure the noise is
-            # thrown away.
+            # Rounded noise is drawn before the records are read. Therefore neither the noise nor
+            # the time of drawing can depend on the records. After a failure the noise is thrown
+            # away.
             if rng is None and self.grid is not None:
                 rounded, totals = self.draw(None), self.measured(records)
                 return totals.count, (totals.sums, rounded)

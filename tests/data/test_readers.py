@@ -186,7 +186,7 @@ def test_repeated_names_in_parquet_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (["a", "z"], r"columns \['z'\] are not among the 3 of the header"),
+        (["a", "z"], r"columns \['z'\] are not among the 3 names in the header"),
         ([], "columns must list at least one name, each once"),
         (["a", "a"], "columns must list at least one name, each once"),
         ("a", "columns must be a list of names, got 'a'"),

@@ -326,7 +326,7 @@ def test_workloads_without_a_strategy_are_refused(kind):
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="strategy is for PureDP"):
+    with pytest.raises(ValueError, match="strategy must be None unless privacy is PureDP"):
         Matrix(Prefixes(4), n=5, privacy=ZCDP(1.0), strategy=Tree())
     with pytest.raises(ValueError, match="PureDP"):
         Hierarchical(Prefixes(4), n=5, privacy=ZCDP(1.0))  # type: ignore[arg-type]

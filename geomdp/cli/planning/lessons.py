@@ -14,8 +14,8 @@ import typer
 
 from geomdp.cli import display
 
-#: Folder of the package. The lessons are in its subfolder lessons/ in an installed wheel, and in
-#: experiments/lessons/ beside it in a checkout.
+#: Folder of the package. In an installed wheel, the lessons are in the subfolder lessons/ of this
+#: folder. In a checkout, they are in experiments/lessons/, and experiments/ is beside this folder.
 PACKAGE = Path(__file__).resolve().parents[2]
 NAME_HELP = "Number or name of a lesson; without NAME, all lessons are listed."
 PORT_HELP = "Port of the notebook; by default the first free one."
@@ -72,7 +72,9 @@ def find_lesson(name: str) -> Lesson:
         if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:
             return lesson
     names = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in known)
-    raise ValueError(f"NAME must be one of {names or 'no lesson at all'}, got {name!r}")
+    raise ValueError(
+        f"NAME must be one of {names or 'the lessons (none is installed)'}, got {name!r}"
+    )
 
 
 def require_marimo() -> None:

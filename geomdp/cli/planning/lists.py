@@ -17,12 +17,16 @@ def mechanisms() -> None:
     print(f"{PROJECTED.prefix}NAME moves the answers of NAME to the nearest attainable ones;")
     print("for a table of n records this move never makes the error larger.")
     print(
-        f"{FITTED.prefix}NAME takes the attainable answers that fit best under the noise of NAME:"
+        f"{FITTED.prefix}NAME takes the attainable answers that fit the noisy answers of NAME best;"
     )
-    print("the error is usually smaller still, but its proved bound is twice as large.")
     print(
-        f"{SHRUNK.prefix}NAME first moves answers towards those of uniform data: for few records."
+        f"the error is usually smaller than for {PROJECTED.prefix}NAME, but its proved bound is "
+        "twice as large."
     )
+    print(
+        f"{SHRUNK.prefix}NAME moves answers towards those of uniform data before it moves them to"
+    )
+    print("attainable ones; this helps if there are few records.")
     print(
         f"{AUTO} compares all but {FITTED.prefix}NAME without reading records; see `geomdp advise`."
     )

@@ -121,7 +121,7 @@ AnswersOption: TypeAlias = Annotated[
     ),
 ]
 
-#: Columns of the errors of answers.
+#: Names of the columns that hold the errors of the answers.
 ERRORS = ("noise_std", "approximation_error", "error_bound")
 
 #: The format of queries, for the help. Each line becomes a paragraph.
@@ -231,7 +231,10 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 
 
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
-    """One row per query: name, kind, answer, errors; under add/remove, also the missing record."""
+    """One row per query, with its name, its kind, the answer and the errors.
+
+    Under add/remove, the last column is the value of the query on a missing record.
+    """
     import pandas as pd
 
     from geomdp.cli.smooth_queries.units import in_cube

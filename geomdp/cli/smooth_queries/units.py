@@ -29,7 +29,7 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
     therefore represents the values y_i = c_i + r_i x_i.
 
     A bandwidth, and the width of the edge of a soft range, is one number for all columns. Such a
-    number is not converted, because it is in units of the cube: there every half width is 1.
+    number is not converted, because it is in units of the cube, in which every half width is 1.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Exact counts, in one scan of the records, of the tables that determine a workload's answers."""
+"""Count the tables that determine a workload's answers, exactly and in one scan of the records."""

@@ -91,7 +91,7 @@ def count_records(
     Raises
     ------
     ValueError
-        If the schema does not fit the workload. If a record does not fit the schema: the error
+        If the schema does not fit the workload. If a record does not fit the schema. The error then
         names file, row and column. If `client` is given and the workload needs the records, because
         its answers do not follow from tables of counts.
 

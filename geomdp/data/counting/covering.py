@@ -62,8 +62,8 @@ def _blocks(columns: Sequence[int], levels: Sequence[int], per_table: int) -> di
     """
     room = CACHED_CELLS ** (1 / per_table)
     blocks: list[list[int]] = []
-    # The widest columns come first, and each column joins the first block that has room. This
-    # comes close to the smallest number of blocks.
+    # Columns with many levels come first, and each column joins the first block that stays small
+    # enough. The number of blocks is then close to the smallest possible number.
     for column in sorted(columns, key=lambda column: -levels[column]):
         for block in blocks:
             if math.prod(levels[other] for other in block) * levels[column] <= room:

@@ -43,7 +43,7 @@ def tally_groups(
 ) -> Tallies | None:
     """Counts of each column, or None if a value does not fit the declaration of its column.
 
-    After None, the caller reads the records one by one, because an error must name the rows.
+    After None, the caller reads the records again, because an error must name the rows.
     """
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]
@@ -75,7 +75,7 @@ def _compared_exactly(name: str, kind: str) -> str:
     """SQL for a column that is grouped so that different texts are in different groups.
 
     A column may have a collation that ignores case or accents. DuckDB would then count all
-    spellings under the spelling that it meets first. One record could so change how other records
+    spellings under the spelling that it reads first. One record could then change how other records
     are counted.
     """
     value = quoted_name(name)

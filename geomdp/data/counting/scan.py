@@ -45,9 +45,9 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
         with source.relation(names) as relation:
             found = None if relation is None else _scanned(relation, columns, tables)
     except (duckdb.Error, OSError):
-        # The file is malformed: `_read` says what is wrong, and where. While the relation is read
-        # as a stream, the error is an OSError. The message quotes the record, so the error is not
-        # passed on.
+        # The file is malformed. This error is not passed on, because its message quotes a record.
+        # `_read` raises another error, which says what is wrong, and where. DuckDB raises an
+        # OSError if it finds the fault while batches are read.
         found = None
     return _read(source, columns, tables) if found is None else found
 

@@ -66,7 +66,7 @@ class Tallies:
 
     @classmethod
     def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
-        """Counts of no records, in larger tables that give all `tables` as sums over cells."""
+        """Counts of 0 records, for larger tables that give all `tables` as sums over cells."""
         cells = {
             table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
             for table in covering_tables(tables, levels)

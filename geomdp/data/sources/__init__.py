@@ -1,1 +1,1 @@
-"""Where records live: files and folders, data frames, queries of a database."""
+"""Sources of records: files and folders, data frames, and queries of a database."""

@@ -29,7 +29,10 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a DuckDB file, opened for reading only; for None, to a new empty database."""
+    """A connection to the DuckDB file `database`, which is opened for reading only.
+
+    If `database` is None, the connection is to a new empty database.
+    """
     import duckdb
 
     with duckdb.connect(
@@ -54,7 +57,8 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
     )
 
 
-#: The folder of each process, by its id. A forked process inherits the entries before it.
+#: The folder of each process, by the id of the process. A forked process inherits the entries that
+#: were made before the fork.
 _FOLDERS: dict[int, str] = {}
 
 
@@ -75,6 +79,6 @@ def spill_folder(process: int) -> str:
 
 
 def _delete_folder(process: int) -> None:
-    # A forked process inherits this call, but not the folder.
+    # A forked process inherits this call, but must not delete the folder of its parent.
     if os.getpid() == process:
         shutil.rmtree(_FOLDERS[process], ignore_errors=True)

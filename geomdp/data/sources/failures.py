@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of DuckDB errors that are raised before any record is read. Such a message can quote only
-#: the query.
+#: Kinds of DuckDB errors that are raised before any record is read. The message of such an error
+#: can quote only the query.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
-#: First two characters of the SQLSTATE code of PostgreSQL if a query cannot run, because of its
-#: syntax or of unknown names.
+#: First two characters of the SQLSTATE code that PostgreSQL gives to a query with wrong syntax or
+#: unknown names.
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")

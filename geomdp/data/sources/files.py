@@ -219,7 +219,7 @@ def is_plain_csv(path: Path) -> bool:
 def _is_plain(text: bytes) -> bool:
     """Whether none of the three cases of `is_plain_csv` occurs in `text`.
 
-    `text` is a block, after the last 2 bytes of the block before.
+    `text` is the last 2 bytes of the previous block, followed by the block to check.
     """
     if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
         return False

@@ -45,8 +45,9 @@ class Frame(Source):
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
         """The frame as a DuckDB relation, by way of Arrow.
 
-        None if the frame has only one chunk, because DuckDB is then not faster. Also None if Arrow
-        would change the values of a column, for instance because the column mixes types.
+        The result is None if the frame has only one chunk, because DuckDB is then not faster. It is
+        also None if Arrow would change the values of a column, for instance because the column
+        mixes types.
         """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:
@@ -89,7 +90,7 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
     """The columns as an Arrow table.
 
-    None if a name is missing or repeated, or if Arrow would change a value.
+    The result is None if a name is missing or repeated, or if Arrow would change a value.
     """
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None

@@ -93,11 +93,11 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     Notes
     -----
-    Column generation: only columns have weights. A column is a vector or a distribution of vectors.
-    A search over V finds the vectors that violate the current S most. If these vectors are few,
-    each becomes a column. If the vectors are many (the orbit of a symmetry), their uniform
-    distribution becomes one column. The first column is the uniform distribution on V, so W never
-    loses rank.
+    The method is column generation: only columns have weights. A column is a vector or a
+    distribution of vectors. A search over V finds the vectors that violate the current S most. If
+    these vectors are few, each becomes a column. If the vectors are many (the orbit of a symmetry),
+    their uniform distribution becomes one column. The first column is the uniform distribution on
+    V, so W never loses rank.
 
     Vectors are in R^r. Let l be the largest eigenvalue of W, and e the machine precision.
     Eigenvalues below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the

@@ -98,8 +98,8 @@ class PairDifferences(VectorSet):
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin. Distances are computed as
-        # |a|^2 + |b|^2 - 2 <a, b>. Far from 0, this formula loses digits.
+        # Differences do not depend on the origin. Distances are computed as |a|^2 + |b|^2 - 2 <a,
+        # b>. Far from 0, the rounding error of this formula is large.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:

@@ -1,1 +1,1 @@
-"""Outer bodies made of slabs, refined where they are loose."""
+"""Search for slabs that contain a convex body and enclose it tightly."""

@@ -88,7 +88,8 @@ def _keys(normals: FloatArray) -> list[bytes]:
     """One key per slab: the normal, divided by its entry of largest absolute value, and rounded."""
     largest = np.abs(normals).argmax(axis=1)
     # Several entries may have nearly the largest absolute value. Rounding errors would then decide
-    # which entry is the divisor, and also the sign of the key. So divide by the first such entry.
+    # which entry is the divisor, and also the sign of the key. Therefore the first such entry is
+    # the divisor.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)

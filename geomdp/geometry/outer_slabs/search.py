@@ -1,7 +1,7 @@
 """The search for slabs {x : |<z, x>| <= w} that contain a body K and enclose it tightly.
 
 The intersection of the slabs is the slab body. In each round Markov chains run in the slab body.
-Then new slabs are added: the slabs that cut off the most states of the chains.
+Then the candidate slabs that cut off the most states of the chains are added.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SETTLING = 4
 #: 20 slabs per dimension takes about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: Number of points at which directions are sought, per slab to be added. Only the better half of
-#: the directions found becomes slabs. Measured: if all directions found became slabs, an equal
-#: number of slabs would cut off less.
+#: the directions found becomes slabs. In measurements, an equal number of slabs cut off less if all
+#: directions found became slabs.
 POINTS_PER_SLAB = 2
-#: If a symmetry is given: the number of random images of each direction, and the number of slabs
-#: added per point.
+#: These numbers apply if a symmetry is given: the number of random images of each direction, and
+#: the number of slabs added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
 #: Let U be uniform on the slab body. Compare the mean of E ||U||^2 over the last `WINDOW` rounds
 #: with the mean over the `WINDOW` rounds before. The search stops if the later mean is more than
@@ -95,7 +95,9 @@ class SlabSearch:
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
         self.history: list[RefinementRound] = []
         if len(self._normals) < len(start):
-            raise ValueError("directions must not be orthogonal to the span of the body, got one")
+            raise ValueError(
+                "directions must not be orthogonal to the span of the body, but at least one is"
+            )
         walk = prepared_walk(self.slab_body(), rng)
         self._points = walk.embed(walk.starts(CHAINS, rng))
         self._states = self._points
@@ -152,7 +154,7 @@ class SlabSearch:
         self.history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Find directions that separate boundary points of the slab body from K, for the pool."""
+        """Add to the pool directions that separate boundary points of the slab body from K."""
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:

@@ -23,18 +23,18 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 
 
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Normals of the facets that rays from 0 to the outside points cross on leaving the body.
+    """Normals of facets, one for each point x outside the body.
 
-    Slabs with these normals cut off the most, because each slab touches the body in a whole facet.
-    The body needs `facets` and 0 in its relative interior. Cost: one call of `facets` for all
-    points together.
+    The ray from 0 to x leaves the body through this facet. Slabs with these normals cut off the
+    most, because each slab touches the body in a whole facet. The body needs `facets` and 0 in its
+    relative interior. Cost: one call of `facets` for all points together.
     """
     found = body.facets(points)
     return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
 
 
 def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """Residuals x - p for the points x outside. The point p of the body is nearest to x.
+    """Residuals x - p for the points x outside the body. The point p of the body is nearest to x.
 
     A slab with normal x - p touches the body at p. The body needs `project` or `extreme_point`.
     Cost: one projection per point.

@@ -37,7 +37,7 @@ def project(
     body : Body
         K in R^m, with `project`, a list of vertices, or `extreme_point`.
     target : (m,) array
-        Where to project from.
+        The point to be projected.
     tol : float
         Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
         vertices, scale is the largest distance of a vertex from the mean of the vertices. With
@@ -67,8 +67,8 @@ def project(
     The search keeps y in the hull of an active set of points of K. In an exchange, one point enters
     the active set, and other points may leave. At the end k <= m + 1 points have positive weight.
     Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and about
-    2 k to 4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about one
-    extreme point.
+    2 k to 4 k exchanges of O(m k) each. Without listed vertices, an exchange costs about as much as
+    the computation of one extreme point.
 
     References
     ----------
@@ -90,11 +90,11 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    What does not depend on the target (images of the vertices, centre, scale) is computed once. If
-    A is the identity and the body has a closed-form projection, this projection is used. If not,
-    column generation finds the nearest point, with an active set of points (Wolfe's minimum-norm
-    point). The points come from the body's list of vertices. Without a list, extreme points are
-    computed as needed.
+    The images of the vertices, the centre and the scale do not depend on the target, so they are
+    computed once. If A is the identity and the body has a closed-form projection, this projection
+    is used. If not, column generation finds the nearest point, with an active set of points
+    (Wolfe's minimum-norm point). The points come from the body's list of vertices. Without a list,
+    extreme points are computed as needed.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ class Projector:
         return VertexColumns(self._body.vertex_list(), self._matrix)
 
     def prepare(self) -> None:
-        """Compute what does not depend on targets. The first projection is then faster.
+        """Compute everything that does not depend on targets. The first projection is then faster.
 
-        Mechanisms call this method before a release is paid for. Errors are as in
+        Mechanisms call this method before a release spends any privacy budget. Errors are as in
         `Body.vertex_list`.
         """
         _ = self._vertices

@@ -19,9 +19,9 @@ from geomdp.geometry.sampling.kernels import Kernel
 #: half of 4 chains. Fewer draws suffice here, because many more chains are pooled.
 DRAWS_PER_TIME = 20.0
 #: Chains agree if every split R-hat is at most this limit. Let tau be the autocorrelation time. The
-#: mean of n draws of a half-chain has tau / n times the variance of a draw. So even for chains that
-#: have mixed, R-hat is near 1 + tau / (2 n). `DRAWS_PER_TIME` requires n >= 10 tau, and n = 10 tau
-#: gives an R-hat of 1.05. The limit leaves another 0.05 for chance.
+#: mean of n draws of a half-chain has tau / n times the variance of a draw. Therefore R-hat is near
+#: 1 + tau / (2 n) even for chains that have mixed. `DRAWS_PER_TIME` requires n >= 10 tau, and
+#: n = 10 tau gives an R-hat of 1.05. The limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
 #: Largest number of states kept per chain in a pilot run. If there are more states, every other
 #: state is dropped.
@@ -65,7 +65,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Mixing:
-    """How fast chains forget their start, measured by a pilot run.
+    """The autocorrelation time of chains, measured by a pilot run.
 
     Parameters
     ----------

@@ -210,8 +210,8 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     Each round runs the chains and computes the covariance of the last points. The new coordinates
     make this covariance the identity. The chains need not have mixed, because the choice of
     coordinates affects speed only. A symmetric body keeps its centre 0. If the first covariance is
-    already near a multiple of the identity, the coordinates stay as given, because facet normals
-    can be sparse in them, and sparse normals make steps cheap.
+    already near a multiple of the identity, the coordinates stay as given. The reason: facet
+    normals can be sparse in the given coordinates, and sparse normals make steps cheap.
 
     Parameters
     ----------

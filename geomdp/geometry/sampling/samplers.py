@@ -25,14 +25,15 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Number of chains of `sample_uniform`.
 CHAINS = 128
-#: Largest number of chains that move together in `ChainSampler.draw`. The limit is for memory: the
-#: products of all facet normals with the points of these chains are stored.
+#: Largest number of chains that move together in `ChainSampler.draw`. The limit saves memory,
+#: because the products of all facet normals with the points of these chains are stored.
 LOCKSTEP = 256
 #: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
 #: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
-#: Longest burn-in that can be asked for. It is far beyond what is useful, and already takes days.
+#: Longest burn-in that is allowed. A burn-in of this length takes days, and is far longer than
+#: useful.
 MOST_RELAXATIONS = 1e6
 #: Number of autocorrelation times between two states of a chain that `sample_uniform` keeps. The
 #: correlation of two successive kept states is about e^-4.

@@ -22,7 +22,7 @@ from geomdp.geometry.sampling.samplers import pilot
 
 #: Burn-in of every phase, in autocorrelation times of a chain on the whole body. A phase estimates
 #: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
-#: intersection, which has at least about half the volume. So a short burn-in suffices.
+#: intersection, which has at least about half the volume. A short burn-in therefore suffices.
 RELAXATIONS = 5.0
 #: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
 #: equal to each other.
@@ -44,10 +44,10 @@ def annealed_volume(
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio
-    with two balls is at most 2, because K is convex. The first ratio is estimated by the share of
-    uniform points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share:
-    among points of K and B_(i+1), the share in B_i. These points come from independent hit-and-run
+    where "and" is the intersection. In the last ratio, the numerator is vol(K). Each ratio with two
+    balls is at most 2, because K is convex. The first ratio is estimated by the share of uniform
+    points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share: the share
+    of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
     chains. The chains start from the last points of the chains for the previous ratio.
 
     Parameters
@@ -57,8 +57,8 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points that each of the 128 chains keeps for each ratio: four points per
-        autocorrelation time.
+        Number of points that each of the 128 chains keeps for each ratio. A chain keeps four points
+        per autocorrelation time.
     level : float
         A number in (0, 1). If the normal approximation is exact, the interval misses the volume
         with this probability.
@@ -67,8 +67,9 @@ def annealed_volume(
     -------
     Estimate
         The standard error comes from the spread between chains and treats the ratios as
-        independent. The interval uses the normal approximation of the logarithm. Both ignore the
-        bias of chains that have not mixed, and no bound on this bias is proved.
+        independent. The interval uses the normal approximation of the logarithm. The standard
+        error and the interval ignore the bias of chains that have not mixed, and no bound on this
+        bias is proved.
 
     Raises
     ------
@@ -155,7 +156,7 @@ def _phase(
 ) -> tuple[Estimate, FloatArray]:
     """Among points of the body with norm at most `wider`, the share with norm at most `radius`.
 
-    Also returns the last points of the chains.
+    The function also returns the last points of the chains.
     """
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
     if math.isinf(wider):

@@ -32,8 +32,8 @@ class EllipsoidControl:
         """The ellipsoid of the covariance of extreme points in at most 256 Gaussian directions.
 
         For a body without `extreme_point`, the ellipsoid is the unit ball of the linear space
-        parallel to the affine hull. The sample has n = `values` values. The directions drawn here
-        are independent of this sample.
+        parallel to the affine hull. The width is estimated from n = `values` values at other
+        directions. The directions drawn here are independent of those directions.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))

@@ -26,8 +26,8 @@ def gaussian_width(
 
     The value is exact (up to a quadrature error near 1e-13) for balls, boxes, cross-polytopes,
     ellipsoids, regular simplices and segments. Scaling, shifting and isometric embedding keep the
-    value exact. So do differences, w(K - K) = 2 w(K), and products, w(K x L) = w(K) + w(L). For
-    other bodies the value is estimated from
+    value exact. Differences, w(K - K) = 2 w(K), and products, w(K x L) = w(K) + w(L), also keep the
+    value exact. For other bodies the value is estimated from
 
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
 

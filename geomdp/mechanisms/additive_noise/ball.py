@@ -30,10 +30,10 @@ class Ball(PureMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, because the density of Z changes
-    by at most exp(epsilon ||v||_2 / D_2) under a shift v of the subspace, and sums of neighbours
-    differ by such a v with ||v||_2 <= D_2. The sampler is exact.
+    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
+    in real arithmetic. Sums of neighbours differ by a vector v of the subspace with ||v||_2 <= D_2.
+    A shift by v changes the density of Z by a factor of at most exp(epsilon ||v||_2 / D_2). The
+    sampler is exact.
 
     Error: exactly D_2 sqrt(r (r + 1) / m) / (epsilon n) per query.
 

@@ -42,7 +42,8 @@ LARGEST_SUM = 2**53
 #: The sum of two whole numbers below 2^52 is exact in float64.
 SMALL = 2**52
 
-#: If rounding of answers changes a predicted error by a smaller share, it is left out.
+#: If rounding of answers changes a predicted error by less than this share, the prediction leaves
+#: the rounding out.
 NEGLIGIBLE = 1e-6
 #: Answers are rounded to at least 28 bits of the largest l1 norm of an answer vector. Rounding is
 #: therefore negligible if the error of the noise exceeds this share of the norm.
@@ -57,8 +58,8 @@ class AdditiveMechanism(Mechanism):
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
     random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
-    depends on the workload, `privacy` and `adjacency`, but not on n. So copies of the mechanism for
-    another n share the noise distribution.
+    depends on the workload, `privacy` and `adjacency`, but not on n. Copies of the mechanism for
+    another n therefore share the noise distribution.
 
     To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
     claim, and refuses constant workloads and definitions of privacy that `noise` does not satisfy.
@@ -68,8 +69,8 @@ class AdditiveMechanism(Mechanism):
     workload : Workload
         m queries; answers are means.
     n : int
-        Under replace-one, the number of records. Under add/remove, a declared public number: sums
-        are divided by n.
+        Under replace-one, the number of records. Under add/remove, a declared public number by
+        which sums are divided.
     privacy : PureDP, ZCDP or ApproxDP
         The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
@@ -141,7 +142,7 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if their noise is drawn in float64. There are two reasons for that: the sums (of
+        The grid is None if their noise is drawn in float64. This happens in two cases: the sums (of
         answers or of rounded answers) are not exact, or parameters of the noise are rounded without
         a proof of privacy.
         """
@@ -163,8 +164,8 @@ class AdditiveMechanism(Mechanism):
     def measurement(self) -> Measurement | None:
         """The rounded answers that unseeded releases measure if the answers are real numbers.
 
-        None if all answers are whole numbers. Also None if no noise is proved private for rounded
-        answers.
+        The result is None if all answers are whole numbers, or if no noise is proved private for
+        rounded answers.
         """
         if self.workload.whole_answers:
             return None
@@ -184,7 +185,7 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def answer_rounding(self) -> FloatArray:
-        """How far unseeded releases move each mean (m,) by rounding answers, at most.
+        """Largest change (m,) that rounding of answers makes to each mean in an unseeded release.
 
         The numbers are 0 without `measurement`. They hold for data sets of up to n records.
         Confidence intervals around noisy answers must be wider by these numbers on both sides.
@@ -222,9 +223,10 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """The sums that releases use: of the answers, or of the rounded answers of `measurement`.
+        """The sums that releases use: sums of answers, or of the rounded answers of `measurement`.
 
-        ``ValueError`` if releases use rounded noise and there are too many records for exact sums.
+        Raises ``ValueError`` if releases use rounded noise and there are too many records for exact
+        sums.
         """
         if self.grid is None:
             return self.totals(records)
@@ -239,7 +241,7 @@ class AdditiveMechanism(Mechanism):
         """
         if totals.count > self._capacity:
             raise ValueError(
-                f"records must number at most {self._capacity}: sums over more of them are not "
+                f"records must number at most {self._capacity}: sums over more records are not "
                 "exact in float64"
             )
         return totals
@@ -278,7 +280,7 @@ class AdditiveMechanism(Mechanism):
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
     def _rounding_rmse(self, noise: float) -> float:
-        """Largest root mean squared `answer_rounding`; 0 if far below a `noise` on means."""
+        """Root mean square of `answer_rounding`; 0 if far below `noise`, an error of means."""
         if far_above_rounding(self.workload, noise):
             return 0.0
         return math.sqrt(float(np.mean(self.answer_rounding**2)))
@@ -328,7 +330,8 @@ def far_above_rounding(workload: Workload, noise: float) -> bool:
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     """`mechanism.inner`, or `mechanism` if it has no `inner`.
 
-    None if the mechanism found is not additive, or has another workload than `mechanism`.
+    The result is None if the mechanism found is not additive, or has another workload than
+    `mechanism`.
     """
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
@@ -342,10 +345,10 @@ def quotients(
     """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
     A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
-    sum, and the rounding error would depend on the records. So whole numbers are added instead.
+    sum, and the rounding error would depend on the records. Therefore whole numbers are added.
 
-    ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below 2^53, or
-    if `step` does not divide `unit`.
+    Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
+    2^53, or if `step` does not divide `unit`.
     """
     # A product with a power of two is exact.
     scaled = sums * step
@@ -358,8 +361,7 @@ def quotients(
         )
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
-        # All numerators are below 2^53. So they are exact in float64, and only the quotient is
-        # rounded.
+        # Numerators below 2^53 are exact in float64, so only the quotient is rounded.
         numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
         return np.asarray(numerators / size)
     pairs = zip(scaled.tolist(), multiples, strict=True)

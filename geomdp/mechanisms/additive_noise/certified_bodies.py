@@ -45,8 +45,8 @@ NEARLY_WHOLE = 1e-8
 def holds_as_given(body: Body) -> bool:
     """Whether a body for whole-number answers has whole-number parameters.
 
-    Such parameters are exact in float64. So if the body contains all differences of neighbours in
-    real arithmetic, the same is true for the body with float64 parameters. The vertices of a
+    Such parameters are exact in float64. If the body contains all differences of neighbours in real
+    arithmetic, the body with float64 parameters therefore contains them, too. The vertices of a
     `SimplexDifference` are differences of answers, so they are whole numbers.
     """
     match body:
@@ -131,7 +131,8 @@ def _whole_image(
 ) -> TriangulatedPolytope | None:
     """The projection to the coordinates `places`, with its vertices rounded to whole numbers.
 
-    None without a proof that the rounded projection contains all differences of the points.
+    The result is None if there is no proof that the rounded projection contains all differences of
+    the points.
     """
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)
@@ -185,8 +186,8 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
     """A proved bound on the gauge of all differences of images (N, r) that are known up to `error`.
 
     If a body contains the Euclidean ball of radius s, its gauge at a vector v is at most |v| / s.
-    So an error e in the images changes the gauge by at most e / s. The code calls s `inner`. For
-    bodies without a proof, the bound is infinite.
+    Therefore an error e in the images changes the gauge by at most e / s. The code calls s `inner`.
+    For bodies without a proof, the bound is infinite.
     """
     from scipy.spatial.distance import cdist  # slow import
 

@@ -72,9 +72,9 @@ def certified_rows(
     """Noise of an ellipsoid {root u : ||u||_2 <= 1} on the answers that determine the others.
 
     The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
-    rounding. So the r most independent rows of the root are chosen and made longer by `SLACK`. They
-    define an ellipsoid in R^r. A check of all pairs of elements proves that this ellipsoid contains
-    all differences of the r chosen answers.
+    rounding. Therefore the r most independent rows of the root are chosen and multiplied by
+    1 + `SLACK`. They define an ellipsoid in R^r. A check of all pairs of elements proves that this
+    ellipsoid contains all differences of the r chosen answers.
 
     Parameters
     ----------
@@ -154,7 +154,8 @@ def pulled_back(
     """A^-1 p for whole-number points p (N, r) and the root A, with a bound on the errors.
 
     Under replace-one, p is a point minus the first point. The bound is on the Euclidean distance of
-    each computed A^-1 p from the exact vector. None if no inverse of A is found and proved.
+    each computed A^-1 p from the exact vector. The result is None if A is not proved to be
+    invertible.
 
     Notes
     -----
@@ -192,7 +193,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
-    """Largest distance between two images (N, r). Under add/remove, from an image to 0."""
+    """Largest distance between two images (N, r); under add/remove, from an image to 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)

@@ -53,20 +53,20 @@ class Cone(PureMechanism):
     * {M psd, M_ii <= 1}, for second moments of records in [-1, 1]^d (X-PSDBOX).
     * The sensitivity polytope, if it has an exact sampler.
 
-    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
-    ``ValueError`` for a workload for which no body C is known.
+    For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. A workload
+    for which no body C is known raises ``ValueError``.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
     in real arithmetic. The vectors r_i (U_i, 1) have density proportional to e^(-rate t) on the
     cone over C, where t is the last coordinate. Let q be the point of a record. A shift by (q, 1)
-    maps the cone into itself. So the shifted density is at most e^rate times the original density.
+    maps the cone into itself. Therefore the shifted density is at most e^rate times the original.
     If a record is replaced, the vector (q, 1) of the new record shifts the first vector, and the
-    vector (q, 1) of the old record shifts the second. Each of these two shifts costs the rate
-    epsilon / 2. If a record is added, only the first vector is shifted. If a record is removed,
-    only the second vector is shifted. M is a function of the shifted vectors and of what is public.
-    The sampler is exact.
+    vector (q, 1) of the old record shifts the second. Each of these two shifts changes the density
+    by a factor of at most e^(epsilon / 2). If a record is added, only the first vector is shifted.
+    If a record is removed, only the second vector is shifted. M is a function of the shifted
+    vectors and of public values. The sampler is exact.
 
     Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
     replace-one.
@@ -130,9 +130,9 @@ class Cone(PureMechanism):
 
     def _on_real_records(self) -> RealRecords | None:
         # `Spectraplex` and `PsdBox` contain x x^T for all records x. They have no parameter that
-        # could be rounded. A rounded centre a is as private as the exact centre: a occurs in Z only
-        # as -(r_1 - r_2) T a. If a is not 0, the number of records is public, so r_1 - r_2 may be
-        # public, too.
+        # could be rounded. A rounded centre a is as private as the exact centre, because a occurs
+        # in Z only as -(r_1 - r_2) T a. If a is not 0, the number of records is public, so
+        # r_1 - r_2 may be public, too.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))

@@ -50,10 +50,10 @@ class Ellipsoid(PureMechanism):
       differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
       records can agree. There are 2^c such sets.
     * Replace-one, N <= 2^12 and N r <= 2^24: the set of all differences Q(x) - Q(x').
-    * Replace-one, all other cases: a vector must satisfy two conditions to be in the set. Its
-      length is at most `workload.l2_diameter()`. For each block (one of the orthogonal subspaces
-      `workload.blocks()`), the length of its projection is at most the diameter of the projected
-      answers. The trace of S is at most the trace for the ball of radius
+    * Replace-one, all other cases: the vectors that satisfy two conditions. The length of the
+      vector is at most `workload.l2_diameter()`. For each block (one of the orthogonal subspaces
+      `workload.blocks()`), the length of the vector's projection on the block is at most the
+      diameter of the projected answers. The trace of S is at most the trace for the ball of radius
       `workload.l2_diameter()`. If N r <= 2^24, there is a second candidate for S: four times the
       matrix of the least-trace ellipsoid around the points Q(x) - mean of Q. The candidate with
       the lower trace is taken.
@@ -64,10 +64,10 @@ class Ellipsoid(PureMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable T,
-    Pr[M(X) in T] <= e^epsilon Pr[M(X') in T], in real arithmetic, because the density of Z changes
-    by at most exp(epsilon (v^T S^+ v)^(1/2)) under a shift v of the subspace. S is scaled up until
-    every difference v has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
+    Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T],
+    in real arithmetic. A shift by a vector v of the subspace changes the density of Z by a factor
+    of at most exp(epsilon (v^T S^+ v)^(1/2)). S is scaled up until every difference v of sums of
+    neighbours has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
     optimisation. The sampler is exact.
 
     Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. If the optimisation converges,
@@ -190,7 +190,8 @@ def _pattern_root(workload: MarginalTables) -> FloatArray:
     of the identity on every block.
 
     The squared length of a difference in a block depends only on the columns in which x and x'
-    agree. So x = (0, ..., 0) and all x' of zeros and ones give every vector of squared lengths.
+    agree. Therefore x = (0, ..., 0) and all x' of zeros and ones give every vector of squared
+    lengths.
     """
     blocks = workload.blocks()
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]

@@ -32,11 +32,11 @@ class Gaussian(AdditiveMechanism):
 
     Notes
     -----
-    Privacy, in real arithmetic, for all neighbouring X, X': rho-zCDP says that the Renyi divergence
-    of order a between M(X) and M(X') is at most rho a for every a > 1; (epsilon, delta)-DP says
-    that Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta for every measurable S. Both hold because
-    sums of neighbours differ by a vector in the span of B of Euclidean length at most D_2. The
-    sampler is exact.
+    Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
+    rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
+    `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. The reason:
+    sums of neighbours differ by a vector in the span of B of Euclidean length at most D_2, and
+    sigma is calibrated to this length. The sampler is exact.
 
     Error: exactly sigma sqrt(r / m) / n per query.
 

@@ -27,8 +27,8 @@ class Hierarchical(StrategyMechanism):
       one coarse set of soft bins (`SoftBins`). The choice with less error is taken.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. If
-    `strategy` (a `Strategy`) is given, it replaces the partitions above. ``ValueError`` on first
-    use for a workload without a known strategy. No strategy is known for an infinite universe, or
+    `strategy` (a `Strategy`) is given, it replaces the partitions above. A workload without a known
+    strategy raises ``ValueError`` on first use. No strategy is known for an infinite universe, or
     for more than 2^12 elements if the workload is not made of tables.
 
     Notes

@@ -37,7 +37,7 @@ class KNorm(PureMechanism):
     K. The body K is symmetric and contains all differences of sums of neighbours. K is the first of
     these that applies:
 
-    * `body`, if it is given. The constructor checks that it contains the differences.
+    * `body`, if it is given. The constructor checks that this body contains the differences.
     * If `exact`, that body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
     * The neighbour body, if it has an exact sampler. Let K_Q be the sensitivity polytope. The
       neighbour body is K_Q - K_Q for replace-one, and the convex hull of K_Q and -K_Q for
@@ -48,18 +48,19 @@ class KNorm(PureMechanism):
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
     a symmetric body in R^m in units of sums (not divided by n). `exact` requires an exact sampler.
-    ``ValueError`` for a `body` that is not proved to contain all differences. ``ValueError`` also
-    for `exact` with a `body` that has no exact sampler; the message lists bodies with exact
+    A `body` that is not proved to contain all differences raises ``ValueError``. With `exact`, a
+    `body` without an exact sampler also raises ``ValueError``; the message lists bodies with exact
     samplers.
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, if Z has the stated distribution,
-    because a shift by v changes its log-density by at most epsilon ||v||_K <= epsilon. With an
-    exact sampler Z has this distribution. With a Markov chain (`guarantee.sampler` is `Heuristic`)
-    no bound on the distance from it is proved: epsilon is then a target, and no guarantee is
-    claimed (SAM-3). The choice of K, its slabs and all estimates use the workload alone.
+    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
+    in real arithmetic, if Z has the stated distribution. A shift by a difference v of sums of
+    neighbours changes the log-density of Z by at most epsilon ||v||_K <= epsilon. With an exact
+    sampler Z has the stated distribution. With a Markov chain (`guarantee.sampler` is `Heuristic`)
+    no bound on the distance of Z from this distribution is proved. Then epsilon is a target, and no
+    guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates use the workload
+    alone.
 
     Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, where U is uniform
     on K and r is the dimension of K. If E||U||^2 has no closed form, it is estimated, and the
@@ -189,8 +190,8 @@ def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> 
     """Return `body` if it contains all differences of neighbours, else raise ``ValueError``.
 
     If some differences are outside of the body by rounding alone, the body is scaled up (by a
-    factor of at most 1 + 2e-8) until it contains all differences. So the privacy claim holds
-    without a tolerance.
+    factor of at most 1 + 2e-8) until it contains all differences. The privacy claim therefore
+    holds without a tolerance.
     """
     factor = check_contains_neighbours(body, workload, adjacency)
     return body if factor == 1 else Scaled(body, factor)

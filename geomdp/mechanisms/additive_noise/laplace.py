@@ -26,10 +26,10 @@ class Laplace(PureMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, because the joint density of Z
-    changes by at most exp(epsilon ||v||_1 / D_1) under a shift v, and sums of neighbours differ by
-    a v with ||v||_1 <= D_1. The sampler is exact.
+    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
+    in real arithmetic. Sums of neighbours differ by a vector v with ||v||_1 <= D_1. A shift by v
+    changes the joint density of Z by a factor of at most exp(epsilon ||v||_1 / D_1). The sampler is
+    exact.
 
     Error: exactly sqrt(2) D_1 / (epsilon n) per query.
 

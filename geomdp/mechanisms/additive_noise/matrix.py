@@ -35,24 +35,24 @@ class Matrix(StrategyMechanism):
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
     For notation, parameters and errors see `AdditiveMechanism`. If `strategy` (a `Strategy`) is
-    given, no other strategy is tried. ``ValueError`` if `strategy` is given without `PureDP`.
-    ``ValueError`` on first use for a workload without a known strategy. No strategy is known for an
-    infinite universe, or for more than 2^12 elements if the workload is not made of tables.
+    given, no other strategy is tried. A `strategy` without `PureDP` raises ``ValueError``. A
+    workload without a known strategy raises ``ValueError`` on first use. No strategy is known for
+    an infinite universe, or for more than 2^12 elements if the workload is not made of tables.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T]
-    for `PureDP`, in real arithmetic: A h changes by at most its l1 sensitivity, so the noisy
-    measurements are epsilon-DP, and M is a function of them and of n. With Gaussian noise and the
-    l2 sensitivity, the same proof gives rho-zCDP or (epsilon, delta)-DP. The strategy depends on
-    public arguments only. For the strategies of this package, the sampler is exact. For another
-    strategy, the status of the sampler is the status of the strategy's noise.
+    for `PureDP`, in real arithmetic. The noise is calibrated to the l1 sensitivity of A h, so the
+    noisy measurements are epsilon-DP. M is a function of the noisy measurements and of n. With
+    Gaussian noise and the l2 sensitivity, the same proof gives rho-zCDP or (epsilon, delta)-DP. The
+    strategy depends on public arguments only. For the strategies of this package, the sampler is
+    exact. For another strategy, the status of the sampler is the status of the strategy's noise.
 
     Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
 
-    The set-up runs on first use. For the p-identity strategy, it takes seconds with 256 elements,
-    and minutes with 1024 elements. For tables of ten columns it takes a second, and for all 4-way
-    tables of 20 binary columns 6 s.
+    The set-up runs on first use. With the p-identity strategy, it takes seconds for 256 elements,
+    and minutes for 1024 elements. For tables of ten columns it takes a second. For all 4-way tables
+    of 20 binary columns it takes 6 seconds.
 
     References
     ----------
@@ -86,8 +86,8 @@ class Matrix(StrategyMechanism):
     ) -> None:
         if strategy is not None and not isinstance(privacy, PureDP):
             raise ValueError(
-                "strategy is for PureDP: the best strategy for Gaussian noise is known; got "
-                f"{privacy!r}"
+                "strategy must be None unless privacy is PureDP, because the best strategy for "
+                f"Gaussian noise is known; got {privacy!r}"
             )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
 
@@ -112,8 +112,8 @@ class Matrix(StrategyMechanism):
 
     def _gaussian(self, dimension: int) -> GaussianNoise:
         # Let S = B B^T. Every difference of neighbours lies in the ellipsoid of S, so it is B u
-        # with ||u||_2 <= 1. So a measurement with the differences u has l2 sensitivity 1, and B
-        # maps this measurement to the answers.
+        # with ||u||_2 <= 1. A measurement with the differences u therefore has l2 sensitivity 1,
+        # and B maps this measurement to the answers.
         assert not isinstance(self.privacy, PureDP)
         return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
 

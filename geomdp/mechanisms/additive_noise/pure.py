@@ -9,7 +9,7 @@ from geomdp.workloads import Workload
 
 
 class PureMechanism(AdditiveMechanism):
-    """An additive mechanism with an epsilon-DP claim. It refuses any other guarantee.
+    """An additive mechanism with an epsilon-DP claim. Any other `privacy` raises ``ValueError``.
 
     The docstring of a subclass proves that `noise` is epsilon-DP for all workloads that `_prepare`
     accepts. For notation, parameters and errors see `AdditiveMechanism`.
@@ -32,7 +32,7 @@ class PureMechanism(AdditiveMechanism):
     def _prepare(self) -> None:
         """Check the workload and compute parameters that take little time.
 
-        ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity` checks
-        the workload; for instance, it refuses constant workloads.
+        Raises ``ValueError`` for a workload that is not supported. By default, `l1_sensitivity`
+        checks the workload; for instance, it refuses constant workloads.
         """
         l1_sensitivity(self.workload, self.adjacency)

@@ -34,7 +34,7 @@ class RealRecords(Measurement):
     """Sums of records x in a ball or a cube, or of products x_i x_j, in multiples of 2^-80.
 
     Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
-    in the same ball or cube. So noise that is private for all records of the ball or cube is
+    in the same ball or cube. Noise that is private for all records of the ball or cube is therefore
     private for rounded records. This rounding needs no slack in sensitivities or bodies.
 
     Parameters
@@ -69,7 +69,7 @@ class RealRecords(Measurement):
             rows, columns = np.triu_indices(workload.d)
             self._stretch[rows != columns] = np.sqrt(2.0)
             noise = matrix_entries(noise, workload.d) if entries is None else entries
-        #: The noise before rounding: on sums of entries x_i, or of products x_i x_j with i <= j.
+        #: The noise before rounding, on sums of entries x_i, or of products x_i x_j with i <= j.
         self.vector = noise
         self._rounded = RoundedVector(noise, self.grid)
 

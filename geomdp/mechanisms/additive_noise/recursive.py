@@ -34,17 +34,17 @@ class Recursive(PureMechanism):
     recursion stops at the number of levels with the least error. If all axes of K have similar
     lengths, there is one level, and Z is K-norm noise of K.
 
-    If `body` is given, K is `body`. The constructor checks that it contains the differences. If
-    not, K is the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. These
-    bodies are split only into shadows with exact samplers. The error is then at most the error of
-    `KNorm` with `exact`.
+    If `body` is given, K is `body`. The constructor checks that `body` contains the differences. If
+    no `body` is given, K is the body of `exact_noise_bodies(workload, adjacency)` with the least
+    E||Z||^2. These bodies are split only into shadows with exact samplers. The error is then at
+    most the error of `KNorm` with `exact`.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
     a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has no exact
     sampler, a Markov chain draws from this shadow, and the sampler is heuristic. `variant` is the
-    noise that a level adds in its subspace; by default the `Variant` with less error.
-    ``ValueError`` for a `body` that is not proved to contain all differences, and for a `variant`
-    that is not a `Variant`.
+    noise that a level adds in its subspace; by default the `Variant` with less error. A `body` that
+    is not proved to contain all differences raises ``ValueError``, and so does a `variant` that is
+    not a `Variant`.
 
     Notes
     -----
@@ -128,7 +128,7 @@ class Recursive(PureMechanism):
     def _undivided(self) -> KNormNoise | None:
         """The noise as K-norm noise of the body in R^m.
 
-        None if there is more than one level, or if the body has no exact sampler.
+        The result is None if there is more than one level, or if the body has no exact sampler.
         """
         noise = self.noise
         if len(noise.levels) > 1 or not isinstance(noise.levels[0].source.sampler, ExactSampler):

@@ -43,9 +43,9 @@ class ResidualGaussian(AdditiveMechanism):
     closed form. Under replace-one, the s_A are optimised for the true sensitivity: the largest over
     all sets of columns in which two records can differ.
 
-    No computation needs a matrix with a row for every cell. For all 3-way tables of 100 columns
-    with 2 to 6 levels, the figure `many_columns` measures set-up and release: seconds each, and
-    less than 8 GiB of memory.
+    No computation needs a matrix with a row for every cell. The figure `many_columns` measures the
+    cost for all 3-way tables of 100 columns with 2 to 6 levels: the set-up and the release each
+    take seconds, and need less than 8 GiB of memory.
 
     For parameters and errors see `AdditiveMechanism`. `workload` is a `MarginalTables` or a
     `ChosenTables` of at most 2^25 cells, and `privacy` a `ZCDP` or an `ApproxDP`. A table with a
@@ -53,10 +53,11 @@ class ResidualGaussian(AdditiveMechanism):
 
     Notes
     -----
-    Privacy, in real arithmetic, for all neighbouring X, X': rho-zCDP says that the Renyi divergence
-    of order a between M(X) and M(X') is at most rho a for every a > 1; (epsilon, delta)-DP says
-    that Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta for every measurable S. Let c_A be the
-    squared length by which r_A changes. Consider a vector that changes by the squared length
+    Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
+    rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
+    `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. For the
+    proof, let c_A be the squared length by which r_A changes. Consider a vector that changes by the
+    squared length
 
         sum over A of c_A / s_A.
 
@@ -75,8 +76,8 @@ class ResidualGaussian(AdditiveMechanism):
     T. v_A is the sum over tables T that contain A of
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j).
 
-    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one, the
-    same is true up to a share of 1e-7 in two cases:
+    Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one, no
+    such mechanism has an error that is smaller by more than a share of 1e-7, in two cases:
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
       with equal numbers of levels in one class. A profile states the number of columns in each
@@ -84,8 +85,8 @@ class ResidualGaussian(AdditiveMechanism):
       class. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
     * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
 
-    For other workloads, an upper bound may replace the sensitivity: the best of several bounds
-    (`best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
+    For other workloads, the best of several upper bounds may replace the sensitivity (see
+    `best_scales`). Even then, the error is at most the error of `Gaussian` if the sum over tables
     of 4^(number of columns of the table) is at most 2^26.
 
     References

@@ -27,8 +27,8 @@ class Spectral(PureMechanism):
     * Under replace-one, K is p times {M : tr M_+ <= 1, tr M_- <= 1}. M_+ and M_- are the positive
       and the negative part of M.
     * Under add/remove, K is p times the nuclear-norm ball. The number of records is then private.
-      The trace of the sum of s s^T is p times this number. So T adds the noisy trace times c / p,
-      in place of the constant c for each record.
+      The trace of the sum of s s^T is p times this number. Therefore T adds the noisy trace times
+      c / p, in place of the constant c for each record.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
     queries of the workload must be linear in pairwise products of signs. Such workloads are tables
@@ -39,12 +39,12 @@ class Spectral(PureMechanism):
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. s s^T is positive semidefinite
     with trace p, so the positive and the negative part of s s^T - s' s'^T have trace at most p.
-    So the sums of s s^T for neighbours differ by an element of K, and the sum plus Z is epsilon-DP
-    (JL-L14). M is a function of this noisy sum and of n. The sampler is exact.
+    The sums of s s^T for neighbours therefore differ by an element of K, and the sum plus Z is
+    epsilon-DP (JL-L14). M is a function of this noisy sum and of n. The sampler is exact.
 
     Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
-    uniform on K / p and D = p (p + 1) / 2. Divided by the error of `Cone`, this is 1.06 at p = 11,
-    0.99 at 22, 0.95 at 41 and 0.93 at 101.
+    uniform on K / p and D = p (p + 1) / 2. The ratio of this error to the error of `Cone` is 1.06
+    at p = 11, 0.99 at p = 22, 0.95 at p = 41 and 0.93 at p = 101.
 
     Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
     p = 10 and seconds at p = 100.
@@ -86,8 +86,8 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-        # U and V U V^T have the same distribution for every rotation V. So with u = svec(U) and t =
-        # svec(I), E u u^T = a (I - t t^T / p) + b t t^T / p for two numbers a and b.
+        # U and V U V^T have the same distribution for every rotation V. Let u = svec(U) and
+        # t = svec(I). Then E u u^T = a (I - t t^T / p) + b t t^T / p for two numbers a and b.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)

@@ -77,8 +77,8 @@ class StrategyMechanism(AdditiveMechanism):
     @cached_property
     def _hull(self) -> AffineHull | None:
         # Sums of counts are whole numbers, so they are exact in float64. No rounding error can
-        # reveal something outside the span of the answers. So answers need not be projected on the
-        # span. This avoids the basis of the span, which can be large.
+        # reveal something outside the span of the answers. Therefore answers need not be projected
+        # on the span, and the basis of the span, which can be large, is not computed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)
@@ -99,8 +99,8 @@ class StrategyMechanism(AdditiveMechanism):
     def grid(self) -> int | None:
         """Unseeded releases round the noise on measurements to multiples of 2^-grid.
 
-        None if noise is drawn in float64. The answers are computed from the measurements, so only
-        the measurements need exact sums.
+        The grid is None if noise is drawn in float64. The answers are computed from the
+        measurements, so only the measurements need exact sums.
         """
         if not self._measurements:
             return super().grid
@@ -115,7 +115,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @property
     def _unit(self) -> int:
-        """A power of two: measurements are whole multiples of 1 / unit."""
+        """A power of two. Measurements are whole multiples of its reciprocal."""
         return max((part.unit for part in self._measurements), default=1)
 
     @property

@@ -22,12 +22,12 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 #: error of the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
-#: the violations by these draws. So about 20 draws have violations below the limit.
+#: the violations by these draws. About 20 draws therefore have violations below the limit.
 PILOT_DRAWS = 2048
 #: An event says that a column has a certain level. If there are more triples of events (of three
 #: different columns) than this number, the body is not cut. The reason is that with more triples
-#: the inequalities are seldom violated, or cut off little. 2^13 triples are checked in a fraction
-#: of a millisecond.
+#: the inequalities are seldom violated, or cut off little volume. 2^13 triples are checked in a
+#: fraction of a millisecond.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this number, the body is not cut. A try
 #: needs L^2 P multiplications for L events and P contrasts. This number just allows two columns of
@@ -41,8 +41,8 @@ class TightCone(PureMechanism):
 
     The answers of a record are c + T q with q in K. K is the body `TableMoments`, cut by a limit on
     the total violation of cell and triangle inequalities. Records satisfy all these inequalities.
-    The limit is the 1% quantile of the violation over public draws. So about 1% of the volume
-    remains, or more if the limit is 0.
+    The limit is the 1% quantile of the violation over public draws. About 1% of the volume
+    therefore remains, or more if the limit is 0.
 
     K is not cut in two cases. An event says that a column has a certain level. In the first case, a
     cut would help little, because there are more than 2^13 triples of events of three columns. In
@@ -59,15 +59,15 @@ class TightCone(PureMechanism):
 
     Notes
     -----
-    Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Under replace-one,
-    R (U_1, U_2, 1) has density proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K.
-    This cone contains (q, q', 1) for the points q, q' of any two records. If one record is replaced
-    by another, the noise is shifted by such a vector. K is convex (see `TableMoments`), so sums of
-    points of the cone are in the cone. A shift therefore maps points of the cone to points of the
-    cone, and changes the density by a factor of e^epsilon. If K were not convex, a shift could
-    leave the cone. An output could then have density 0 for only one of two neighbours. For
-    add/remove see `Cone`. The sampler is exact, by rejection.
+    Privacy: for all neighbouring X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S],
+    in real arithmetic. Under replace-one, R (U_1, U_2, 1) has density proportional to
+    e^(-epsilon t) at (a, b, t) on the cone over K x K. This cone contains (q, q', 1) for the points
+    q, q' of any two records. If one record is replaced by another, the noise is shifted by a vector
+    of the form (q, q', 1). K is convex (see `TableMoments`), so sums of points of the cone are in
+    the cone. A shift therefore maps points of the cone to points of the cone, and changes the
+    density by a factor of e^epsilon. If K were not convex, a shift could leave the cone. An output
+    could then have density 0 for only one of two neighbours. For add/remove see `Cone`. The sampler
+    is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
     replace-one, with E ||T U||^2 estimated from 1024 public draws. The measured error, divided by
@@ -124,8 +124,8 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
     take long.
     """
     body = TableMoments(levels)
-    # In a column with two levels, one event is the complement of the other. So the second event
-    # adds no triangle inequality.
+    # In a column with two levels, one event is the complement of the other. The second event
+    # therefore adds no triangle inequality.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))

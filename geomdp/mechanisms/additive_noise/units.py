@@ -38,8 +38,8 @@ class Measurement(abc.ABC):
     """Answers rounded record by record to a public grid, and noise that makes the sums private.
 
     Sums of rounded answers are exact. Before the records are read, the noise is rounded to the same
-    grid, or to a finer grid that contains this grid. So the output is the correctly rounded output
-    of a mechanism whose privacy is proved (X-GRID).
+    grid, or to a finer grid that contains this grid. The output is therefore the correctly rounded
+    output of a mechanism whose privacy is proved (X-GRID).
     """
 
     #: Noise is rounded to multiples of 2^-grid.
@@ -113,7 +113,7 @@ class Units:
 def units_of(workload: Workload) -> Units | None:
     """Round the answers of a real-valued workload to units.
 
-    None in any of these cases:
+    The result is None in any of these cases:
 
     * The answers are whole numbers already, or all 0.
     * An answer vector has l1 norm 2^28 or more. Answers would then be rounded to whole numbers or
@@ -127,7 +127,8 @@ def units_of(workload: Workload) -> Units | None:
     if size**2 * workload.n_queries > MAX_PAIRS:
         return None
     # The answers of a record are looked up by its element number. Their rounding therefore cannot
-    # depend on other records. If a chunk of records were evaluated together, it could.
+    # depend on other records. If a chunk of records were evaluated together, the rounding could
+    # depend on the whole chunk.
     answers = workload.evaluate(workload.universe.elements())
     largest = float(np.abs(answers).sum(axis=1).max())
     if not 0 < largest < 2.0**NORM_BITS:

@@ -27,9 +27,9 @@ class Geometric(LatticeMechanism):
     answers of the universe. If there are more than 2^22 answers, or if the modulus of one is 2^52
     or more, every u_i is 1.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` if the answers are not known to be whole numbers, or if D_1 or a sum over n
-    records can be 2^53 or more, which is not exact in float64.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` if the answers are not known to be whole numbers, or if
+    D_1, or a sum over n records, can be 2^53 or more. Such numbers are not exact in float64.
 
     Notes
     -----

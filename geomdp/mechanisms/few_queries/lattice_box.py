@@ -18,12 +18,13 @@ class LatticeBox(LatticeMechanism):
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
     ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
     largest whole number of which all changes of sum i are multiples. The w_i and u_i are found from
-    all answers of the universe, which may be at most 2^22.
+    all answers of the universe. There may be at most 2^22 answers.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` for more than 64 queries, for more than 2^22 answers or an answer of modulus 2^52
-    or more, if the answers are not known to be whole numbers, and if a sum over n records can be
-    2^53 or more, which is not exact in float64.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers, for
+    an answer of modulus 2^52 or more, or if the answers are not known to be whole numbers. It also
+    refuses a workload if a sum over n records can be 2^53 or more, because such sums are not exact
+    in float64.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the mechanisms with noise on whole numbers share: they require exact sums."""
+"""Base class of the mechanisms with noise on whole numbers, which require exact sums."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class LatticeMechanism(PureMechanism):
     """A mechanism whose noise is on the lattice of all changes of the sums between neighbours.
 
     If float64 rounded a sum, the rounded sums of neighbours could differ by a vector outside the
-    lattice. No noise on the lattice would hide such a change. So the sums over n records must be
-    exact, also for seeded releases. For parameters and errors see `AdditiveMechanism`. Also
-    ``ValueError`` if a sum over n records, or the l1 sensitivity of the sum, can be 2^53 or more.
+    lattice. No noise on the lattice would hide such a change. Therefore the sums over n records
+    must be exact, also for seeded releases. For parameters and errors see `AdditiveMechanism`. The
+    constructor also raises ``ValueError`` if a sum over n records, or the l1 sensitivity of the
+    sum, can be 2^53 or more.
     """
 
     _sensitivity: float
@@ -34,7 +35,7 @@ class LatticeMechanism(PureMechanism):
         self._require_exact_sums()
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; ``ValueError`` if sums over them are not exact."""
+        """The same mechanism for n records; ``ValueError`` if sums over n records are not exact."""
         twin = super().with_n(n)
         twin._require_exact_sums()
         return twin

@@ -23,8 +23,8 @@ class Staircase(PureMechanism):
     the step around 0 is narrower. D_1 is the sensitivity of the sum: `workload.l1_diameter()` for
     replace-one, `workload.l1_radius()` for add/remove.
 
-    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. Also
-    ``ValueError`` if the workload has more than one query.
+    Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
+    constructor also raises ``ValueError`` if the workload has more than one query.
 
     Notes
     -----

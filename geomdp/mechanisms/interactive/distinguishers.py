@@ -1,9 +1,9 @@
-"""Private distinguishers find a query on which data and hypothesis differ nearly the most.
+"""Private distinguishers find a query to which data and hypothesis have very different answers.
 
-A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
-answers of the data D and of the hypothesis H. For n records, a gap has sensitivity 1/n. The
-exponential mechanism picks a query with eps-DP. With probability at least 1 - gamma, the gap of
-this query is at most F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
+A hypothesis H is a public estimate of the data D. A distinguisher scores every query Q of a finite
+class C by the gap |Q(D) - Q(H)| between the two answers. For n records, a gap has sensitivity 1/n.
+The exponential mechanism picks a query with eps-DP. With probability at least 1 - gamma, the gap
+of this query is at most F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
 """
 
 from __future__ import annotations

@@ -53,14 +53,14 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         ln(2 B / beta) / (eps0 n) <= alpha / 8,    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8.
 
-    The theorem asks for many records. For fewer records, state `alpha`, `epsilon_0` or both. If the
+    The theorem needs many records. For fewer records, state `alpha`, `epsilon_0` or both. If the
     theorem does not cover the run, `accuracy` is None.
 
     Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
     (eps, delta)-DP by advanced composition (IC-T4). If `epsilon_0` is stated, the guarantee is the
     composition of 2 B steps of epsilon_0-DP (GEN-2, GEN-2a). B is then lowered, if necessary, to
-    keep this guarantee at most `privacy`. Without a seed this also holds on the computer, because
-    noise is compared and rounded exactly (X-GRID).
+    keep this guarantee at most `privacy`. Without a seed the guarantee also holds on the computer,
+    because noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     distinguisher : Distinguisher
         The class of queries.
     n : int
-        Number of records. Under add/remove, a declared public number: sums are divided by n.
+        Number of records. Under add/remove, a declared public number by which sums are divided.
     privacy : PureDP or ApproxDP
         The guarantee of one release; epsilon is from 1e-12 to 1e12. If `epsilon_0` is stated, the
         guarantee is `spent`, and `privacy` is an upper limit on it.
@@ -98,7 +98,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     ------
     ValueError
         For parameters out of range or of another type. If `privacy` does not pay for one round of
-        `epsilon_0`. If `alpha` is not given and n is too small: no alpha up to 1 satisfies the
+        `epsilon_0`. If `alpha` is not given and n is so small that no alpha up to 1 satisfies the
         conditions.
 
     Examples
@@ -176,9 +176,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     def accuracy(self) -> float | None:
         """Bound on the error of every query of the class, with probability at least 1 - beta.
 
-        None if the conditions of the theorem do not hold for the stated `alpha` and `epsilon_0`.
-        The theorem assumes n records, also under add/remove, and that the bound of the rule is
-        valid. For `Median`, the declared fineness must be true.
+        The result is None if the conditions of the theorem do not hold for the stated `alpha` and
+        `epsilon_0`. The theorem assumes n records, also under add/remove, and that the bound of the
+        rule is valid. For the rule `Median`, this means that its declared `fineness` is true.
         """
         return self.design.guaranteed * self.alpha if self._enough(self.alpha) else None
 

@@ -13,7 +13,7 @@ from geomdp.noise.scalar import ExactNoise, ScalarNoise
 
 
 class Run(Protocol[AnyQuery]):
-    """What the private steps need to know of a run: the class of queries and the budget."""
+    """The properties of a run that its private steps use: class of queries, n, budget and scale."""
 
     distinguisher: Distinguisher[AnyQuery]
     n: int

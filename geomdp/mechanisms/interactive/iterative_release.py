@@ -18,7 +18,8 @@ class IterativeRelease(Generic[AnyQuery]):
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers every query of the mechanism's class of queries. This is post-processing.
+        Answers every query of the mechanism's class of queries. These answers are post-processing
+        of the release, so they cost no privacy.
     accuracy : float or None
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
         have at most this error. None if no theorem gives a bound for the run (see

@@ -35,7 +35,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     without access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
     By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
-    answer has an error of at most 3 alpha0. The theorem asks for many records. For fewer records,
+    answer has an error of at most 3 alpha0. The theorem needs many records. For fewer records,
     state `alpha`, `epsilon_0` or both. If the theorem does not cover the run, `accuracy` is None.
 
     Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. A run uses a single NumericSparse with
@@ -50,7 +50,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     rule : UpdateRule
         Update rule for the class of queries.
     n : int
-        Number of records. Under add/remove, a declared public number: sums are divided by n.
+        Number of records. Under add/remove, a declared public number by which sums are divided.
     queries : int
         Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
@@ -104,7 +104,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     1
 
     For 500 records no accuracy is proved in advance. The threshold is still 2 `alpha`, and the
-    guarantee is what ten updates spend:
+    guarantee is the budget that ten updates spend:
 
     >>> few = gd.OnlineConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(3),
@@ -185,9 +185,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     def accuracy(self) -> float | None:
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
-        None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if the rule could
-        not follow an answer. The theorem assumes n records. For `Median`, it also assumes that the
-        declared fineness is true.
+        The result is None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if
+        the rule could not follow an answer. The theorem assumes n records. For the rule `Median`,
+        it also assumes that the declared `fineness` is true.
         """
         noise = noise_limit(self._rounds, self.queries, self.beta)
         enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n

@@ -1,4 +1,4 @@
-"""The accuracy that is proved for an online construction, and the updates that it can pay."""
+"""The proved accuracy of an online construction, and the number of updates that it can pay."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def solve_accuracy(
     of adaptive `queries` is k, n is the number of records, and beta is the failure probability. For
     approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right side falls as alpha0
     grows. eps is the epsilon of `privacy`. If the budget `epsilon_0` of an update is given, eps is
-    what c updates spend, and this must be at most the epsilon of `privacy`. ``ValueError`` if n is
-    too small: no alpha0 up to 1 satisfies the condition.
+    the epsilon that c updates spend, and must be at most the epsilon of `privacy`. Raises
+    ``ValueError`` if n is so small that no alpha0 up to 1 satisfies the condition.
     """
 
     def enough(alpha: float) -> bool:

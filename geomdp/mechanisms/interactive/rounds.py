@@ -3,8 +3,8 @@
 The bound of an update rule at the accuracy alpha is the largest number of updates that it can need.
 
 If the user states the budget epsilon_0 of a step, a run spends the composition of its steps. This
-may be less than the total budget. If the total budget pays for fewer updates than the bound, a run
-stops early, and no theorem states its accuracy.
+composition may be less than the total budget. If the total budget pays for fewer updates than the
+bound, a run stops early, and no theorem states its accuracy.
 
 If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
 `step_epsilon` is then the budget of a step.
@@ -30,7 +30,7 @@ MOST_UPDATES = 2.0**200
 #: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
 LEAST_ALPHA = 1e-100
 
-#: A function from a number of updates to what a run of these updates spends.
+#: A function that maps a number of updates to the budget that a run of these updates spends.
 Spending = Callable[[int], PureDP | ApproxDP]
 
 
@@ -43,7 +43,7 @@ class Rounds:
     updates : int
         Largest number of updates, at least 1.
     spent : PureDP or ApproxDP
-        What these updates spend together.
+        The budget that these updates spend together.
     complete : bool
         Whether `updates` reaches the bound of the rule. If not, the budget ends first, and the
         hypothesis can still be wrong after the last update.
@@ -68,7 +68,7 @@ def rounds_within(
         If `bound` is above 2^200, or if `budget` does not pay for one update.
     """
     if not bound <= MOST_UPDATES:
-        raise ValueError(f"alpha must be larger: the rule allows {bound:g} updates")
+        raise ValueError(f"alpha must be larger: at this alpha the rule can need {bound:g} updates")
     wanted = max(1, math.floor(bound))
     if spending is None:
         return Rounds(wanted, budget, complete=True)

@@ -17,8 +17,8 @@ from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 COMPARISON_SHARE = 8 / 9
 #: Factor by which scales are rounded up. Noise with the rounded-up scales spends at most epsilon.
 #: Scales are computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon
-#: from epsilon. This makes earlier relative errors up to 9 times as large. The total relative error
-#: of a scale is below 2^-46.
+#: from epsilon. The subtraction makes earlier relative errors up to 9 times as large. The total
+#: relative error of a scale is below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
