@@ -178,7 +178,7 @@ def isotropic(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Equality with closed forms, measured errors, and what optimising saves."""
+    """Claims on closed forms, on measured errors, and on the gain by optimised variances."""
     timings = table[table.draws == 0]
     table = table[table.draws > 0]
     added = table[table.neighbours == Neighbours.ADD_REMOVE]

@@ -116,7 +116,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Moments and depths, each at level 1e-6."""
+    """Tests of moments and of depths, each at level 1e-6."""
     count = int(table.entries.sum())
     reach = quantile(LEVEL / (2 * count), int(table.draws.min()))
     depths = table[table.p_value.notna()]

@@ -216,7 +216,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def tidy(axes: Axes3D, names: tuple[str, str, str]) -> None:
-    """Names on three axes with two ticks each: the shapes matter more than the numbers."""
+    """Name the three axes and give each two ticks: the shapes matter more than the numbers."""
     reach = [high - low for low, high in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     # Names of the axes lie outside of the box, which takes all of its panel by default.
     axes.set_box_aspect(reach, zoom=0.92)

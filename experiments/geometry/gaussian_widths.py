@@ -107,7 +107,7 @@ def growth(table: pd.DataFrame, family: Family) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds for every point, exponents of the marginals, and limits."""
+    """Claims on bounds at every point, on exponents for marginals, and on limits."""
     rest = table[table.family != Family.SECOND_MOMENT]
     made = [
         Claim(

@@ -75,7 +75,7 @@ class Map(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    points: Points  # S
+    points: Points  # Set S
     kind: Map  # Kind of A
     rows: int  # Target dimension m
     maps: int  # Independent maps in one cell

@@ -112,7 +112,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
-    """Two-sided: failures against their exact probability at every point of one mechanism."""
+    """Two-sided tests of failures against exact probabilities, at every point of a mechanism."""
     exact = [
         exact_failure(row.family, row.approximate, row.queries, row.gap)
         for row in points.itertuples()

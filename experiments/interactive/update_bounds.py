@@ -160,7 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
-    """Two-sided: the updates of the extremal stream, as a share of the allowed updates."""
+    """The extremal stream makes a share of the allowed updates that lies between two limits."""
     rows = table[table.rule == rule]
     share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
