@@ -2,15 +2,18 @@
 
 Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); not in the papers: formula sheet X-RES, GEN-2.
 
-Claim: all k-way tables of d binary columns are answered with the error of ResidualPlanner's closed
-form under add/remove, and as measured. Under replace-one the variances are optimised for the true
-sensitivity. The error then never exceeds the closed form scaled to this sensitivity: it is up to a
-tenth less for three-way tables, and equal for one-way tables. For k = 2 and 3, equal noise on all
-answers (`Gaussian`) errs more from k + 2 columns on; it cannot be set up for a hundred columns. All
-3-way tables of 100 columns are set up within 30 s, for binary columns and for columns of 2 to 6
-levels. They are released within 60 s, with correctly rounded noise from the operating system, and
-both steps together take at most 8 GiB. Time and memory are measured in a separate process. A
-release holds all answers; a single table with its labels is made when it is looked at.
+Claim: all k-way tables of d binary columns are answered. Measured errors agree with predictions.
+Under add/remove the predicted error is ResidualPlanner's closed form. Under replace-one the
+variances are optimised for the true sensitivity. The error then never exceeds the closed form
+scaled to this sensitivity: it is up to a tenth less for three-way tables, and equal for one-way
+tables. For k = 2 and 3, equal noise on all answers (`Gaussian`) errs more from k + 2 columns on.
+`Gaussian` cannot be set up for a hundred columns.
+
+With residual noise, all 3-way tables of 100 columns are set up within 30 s, for binary columns and
+for columns of 2 to 6 levels. They are released within 60 s, with correctly rounded noise from the
+operating system, and both steps together take at most 8 GiB. Time and memory are measured in a
+separate process. A release holds all answers. A table with labels is made only when a user asks
+for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -38,9 +41,9 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along
 
-#: Records of one release, and the privacy loss.
+#: Number of records of one release, and its zCDP parameter rho.
 N, RHO = 1000, 0.5
-#: Largest relative error of optimised noise where the best is known.
+#: Largest relative error allowed for optimised noise where the optimum is known.
 SOLVED = 1e-6
 #: Seconds allowed for the set-up and for one release, and GiB of memory for both.
 SET_UP, RELEASE, MEMORY = 30.0, 60.0, 8.0
@@ -54,7 +57,7 @@ class Neighbours(enum.StrEnum):
 
 
 class Levels(enum.StrEnum):
-    """Numbers of levels, which the columns take one after the other, again and again."""
+    """Numbers of levels of the columns. After the last number, the list starts again."""
 
     BINARY = "2"
     MIXED = "2, 3, 4, 5, 6"
@@ -110,7 +113,7 @@ def timed(config: Config) -> Row:
 
 
 def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
-    """What `timed` returns, measured in this process."""
+    """Seconds of set-up and of one release, and peak memory, measured in this process."""
     cycle = [int(level) for level in levels.split(", ")]
     sizes = [cycle[i % len(cycle)] for i in range(columns)]
     start = time.perf_counter()
@@ -136,7 +139,7 @@ def time_here(neighbours: str, levels: str, columns: int, width: int) -> Row:
 
 
 def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
-    """Error in counts of ResidualPlanner's variances, at the true sensitivity (X-RES).
+    """Error in counts with ResidualPlanner's noise variances, at the true sensitivity (X-RES).
 
     For a set of j columns, let p_j = 2^-j be the squared residual of one record, and v_j the
     variance that unit noise on this residual adds to all answers together. The precisions of the
@@ -151,7 +154,7 @@ def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
     cost = math.fsum(sets[j] * precisions[j] * 2.0**-j for j in orders)
     least = 0
     if neighbours is Neighbours.REPLACE_ONE:
-        least = 1  # no noise on the residual of no column: n is public
+        least = 1  # n is public, so the residual of the empty set of columns needs no noise
         cost = max(
             math.fsum(odd(d, t, j) * precisions[j] * 4 * 2.0**-j for j in orders)
             for t in range(d + 1)
@@ -175,7 +178,7 @@ def isotropic(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Equality with closed forms, measured errors, and what optimising saves."""
+    """Claims on closed forms, on measured errors, and on the gain by optimised variances."""
     timings = table[table.draws == 0]
     table = table[table.draws > 0]
     added = table[table.neighbours == Neighbours.ADD_REMOVE]
@@ -277,7 +280,7 @@ def label(width: int) -> str:
 
 
 def grid(points: tuple[int, ...], cells: int) -> tuple[Config, ...]:
-    """All relations, widths and numbers of columns. The more answers, the fewer releases."""
+    """All relations, widths and numbers of columns. Cases with more answers get fewer releases."""
     return tuple(
         Config(neighbours, d, k, max(5, min(400, cells // (math.comb(d, k) * 2**k))))
         for neighbours in Neighbours

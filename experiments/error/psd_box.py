@@ -128,7 +128,7 @@ def closed_forms(predicted: pd.Series) -> Claim:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Entries, errors, and which noise errs less."""
+    """Claims on entries of uniform matrices, on errors, and on which noise errs less."""
     errors = table[table.subject.isin(MECHANISMS)]
     predicted = errors.groupby(["subject", "order"]).predicted.first()
     gains = predicted[Subject.LAPLACE] / predicted[Subject.CONE]

@@ -4,11 +4,12 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", sectio
 (arXiv 2208.07410), Lemmas 16, 18 and 19; formula sheet JL-L16, JL-L18, JL-L19, JL-SPLIT.
 
 Claim: scale the i-th of 16 one-way marginals by r^i. The answers of neighbours then differ by
-vectors in the box of half-widths r^i. Recursive noise has two variants: K-norm noise of the shadow
-on each level's subspace V ("intrinsic"), and noise of a larger subspace W projected on V
-("projected", as in the published proof). With the best split of the budget and the best level to
-stop at, both variants err exactly as predicted and never more than K-norm noise. On the cube
-(r = 1) they are K-norm noise, and the smaller r is, the more they gain. At r = 1/2 the squared
+vectors in the box of half-widths r^i. Recursive noise splits the space into orthogonal subspaces V,
+one for each level of the recursion. Its part in V is the K-norm noise of the box's projection on V
+("intrinsic"), or K-norm noise in a larger subspace W, projected on V ("projected", as in the
+published proof). With the best split of the budget and the best level to stop at, both variants err
+exactly as predicted and never more than K-norm noise. On the cube (r = 1) they are K-norm noise,
+and the smaller r is, the smaller is their error relative to K-norm noise. At r = 1/2 the squared
 errors of all stop levels are those of the formula sheet. The recursion must be able to stop early:
 on the cube, the full recursion errs 1.3 (intrinsic) and 2.2 (projected) times as much as K-norm
 noise.
@@ -44,8 +45,8 @@ from geomdp.noise.recursive import RecursiveNoise, stopped
 
 DIMENSION = 16
 N = 100
-#: Values of `stop` that are no levels: the mechanism chooses the best level, or the recursion never
-#: stops. Levels count from 1.
+#: Values of `stop` that are no levels, which count from 1. With `BEST` the mechanism chooses the
+#: level, and with `NEVER` the recursion does not stop early.
 BEST, NEVER = 0, -1
 
 
@@ -64,7 +65,7 @@ VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRI
 class Config:
     """One point of the figure."""
 
-    ratio: float  # Ratio r of a half-width to that before it
+    ratio: float  # Ratio r of a half-width to the one before it
     family: Family  # Noise
     stop: int  # Level at which the recursion stops, from 1; 0 for the best, -1 for never
     draws: int  # Releases in one cell
@@ -84,7 +85,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
-    """Releases of the mechanism as users have it, on uniform records."""
+    """Releases of the public mechanism, on uniform records."""
     Q, privacy = workload(config.ratio), gd.PureDP(1.0)
     M: gd.mechanisms.KNorm | gd.mechanisms.Recursive
     if config.family is Family.KNORM:
@@ -135,7 +136,7 @@ CUBE = {Family.PROJECTED: 88.364, Family.INTRINSIC: 53.251, Family.KNORM: 40.398
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Measurements against exact predictions, and those against the formula sheet."""
+    """Measurements against exact predictions, and predictions against the formula sheet."""
     best, stops = table[table.stop == BEST], table[table.stop > 0]
     whole = by_dimension(table[table.stop == NEVER])
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
@@ -164,7 +165,7 @@ def predictions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def never_worse(best: pd.DataFrame) -> Claim:
-    """Both variants never err more than K-norm noise, and equal it on the cube."""
+    """Neither variant errs more than K-norm noise, and on the cube both are K-norm noise."""
     errors = predictions(best)
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels
@@ -195,7 +196,7 @@ def gains_grow(best: pd.DataFrame) -> Claim:
 
 
 def sheet_is_met(stops: pd.DataFrame) -> Claim:
-    """Energies of all stop levels at r = 1/2, and of the full recursion on the cube."""
+    """Squared errors of all stop levels at r = 1/2; errors of the full recursion on the cube."""
     energy = (stops.predicted * N) ** 2 * DIMENSION
     half = [
         abs(energy[(stops.ratio == 0.5) & (stops.family == family) & (stops.stop == stop)] - value)

@@ -6,8 +6,9 @@ Joe 2009 (elliptope). Formula sheet SAM-4, JL-L14, JL-COV, X-SIM, X-SPX, X-LKJ, 
 Claim: pure privacy needs noise of exactly the stated law, and K-norm noise is made from a point U
 that is uniform on the m-dimensional body K. The bodies with an exact sampler are balls and their
 linear images, simplices and their differences, triangulated polytopes, and bodies of matrices. For
-each of them, all entries of E U U^T agree with their closed forms. If K is symmetric, the depth
-||U||_K^m, which is the share of the volume further inside than U, is uniform on [0, 1].
+each of them, all entries of E U U^T agree with their closed forms. If K is symmetric, let the depth
+of U be ||U||_K^m, the share of the volume of K at which the gauge is below that of U. The depth is
+uniform on [0, 1].
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -115,7 +116,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Moments and depths, each at level 1e-6."""
+    """Tests of moments and of depths, each at level 1e-6."""
     count = int(table.entries.sum())
     reach = quantile(LEVEL / (2 * count), int(table.draws.min()))
     depths = table[table.p_value.notna()]

@@ -50,7 +50,7 @@ class Solid(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """What is drawn of each solid."""
+    """The bodies that are drawn for each solid."""
 
     ANSWERS = "K: all answers"
     CHANGES = "K - K: changes by one record"
@@ -62,7 +62,7 @@ class Config:
     """One solid."""
 
     solid: Solid  # The solid
-    role: Role  # What is drawn of it
+    role: Role  # The body drawn for it
     grid: int  # Points on the curve of moments
 
 
@@ -70,7 +70,7 @@ def answers(config: Config) -> Body:
     """The sensitivity polytope K in R^3."""
     match config.solid:
         case Solid.PREFIXES:
-            # The last prefix holds all records: three of the four sums differ between records.
+            # The last prefix sum is the same for every record, so only the other three are used.
             return gd.bodies.VPolytope(np.tri(4, 3, -1))
         case Solid.MARGINALS:
             return gd.bodies.Box(np.zeros(3), np.ones(3))
@@ -83,7 +83,7 @@ def answers(config: Config) -> Body:
 
 
 def body(config: Config) -> Body:
-    """What is drawn."""
+    """The body that is drawn."""
     match config.role:
         case Role.ANSWERS:
             return answers(config)
@@ -216,7 +216,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def tidy(axes: Axes3D, names: tuple[str, str, str]) -> None:
-    """Names on three axes with two ticks each: the shapes matter more than the numbers."""
+    """Name the three axes and give each two ticks: the shapes matter more than the numbers."""
     reach = [high - low for low, high in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
     # Names of the axes lie outside of the box, which takes all of its panel by default.
     axes.set_box_aspect(reach, zoom=0.92)

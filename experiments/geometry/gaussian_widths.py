@@ -6,7 +6,7 @@ JL-T2, JL-MARG, JL-14, JL-COV.
 Claim: for k queries with answers in [-1, 1] over N elements, widths stay below sqrt(2 k ln N). For
 N random sign vectors this bound is tight up to a constant. The width of l-way marginals grows with
 the number of attributes d as d^((l+1)/2), so that their sample complexity is d^((l+1)/2) / (alpha
-epsilon). The width of the second moment body is at most sqrt(2d), and approaches it as d grows.
+epsilon). The width of the second moment body is at most sqrt(2d); the ratio tends to 1 as d grows.
 
 Widths are exact for 1-way marginals. The others are simulated, with a certified interval (Gaussian
 concentration). Run time on one core: quick 4 s, full 1 minute.
@@ -62,7 +62,7 @@ class Config:
     """One point of the figure."""
 
     family: Family  # Body
-    size: int  # Attributes d, dimension d of the data, or binary logarithm of the universe
+    size: int  # Attributes d, dimension d of the data, or log2 of the universe's size
     directions: int  # Gaussian directions
 
 
@@ -107,7 +107,7 @@ def growth(table: pd.DataFrame, family: Family) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds for every point, exponents of the marginals, and limits."""
+    """Claims on bounds at every point, on exponents for marginals, and on limits."""
     rest = table[table.family != Family.SECOND_MOMENT]
     made = [
         Claim(

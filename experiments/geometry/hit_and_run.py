@@ -39,7 +39,7 @@ from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Ratio of the longest to the shortest side of the long box.
 LONG = 100.0
-#: Largest relative shortfall of a squared error that counts as near the exact one.
+#: A squared error counts as near the exact one if it is at most this share below it.
 NEAR = 0.05
 
 
@@ -62,7 +62,7 @@ class Config:
     """One curve of the figure."""
 
     walk: Walk  # Body and kernel
-    dimension: int  # m
+    dimension: int  # Dimension m of the body
     doublings: int  # Steps are recorded at 1, 2, 4, ..., 2^doublings
     chains: int  # Independent chains
 

@@ -6,10 +6,10 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 Claims for a map f of a set S in R^m: if f increases no distance, it does not increase the width.
 Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta, the width of the image is at most
 (w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the paper.
-Both bounds are of the right order: for a cube of any size that is blown up, the width of the image
-is at least 0.285 times the first bound.
+Both bounds are of the right order: if a cube of any size is blown up, the width of the image is at
+least 0.285 times the first bound.
 
-(a) Sets of 64 points of a sphere in R^16. Four maps increase no distance: a rotation, folding
+(a) The sets hold 64 points of a sphere in R^16. Four maps increase no distance: a rotation, folding
 (absolute values), moving each point to the nearest point of a smaller ball, and dropping half of
 the coordinates. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths
 are in closed form.

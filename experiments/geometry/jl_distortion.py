@@ -11,7 +11,7 @@ mu_m is the mean norm of a Gaussian vector in R^m.
 
 Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
 histogram), and a ball of diameter 1. For a ball, the largest change is the largest | s - 1 | over
-the singular values s of A, near 2 w(S) / sqrt(m). This is 0.35 to 0.5 of the bound once m reaches
+the singular values s of A. It is near 2 w(S) / sqrt(m), and 0.35 to 0.5 of the bound once m reaches
 the dimension. For the finite sets, all pairs are compared. Run time on one core: quick 4 s, full 1
 minute.
 """
@@ -75,7 +75,7 @@ class Map(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    points: Points  # S
+    points: Points  # Set S
     kind: Map  # Kind of A
     rows: int  # Target dimension m
     maps: int  # Independent maps in one cell

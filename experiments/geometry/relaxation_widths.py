@@ -1,8 +1,8 @@
 """Semidefinite relaxations of marginals and parities: how much wider they are than the polytopes.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), sections 4 and 5; Lasserre 2001, Alon and Naor 2006 for the
-relaxations. The error of a projection grows with the Gaussian width of the body projected on, so a
-relaxation costs the ratio of the two widths. Formula sheet GEN-4, JL-T2, JL-T23.
+relaxations. The error of a projection grows with the Gaussian width of the body projected on. The
+ratio of the two widths thus says what a relaxation costs. Formula sheet GEN-4, JL-T2, JL-T23.
 
 Claim: relaxations contain the sensitivity polytope in every direction tried. For d = 4 to 12
 attributes, the relaxation of 2-way marginals (moment matrices with a diagonal equal to the first
@@ -194,8 +194,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Number of directions of a lift in one cell, by the largest number of attributes for which it is
-#: used. Each direction costs a conic program.
+#: Number of directions in one cell for a lift. Each key is the largest number of attributes for
+#: which its value is used. A conic program is solved for each direction.
 LIFTED = {6: 60, 9: 8, 12: 2}
 
 

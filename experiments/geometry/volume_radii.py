@@ -7,11 +7,12 @@ Claim: let V be a random subspace of dimension j, kappa_j the volume of the unit
 the mean norm of a Gaussian vector in R^k, and vr the volume radius. The mean projection radii of a
 body K in R^k are Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j). They fall with j, from
 Q_1 = w(K) / mu_k to Q_k = vr(K). This is Alexandrov and Fenchel's inequality; applied to the
-largest projection on i dimensions it gives Lemma 17. Its two ends, j = 1 and j = k, give Urysohn's
-inequality vr(K) <= w(K) / mu_k. Balls attain it. For large k the left side divided by the right
-side falls to e^(-1/2) for cubes, and to 0 for long bodies. Hence the largest volume radius vr_i(K)
-of a projection on i dimensions satisfies i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii`
-proves lower bounds on vr_i(K); they fall as i grows, and for a ball each of them is the radius.
+largest projection on i dimensions it gives Lemma 17. Its case Q_k <= Q_1 is Urysohn's inequality
+vr(K) <= w(K) / mu_k, which balls attain. As k grows, the left side divided by the right side falls
+to e^(-1/2) for cubes, and to 0 for long bodies. Let vr_i(K) be the largest volume radius of a
+projection on i dimensions. Urysohn's inequality for projections gives
+i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii` proves lower bounds on vr_i(K); they fall
+as i grows, and for a ball each of them is the radius.
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces. Widths without a closed form have certified intervals. Run time on one core: quick
@@ -59,7 +60,7 @@ PROJECTED = (Family.CUBE, Family.MARGINALS, Family.HISTOGRAM, Family.SIGNS, Fami
 
 
 class Part(enum.StrEnum):
-    """What is measured."""
+    """The quantities that a cell measures."""
 
     PROJECTIONS = "projections"
     WIDTHS = "widths"
@@ -69,7 +70,7 @@ class Part(enum.StrEnum):
 class Config:
     """One body."""
 
-    part: Part  # What is measured
+    part: Part  # Quantities measured
     family: Family  # Body
     size: int  # Number of queries k; dimension of the records for second moments
     draws: int  # Random subspaces, or Gaussian directions

@@ -121,7 +121,7 @@ def _count(claims: Sequence[dict[str, object]]) -> str:
 
 
 def _goals(goals: Sequence[dict[str, object]]) -> str:
-    """What the figure aims at; empty for a figure without goals."""
+    """The goals of a figure, in a box that opens; empty if the figure has none."""
     if not goals:
         return ""
     count = sum(bool(goal["reached"]) for goal in goals)

@@ -24,7 +24,7 @@ class DenseStream:
     size : int
         Universe size.
     rng : Generator
-        Draws data far from uniform, and queries.
+        Draws the data, which are far from uniform, and the queries.
     """
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
@@ -49,7 +49,7 @@ class DenseStream:
 
 
 class SparseStream:
-    """Sparse queries on an open universe.
+    """Sparse queries on a universe whose elements are not listed in advance.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class SparseStream:
         self._fresh = 0
 
     def candidates(self, hypothesis: Any) -> list[SparseQuery]:
-        """Queries where data and hypothesis differ most, up or down, and random queries."""
+        """Random queries, and queries on elements that the hypothesis over- or underrates most."""
         names = list(self.data)
         gaps = np.array([self.data[x] - hypothesis.weight(x) for x in names])
         order = np.argsort(gaps)
@@ -81,12 +81,12 @@ class SparseStream:
 
 
 def count_updates(hypothesis: Any, stream: DenseStream | SparseStream, alpha: float) -> int:
-    """Number of updates that the adversary forces on the data set of a stream."""
+    """Number of updates that the adversary forces with the data and queries of a stream."""
     updates, idle = 0, 0
     while idle < PATIENCE:
         queries: Any = stream.candidates(hypothesis)
         gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
-        # From the smallest gap that is large enough for an update, the rule learns least.
+        # The rule learns least from the smallest gap that is large enough for an update.
         allowed = np.flatnonzero(np.abs(gaps) >= alpha)
         if len(allowed) == 0:
             idle += 1

@@ -1,4 +1,4 @@
-"""Streams of queries, one for each rule, that force a large share of the updates a rule allows.
+"""Streams of queries, one per rule, that force a large share of the updates that a rule allows.
 
 All records are element 0. Every gap is alpha, the least that an update needs, so that the rule
 learns as little as possible. The factor `SLIGHTLY` keeps rounding errors from making a gap smaller
@@ -20,12 +20,12 @@ ANSWER_ERROR = 0.999
 
 
 def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
-    """Updates of dense weights.
+    """Number of updates of multiplicative weights on a finite universe.
 
     The relative entropy starts at ln M for M elements. An update by a query f with gap alpha lowers
     it by eta alpha - ln E e^(eta (f - E f)), with step eta and mean E over the weights. By
-    Hoeffding's lemma this decrease is at least eta alpha - eta^2 / 8. It is hardly more if f is 0
-    on one half of the weights and 1 on the other half.
+    Hoeffding's lemma this decrease is at least eta alpha - eta^2 / 8. The decrease is hardly larger
+    if f is 0 on one half of the weights and 1 on the other half.
     """
     updates = 0
     while True:
@@ -45,7 +45,10 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
 
 
 def sparse_weights(hypothesis: Any, alpha: float) -> int:
-    """Updates of sparse weights by queries on element 0 alone. Its weight starts at 1/s."""
+    """Number of updates of sparse weights by queries on element 0 alone.
+
+    The weight of this element starts at 1/s, where s is the number of slots of the rule.
+    """
     updates = 0
     while True:
         value = alpha * SLIGHTLY / (1 - hypothesis.weight(0))
@@ -56,13 +59,13 @@ def sparse_weights(hypothesis: Any, alpha: float) -> int:
 
 
 def perceptron(hypothesis: Any, alpha: float) -> int:
-    """Updates of a vector x of M entries, which starts at 0 and is to end at e_0.
+    """Number of updates of the perceptron's vector x of M entries, which moves from 0 towards e_0.
 
     ||x - e_0||^2 starts at 1. An update by a query f with gap alpha lowers it by
     (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least decrease is alpha^2 / M, for ||f||^2 = M. Two
-    queries take turns: (c, 1, .., 1) raises the entries of x, and (0, 1, .., 1) lowers all but the
-    first. The sum of these others goes from alpha / M to alpha and back. c is no larger than the
-    gap needs.
+    queries take turns: (c, 1, .., 1) raises the entries of x, and (0, 1, .., 1) lowers all entries
+    but the first. The sum of all entries but the first goes from alpha / M to alpha and back. The
+    number c is the least for which the gap is large enough for an update.
     """
     updates = 0
     while True:
@@ -81,13 +84,16 @@ def perceptron(hypothesis: Any, alpha: float) -> int:
 
 
 def halving_net(alpha: float) -> Median:
-    """The net of all data sets of floor(1 / alpha) records on two elements: finer than alpha."""
+    """The median rule for the net of all data sets of floor(1 / alpha) records on two elements.
+
+    The net is finer than alpha.
+    """
     records = int(1 / alpha)
     return Median(net(2, records), net_fineness(2, records, n_queries=1))
 
 
 def median(hypothesis: Any, alpha: float) -> int:
-    """Updates of the median rule with `halving_net`. Each query asks for the share of element 1."""
+    """Number of updates of `halving_net` by queries that ask for the share of element 1."""
     updates, query = 0, DenseQuery(np.array([0.0, 1.0]))
     while hypothesis.evaluate(query) >= alpha:
         hypothesis.update(query, ANSWER_ERROR * alpha)

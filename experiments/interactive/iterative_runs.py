@@ -1,4 +1,4 @@
-"""Runs of the iterative construction, on known shares of records and on a ladder of gaps."""
+"""Runs of the iterative construction, on known shares of records and on chosen gaps."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
 class Data(enum.StrEnum):
     """True answers."""
 
-    SHARES = "shares"  # Of records; the share of an element is proportional to 1 / rank
+    SHARES = "shares"  # Shares of records; that of an element is proportional to 1 / rank
     LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
-    CLIFF = "cliff"  # The largest gap is F(epsilon_0) above all others, which are equal
+    CLIFF = "cliff"  # All gaps but the largest are equal, and smaller by `AllParities.loss`
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Ladder(gd.mechanisms.AllParities):
         self.step = step
 
     def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """The ladder; `records` and `n` are not read."""
+        """The true answers of the class; `records` and `n` are not read."""
         del records, n
         return np.array([1.0, *(0.5 + TOP - self.step * np.arange(self.size - 1))])
 
@@ -97,7 +97,7 @@ class Cliff(gd.mechanisms.AllParities):
         self.drop = drop
 
     def truths(self, records: Any, n: int) -> npt.NDArray[np.float64]:
-        """The cliff; `records` and `n` are not read."""
+        """The true answers of the class; `records` and `n` are not read."""
         del records, n
         gap = TOP - self.drop
         # The uniform hypothesis answers 1 for parity 0 and 1/2 for the others.
@@ -139,12 +139,13 @@ def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
     return {"hits": hits, "chance": 1 / (2 - 2.0 ** (2 - built.distinguisher.size))}
 
 
-#: gamma: the proof allows the distinguisher a choice worse by F(epsilon) with this probability.
+#: gamma, the probability with which the proof lets the distinguisher choose a query whose gap is
+#: more than F(epsilon) below the largest gap.
 WORSE = 0.5
 
 
 def worse_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.random.Generator) -> Row:
-    """How often the choice on the cliff misses the largest gap, and the exact chance of that.
+    """How often the choice from a `Cliff` misses the largest gap, and the exact chance of that.
 
     If F(epsilon) = 2 ln(|C| / gamma) / (n epsilon) is right, each of the |C| - 1 other parities is
     gamma / |C| times as likely as the parity with the largest gap.

@@ -27,7 +27,8 @@ def dense_updates(universe: int, alpha: float) -> int:
 def sparse_updates(sparsity: int, alpha: float) -> int:
     """floor(B(alpha)) of sparse multiplicative weights, B = 4 (ln s + 1) / alpha^2 (BR-SMW)."""
     least = 4 * sparsity / alpha**2
-    # The fixed point of s = least (ln s + 1) is attracting; s is the next whole number.
+    # Iterations converge to the fixed point of s = least (ln s + 1). The number of slots is the
+    # next whole number.
     slots = least
     for _ in range(100):
         slots = least * (math.log(slots) + 1)
@@ -57,7 +58,7 @@ def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -
 def run_at_gap(
     distance: float, sparsity: int, online: gd.OnlineConstruction[SparseQuery]
 ) -> tuple[list[float], float]:
-    """Moduli of the noise of queries that are updated, and the largest error of the others."""
+    """Absolute noise of answers that update the hypothesis, and largest error of all others."""
     noise, left = [], 0.0
     for i in range(QUERIES):
         query = SparseQuery.counting(range(i * sparsity, (i + 1) * sparsity))
@@ -72,7 +73,10 @@ def run_at_gap(
 
 
 def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generator) -> Row:
-    """Updates, noise and errors over the runs of one trial. All queries are at `gap` alpha0."""
+    """Updates, noise and errors over the runs of one trial.
+
+    The hypothesis errs by `gap` times alpha0 on every query.
+    """
     alpha = solved_accuracy(n, sparsity=sparsity)
     updated, noise, left = [], [], 0.0
     for child in rng.spawn(runs):

@@ -36,7 +36,7 @@ POWERS = (-0.6, -0.4)
 
 
 def falls(table: pd.DataFrame) -> Claim:
-    """Two-sided: how the mean modulus of released noise falls with n, at the least sparsity."""
+    """At the least sparsity, the mean modulus of the noise falls with n at the expected power."""
     m = int(table.sparsity.min())
     sums = table[table.sparsity == m].groupby("n")[["noise", "values"]].sum()
     scales = [value_scale(n, sparse_updates(m, solved_accuracy(n, sparsity=m))) for n in sums.index]

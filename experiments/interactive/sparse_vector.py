@@ -3,7 +3,7 @@
 Source: Dwork-Roth 2014, Theorems 3.24, 3.26 and 3.28; Ligett's slides; formula sheet SV-AT, SV-SP,
 SV-NUM, SV-LSL, DISC-11.
 
-Claim: if all queries are alpha away from the threshold, and at most c of them above, then all
+Claim: if all k queries are alpha away from the threshold, and at most c of them above, then all
 answers are right with probability at least 1 - beta. This holds for the alpha of each theorem but
 one. The theorem printed for NumericSparse with delta > 0 is false for few queries: at c = k = 10
 the noise on the released values alone breaks it with probability 0.347, where beta is 0.05. If
@@ -52,7 +52,7 @@ from experiments.interactive.sparse_vector_runs import (
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Failures over the runs of one trial.
 
-    The queries above come last, so that all k queries are asked.
+    The queries above the threshold come last, so that all k queries are asked.
     """
     alpha = stated_accuracy(config)
     truths = np.full(config.queries, -config.gap * alpha)
@@ -112,7 +112,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
-    """Two-sided: failures against their exact probability at every point of one mechanism."""
+    """Two-sided tests of failures against exact probabilities, at every point of a mechanism."""
     exact = [
         exact_failure(row.family, row.approximate, row.queries, row.gap)
         for row in points.itertuples()
@@ -134,7 +134,7 @@ def agrees(family: Family, points: pd.DataFrame, id: str) -> Claim:
 
 
 def holds(name: str, points: pd.DataFrame, id: str) -> Claim:
-    """At no point are there too many failures for probability BETA."""
+    """At every point, the failures are compatible with a probability of at most BETA."""
     tails = scipy.stats.binom.sf(points.failures - 1, points.runs, BETA)
     rates = points.failures / points.runs
     return Claim(

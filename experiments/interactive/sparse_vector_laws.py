@@ -62,7 +62,7 @@ def kept(queries: int, cutoff: int, beta: float) -> Law:
 
 
 def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
-    """Theorem 3.26: c runs with epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if there is a delta."""
+    """Theorem 3.26: c runs with epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if delta is given."""
     logs = math.log(queries) + math.log(2 * cutoff / beta)
     if delta is None:
         return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)
@@ -79,7 +79,7 @@ def numeric(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
 
 
 def numeric_printed(queries: int, cutoff: int, beta: float, delta: float) -> Law:
-    """Theorem 3.28 as printed: the epsilons of comparisons and values are as sqrt(512) to 2."""
+    """Theorem 3.28 as printed: comparisons have sqrt(512) / 2 times the epsilon of values."""
     logs = math.log(queries) + math.log(4 * cutoff / beta)
     root = math.sqrt(512)
     spread = math.sqrt(32 * cutoff * math.log(2 / delta)) * (root + 1)

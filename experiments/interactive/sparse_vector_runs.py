@@ -126,7 +126,7 @@ def law(family: str, approximate: bool, queries: int) -> Law:
 
 
 def exact_failure(family: str, approximate: bool, queries: int, gap: float) -> float:
-    """Probability that a run goes wrong, at `gap` times the alpha of the theorem."""
+    """Probability that a run has a wrong answer, at `gap` times the alpha of the theorem."""
     found = law(family, approximate, queries)
     c = 1 if family == Family.ABOVE else CUTOFF
     return found.failure(queries, c, gap * found.alpha)

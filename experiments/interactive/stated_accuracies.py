@@ -5,9 +5,9 @@ corrected constants; formula sheet BR-T3.3, BR-OIC, IC-T5.
 
 Claims: the iterative construction promises the accuracy that the corrected Theorems 7 and 8 state,
 or up to 1% less, because the number of updates is rounded down. The online construction promises
-3 alpha0, which is a fifth to a quarter of the alpha of Theorem 3.3 with its constant 3000. The
-stated accuracies fall as theory says: as n^(-1/3) for pure privacy and as n^(-1/2) for approximate
-privacy, up to the logarithm of the number of updates.
+the accuracy 3 alpha0 of BR-OIC, which is a fifth to a quarter of the alpha of Theorem 3.3 with its
+constant 3000. The stated accuracies fall as theory says: as n^(-1/3) for pure privacy and as
+n^(-1/2) for approximate privacy, up to the logarithm of the number of updates.
 
 Nothing is random: all numbers are solutions of equations. Run time on one core: 1 s.
 """
@@ -69,12 +69,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known about one statement."""
+    """The expected slope and ratio for one statement."""
 
     power: float  # Power of n with which the accuracy falls
     drift: float  # Largest change of the slope by the logarithm of the updates
     low: float  # Least ratio of promised to stated accuracy
-    high: float  # Largest such ratio
+    high: float  # Largest ratio of promised to stated accuracy
     id: str  # Ids in the formula sheet
 
 

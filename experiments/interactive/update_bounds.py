@@ -143,8 +143,8 @@ SOURCES = {
     Rule.MEDIAN: "BR-MED",
 }
 #: Least and largest share of the bound that extremal streams reach. The largest shares are proved:
-#: for weights, the bound assumes that an update lowers the potential by alpha^2 / 4. In fact it
-#: does so by at least alpha^2 / 2 - alpha^2 / 32, and 1/4 is 8/15 of 1/2 - 1/32.
+#: for weights, the bound assumes that an update lowers the relative entropy by alpha^2 / 4. In fact
+#: an update lowers it by at least alpha^2 / 2 - alpha^2 / 32, and 1/4 is 8/15 of 1/2 - 1/32.
 SHARES = {
     Rule.DENSE: (0.45, 8 / 15),
     Rule.SPARSE: (0.4, 8 / 15),
@@ -160,7 +160,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
-    """Two-sided: the updates of the extremal stream, as a share of the allowed updates."""
+    """The extremal stream makes a share of the allowed updates that lies between two limits."""
     rows = table[table.rule == rule]
     share = rows.largest / np.maximum(np.floor(rows.bound), 1)
     low, high = SHARES[rule]
@@ -259,7 +259,8 @@ def grid(
     """
     pairs = [(rule, alpha) for rule in Rule for alpha in alphas if rule is not Rule.MEDIAN]
     medians = [(Rule.MEDIAN, alpha) for alpha in alphas if alpha >= smallest_net]
-    # A little below 1 / s, so that the last gap, 1 / s, counts.
+    # Data sets have s = 2^h - 2 records, and the last gap is 1 / s. This gap is large enough for an
+    # update, because the accuracy is a little smaller.
     halved = [(Rule.MEDIAN, 0.999 / (2**h - 2)) for h in halvings]
     return (
         *(Config(rule, Stream.ADVERSARY, alpha, streams) for rule, alpha in (*pairs, *medians)),

@@ -1,1 +1,1 @@
-"""Lessons: the geometry of private release in class, as notebooks with sliders and exercises."""
+"""A course on the geometry of private release: notebooks with sliders and exercises."""

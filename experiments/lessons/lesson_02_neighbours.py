@@ -482,7 +482,7 @@ def _(Figure, errors, gd, loss, np, picture, population, sizes):
         _ax.loglog(sizes, _scaled, marker=_marker, color=_colour, label=_name)
     _ax.axhline(0.1, color="grey", lw=0.8, ls=":")
     _ax.set(xlabel="number of prefix sums m", ylabel="error per query (rmse)", ylim=(1e-5, 30))
-    _ax.minorticks_off()  # minor ticks take as long as all other parts together
+    _ax.minorticks_off()  # minor ticks would double the drawing time
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend()

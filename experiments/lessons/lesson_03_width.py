@@ -408,7 +408,7 @@ def _(Figure, accuracy, gd, log_size, np, picture):
     _crossings = _log_n, _log_n / _alpha**2
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
-    _ax.minorticks_off()  # minor ticks take as long as all other parts together
+    _ax.minorticks_off()  # minor ticks would double the drawing time
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper left")

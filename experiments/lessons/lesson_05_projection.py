@@ -308,7 +308,7 @@ def _(Figure, count, gd, measured, np, picture, sigma_one, sizes, width):
     _now = float(measured[list(sizes).index(count.value)])
     _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
     _ax.set(xlabel="records n", ylabel="error per query (rmse)")
-    _ax.minorticks_off()  # minor ticks take as long as all other parts together
+    _ax.minorticks_off()  # minor ticks would double the drawing time
     _ax.xaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.yaxis.set_major_formatter(gd.plotting.power_of_ten)
     _ax.legend(loc="upper right", fontsize=9)

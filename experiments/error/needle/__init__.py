@@ -1,1 +1,1 @@
-"""The JL mechanism on a needle in a thin ball: the problem, and what its figure claims."""
+"""The JL mechanism on a needle in a thin ball: the problem, and the claims of its figure."""

@@ -1,4 +1,4 @@
-"""What the figure of the JL mechanism's rates claims."""
+"""Claims of the figure that shows the rates of the JL mechanism."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from geomdp.bounds.upper import from_width
 #: Ratio of the constants c2 (noise) and c1 (distortion) of Theorem 21. The number of rows used is
 #: eps n divided by this ratio.
 NOISE_TO_DISTORTION = 2.0
-#: Least share of the bound that a measured error may be.
+#: Measured errors must be at least this share of the bound.
 LEAST_SHARE = 1 / 7
-#: Largest constant that the measured errors may need in Theorem 2.
+#: Largest value allowed for the constant C of Theorem 2 that a measured error implies.
 LARGEST_CONSTANT = 16
-#: At the least and at the largest number of rows, errors are more than this factor times the least
-#: error.
+#: At the smallest and at the largest number of rows, the error must be more than this factor times
+#: the least error.
 LEAST_RISE = 1.05
-#: Length of the widest interval that a slope may have.
+#: Largest length allowed for the confidence interval of a slope.
 WIDEST = 0.8
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """The quantity that varies in a panel."""
 
     RECORDS = "n"
     ROWS = "rows"
@@ -39,7 +39,7 @@ class Panel(enum.StrEnum):
 
 
 def rates(table: pd.DataFrame) -> list[Claim]:
-    """How the error behind Gaussian maps changes with eps n and with k."""
+    """With Gaussian maps, the error falls as (eps n)^(-1/2) and does not depend on k."""
     gaussian = table[table.route == Route.GAUSSIAN]
     product = gaussian[gaussian.panel.isin([Panel.RECORDS, Panel.EPSILON])]
     product = product.assign(product=(product.epsilon * product.n).round(9))
@@ -71,8 +71,8 @@ def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
 def optimum(table: pd.DataFrame) -> Claim:
     """Errors are least near the number of rows of the theorem, and clearly larger at both ends.
 
-    With few rows the distortion of Lemma 13 is the larger of its two terms, with many rows the
-    noise.
+    Lemma 13 bounds the error by the sum of a noise term and a distortion term. The distortion is
+    the larger term if there are few rows, and the noise is the larger term if there are many.
     """
     means = {rows: mean for (rows,), mean in pooled_by(table, ["rows"]).items()}
     best = min(means, key=lambda rows: means[rows].value)
@@ -96,7 +96,7 @@ def bounded(table: pd.DataFrame) -> Claim:
     """Measured errors lie between a seventh of the bound and the bound."""
     means = pooled_by(table, ["panel", "rows", "n", "epsilon", "k"])
     bounds = table.groupby(["panel", "rows", "n", "epsilon", "k"]).bound.first()
-    # Answers are projected on K, so that no error exceeds its diameter 2.
+    # Answers are projected on K, so no error exceeds 2, the diameter of K.
     shares = [mean.root / min(bounds[key], 2.0) for key, mean in means.items()]
     return Claim(
         "Gaussian maps stay below the bound of Theorem 21 with explicit constants",
@@ -109,9 +109,9 @@ def bounded(table: pd.DataFrame) -> Claim:
 
 
 def records(table: pd.DataFrame) -> Claim:
-    """Theorem 2, at the error measured, asks for the records used, up to its constant.
+    """At the measured error, Theorem 2 asks for the number of records used, up to a constant.
 
-    Theorem 2 is about the error per query: the measured error divided by k^(1/2).
+    Theorem 2 is about the error per query, which is the measured error divided by k^(1/2).
     """
     best = table[table.panel != Panel.ROWS]
     means = pooled_by(best, ["panel", "n", "epsilon", "k"])
@@ -164,7 +164,7 @@ def alike(table: pd.DataFrame) -> Claim:
 
 
 def better(table: pd.DataFrame) -> Claim:
-    """Behind a map, K-norm noise errs less than without one, at the largest k."""
+    """At the largest k, K-norm noise after a map errs less than K-norm noise without a map."""
     means = pooled_by(table[table.k == table.k.max()], ["route", "k"])
     return is_below(
         "K-norm noise behind a Gaussian map errs less than projected without one, at the largest k",

@@ -2,7 +2,7 @@
 
 K_Q is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin ball.
 Its width is about 2^(1/2) for every k. Theorem 21 uses K-norm noise. Images of the body under
-linear maps are ellipsoids, for which this noise has an exact sampler. Behind a map with m rows the
+linear maps are ellipsoids, for which this noise has an exact sampler. After a map with m rows, the
 noise Z has E||Z|| of about 2 m^(1/2) w(K) / (eps n).
 """
 
