@@ -1,1 +1,1 @@
-"""What do queries cost that come one at a time?"""
+"""What do queries that come one at a time cost?"""
