@@ -12,8 +12,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12,
-#: which is less than the noise that 1-DP needs in a mean of fewer than 10^11 records.
+#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. A mean
+#: of fewer than 10^11 records needs more noise than that for 1-DP.
 REAL_BITS = 40
 #: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. For n
 #: records, it is at most about n.

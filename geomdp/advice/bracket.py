@@ -121,7 +121,7 @@ def sample_complexity_bracket(
     sets of n records.
 
     Under zCDP and (epsilon, delta)-DP, orthogonal lines are the only argument for a lower bound.
-    The upper bound also tries mechanisms with pure privacy that implies the guarantee.
+    For the upper bound, mechanisms whose pure privacy implies the guarantee are tried, too.
 
     Parameters
     ----------

@@ -176,8 +176,8 @@ def audit_pairs(
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
         The claim, as for `audit`.
     trials : int
-        Number of outputs that are drawn per input, for all pairs together; at least 16 for each
-        pair.
+        Number of outputs drawn on the first inputs of all pairs together. As many are drawn on the
+        second inputs. At least 16 times the number of pairs.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None

@@ -1,4 +1,4 @@
-"""Exact laws of short sparse vector runs, and a search for streams with a large privacy loss.
+"""Exact laws of short runs of sparse vector, and a search for streams with a large privacy loss.
 
 A stream is the sequence of queries that a run gets. The transcript of a run lists the outcome of
 each query.
@@ -185,7 +185,7 @@ def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
 def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     """A learner that needs no training: its score is the log-ratio of two laws of transcripts.
 
-    Outputs to score are transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
+    It scores transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
     Transcripts that are impossible under the laws score 0.
 
     Examples

@@ -18,9 +18,9 @@ DPI = 150
 class SteadyPictures:
     """PNG images of figures that keep the layout of the first drawing.
 
-    A constrained layout takes Matplotlib time to compute, and moves the axes if a tick label gets
-    longer. So this class computes the layout only for the first figure of each name. In later
-    figures of that name, the axes have the same places.
+    A constrained layout takes time to compute, and moves the axes if a tick label gets longer. So
+    this class computes the layout only for the first figure of each name. In later figures of that
+    name, the axes have the same places.
 
     Examples
     --------

@@ -102,7 +102,7 @@ class TableQueries(Workload):
         return Totals(counted.count, counted.sums * self.weights)
 
     def cell_counts(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records in all, and in each cell (m,), without weights."""
+        """Total number of records, and the number in each cell (m,), without weights."""
         count, counts = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
@@ -159,7 +159,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) that maps directions to corner weights of p elements, and these elements.
+        """Matrix (m, p) from directions to corner weights of p elements; numbers of these elements.
 
         The corner weights of a direction u are numbers w(y), one for each element y. Let u_T be the
         entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a
@@ -242,7 +242,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _changing(self) -> FloatArray:
-        """Weights of the tables that are not the same for all records."""
+        """Weights of those tables in which two records can be in different cells."""
         changing = [max(self.shape(table)) > 1 for table in self.tables]
         return np.asarray(self.table_weights[changing])
 

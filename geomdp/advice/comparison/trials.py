@@ -33,8 +33,8 @@ class Built:
     step : Step or None
         The post-processing after the noise; None if there is none.
     mechanism : Mechanism
-        The mechanism. If the prediction was read from the cache, the geometry of the mechanism may
-        not be computed yet.
+        The mechanism. If the prediction was read from the cache, it is possible that the geometry
+        of the mechanism is not computed yet.
     prediction : Prediction
         Its predicted error.
     sampler : Exact, Approximate or Heuristic
@@ -66,7 +66,10 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism before post-processing; None if there is none for the queries."""
+        """The additive mechanism before post-processing.
+
+        None if `mechanism` contains no additive mechanism, or one with another workload.
+        """
         return additive_within(self.mechanism)
 
 

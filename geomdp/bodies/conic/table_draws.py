@@ -4,10 +4,12 @@ An event is "column i has level a". A level is a possible value. A column of l l
 by l orthogonal vectors y_a in R^(1 + f) that add up to the first unit vector e_0. The vectors
 satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1, where P is the sum
 of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
-table. Columns are drawn one after the other. `TableMoments` lists inequalities that cut the body.
-After each column, the violations of the inequalities between this column and earlier columns are
-added up. A draw is rejected as soon as the sum is above a limit, mostly before all columns are
-drawn.
+table. Columns are drawn one after the other.
+
+The tables are a point of the body `TableMoments`, which lists inequalities that can make the body
+smaller. After each column, the violations of the inequalities between this column and earlier
+columns are added up. A draw is rejected as soon as the sum is above a limit. Most rejections come
+before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """The events with tested triangle inequalities, and the place of each column's first event.
+    """Events whose triangle inequalities are tested, and where each column starts among them.
 
     All events of a column with more than two levels are tested. For a column with two levels, only
     one event is tested. The other event is its complement, with the same four inequalities in
@@ -114,10 +116,11 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
     """`total` plus the violations between column i and the columns before it.
 
-    The function returns as soon as the sum is above `limit`. `tested` is the result of `_prepared`.
-    It holds the result of `_tested` and two arrays for t tested events. The array (t, t) has the
-    entries of `cells` between tested events. The array (t,) has the entries on the diagonal. The
-    rows of column i of both arrays are filled here.
+    The function returns as soon as the sum is above `limit`. `cells` (L, L) holds the tables, as
+    in `draw_tables`. `tested` is the result of `_prepared`: the result of `_tested` and two arrays
+    for t tested events. The array (t, t) is for the entries of `cells` between tested events, and
+    the array (t,) for their entries on the diagonal. This function fills the rows of both arrays
+    that belong to the events of column i.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):

@@ -1,4 +1,4 @@
-"""K-norm noise of a box on whole numbers."""
+"""Whole-number noise by the K-norm mechanism, where K is a box."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
 
 
 class LatticeBox(LatticeMechanism):
-    """K-norm noise of a box on whole numbers, for few queries and a large epsilon.
+    """Whole-number K-norm noise where K is a box, for few queries and a large epsilon.
 
     M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
     ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
-    largest whole number of which all changes of sum i are multiples. The w_i and u_i are found from
-    all answers of the universe. There may be at most 2^22 answers.
+    greatest common divisor of all changes of sum i. The w_i and u_i are found from all answers of
+    the universe. There may be at most 2^22 answers.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers, for
@@ -80,7 +80,7 @@ class LatticeBox(LatticeMechanism):
 
     @cached_property
     def grid(self) -> int:
-        """0, because noise and sums are whole numbers.
+        """0: noisy sums are multiples of 2^-0 = 1, because noise and sums are whole numbers.
 
         The units and the largest changes are whole numbers below 2^53, which are exact.
         """

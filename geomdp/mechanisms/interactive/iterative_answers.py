@@ -13,7 +13,7 @@ from geomdp.noise.scalar import ExactNoise, ScalarNoise
 
 
 class Run(Protocol[AnyQuery]):
-    """The properties of a run that its private steps use: class of queries, n, budget and scale."""
+    """What the private steps of a run use: class of queries, n, budget and scale of the noise."""
 
     distinguisher: Distinguisher[AnyQuery]
     n: int
@@ -56,7 +56,10 @@ class SeededAnswers(Generic[AnyQuery]):
 
 @dataclass(frozen=True)
 class ExactAnswers(Generic[AnyQuery]):
-    """The steps of an unseeded run: comparisons and roundings are exact, in rational numbers."""
+    """The steps of an unseeded run, on true answers that are exact rational numbers.
+
+    The choice is decided exactly, and a value is correctly rounded.
+    """
 
     run: Run[AnyQuery]
     truths: ExactTruths

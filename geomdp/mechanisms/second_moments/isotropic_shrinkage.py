@@ -11,13 +11,13 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
-#: Number of public draws of the noise, and rank of the limit among them. The limit is the fifth
-#: largest of the 1000 largest eigenvalues, one for each draw. So noise on a multiple of the
-#: identity exceeds the limit with probability 5 / 1001. The matrix is then not shrunk, and the
-#: error is several times larger (at d = 50, n = 5000: 0.095 instead of 0.015). If this probability
-#: were 10 / 1001, shrinkage would gain much less on isotropic data. If this probability were
-#: 1 / 1001, single large eigenvalues would be missed more often. Shrinkage could then multiply
-#: errors by up to 1.2 (at d = 20, n = 100).
+#: Number of public draws of the noise, and rank of the limit. The traceless part of each draw has
+#: a largest eigenvalue. The limit is the fifth largest of these 1000 numbers. So noise on a
+#: multiple of the identity exceeds the limit with probability 5 / 1001. The matrix is then not
+#: shrunk, and the error is several times larger (at d = 50, n = 5000: 0.095 instead of 0.015). If
+#: this probability were 10 / 1001, shrinkage would gain much less on isotropic data. If this
+#: probability were 1 / 1001, single large eigenvalues would be missed more often. Shrinkage could
+#: then multiply errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -36,8 +36,8 @@ class IsotropicShrinkage:
     Y is returned unchanged if lambda_max(Y_0) exceeds `limit`, a high quantile of lambda_max(W_0).
     This comparison tests whether M is a multiple of the identity. It detects a few large
     eigenvalues even in large noise. A test of the norm of Y_0 would be weaker, because all
-    directions of the noise contribute to that norm. No M_0 has an eigenvalue above 1 - 1/d, so Y is
-    always shrunk if the limit is at least 1 - 1/d.
+    directions of the noise contribute to that norm. No M_0 has an eigenvalue above 1 - 1/d. So if
+    the limit is at least 1 - 1/d, the comparison is skipped and Y is always shrunk.
 
     If M is a multiple of the identity, shrinkage removes most of the error. For any M,
     ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2). So for all M and `limit`

@@ -41,8 +41,8 @@ class PairMarginals(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `SecondMoment` on the unit ball, because each record is scaled by itself and M
-    is a function of the release N. The sampler is exact.
+    Privacy: that of `SecondMoment` on the unit ball, because the scaling of a record does not
+    depend on other records, and M is a function of the release N. The sampler is exact.
 
     Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
     over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per
@@ -52,8 +52,8 @@ class PairMarginals(PostProcessed):
     error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant. It writes the entries of a record as signs -1 and +1,
-    and its body uses that all entries then have modulus 1.
+    has the same rate with a smaller constant. `Cone` writes the entries of a record as signs -1 and
+    +1. All entries then have modulus 1, so all matrices in its body have unit diagonal.
 
     References
     ----------

@@ -59,7 +59,7 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 
 
 def truncation_norm(size: int, nodes: int) -> float:
-    """Bound on the norm of truncation to degree < t of the discrete Chebyshev series.
+    """Bound on the norm of the map that truncates the discrete Chebyshev series to degree < t.
 
     t is `size`. The coefficients are computed from N = `nodes` >= t Chebyshev nodes. The bound is
     the product of two factors. The first is the Lebesgue constant of Fourier partial sums of degree

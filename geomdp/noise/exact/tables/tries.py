@@ -59,7 +59,7 @@ class Tries:
 class TryShape:
     """The random variables of a try, and the uniform numbers from which each is computed.
 
-    `points._columns` reads the uniform numbers in the same order.
+    `points._columns` reads the uniform numbers of a try in the order used here.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def try_shape(levels: tuple[int, ...]) -> TryShape:
 
 
 class _Places:
-    """Positions of the uniform numbers of each variable among the uniform numbers of a try."""
+    """For each variable of a try, the positions of its numbers in the list of uniform numbers."""
 
     def __init__(self) -> None:
         self.count = 0
