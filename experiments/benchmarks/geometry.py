@@ -8,12 +8,12 @@ X-SPX). Vertices are Gaussian, or 0/1 answers to marginal queries with ties and 
 
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
-Speed is not claimed: it has goals, which may stay open. Times are medians of processor seconds of
-one core. They are compared with the ratio aimed at and with a physical limit that is measured in
-the same run. For a projection the limit is one pass over the vertices, for chords and samples one
-matrix product per batch. For the width of 2-way marginals, whose vertices are never listed, the
-limit is one pass over the 2^d elements. Seconds of 4,096 directions at d = 24 are extrapolated from
-512.
+Speed is not claimed. It has goals, which may stay open. Times are medians of processor seconds of
+one core. The ratio to each peer is compared with a goal, and the time of geomdp with a physical
+limit that is measured in the same run. For a projection the limit is one pass over the vertices,
+for chords and samples one matrix product per batch. For the width of 2-way marginals, whose
+vertices are never listed, the limit is one pass over the 2^d elements. The time of 4,096 directions
+at d = 24 is extrapolated from 512 directions.
 
 Run time on one core: quick 9 s, full 16 minutes.
 """
