@@ -1,9 +1,10 @@
 """Physical limits beside which geometry is timed: one pass over the data, one matrix product.
 
-Any method that looks at all N vertices once reads N m numbers from memory; any method that prices
-all vertices for a batch of points does one matrix product. The width of 2-way marginals is computed
-without a list of vertices: there any method that looks at all elements compares 2^d numbers. All
-limits are measured with NumPy, in the same run as the times that are compared with them.
+Any method that looks at all N vertices once reads N m numbers from memory. Any method that prices
+all vertices (takes their inner products with a vector for each point of a batch) does one matrix
+product. The width of 2-way marginals is computed without a list of vertices. There any method that
+looks at all elements compares 2^d numbers. All limits are measured with NumPy, in the same run as
+the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from experiments.benchmarks.geometry_work.instances import (
 )
 
 #: A limit is the median of REPETITIONS. Each repetition does about OPERATIONS multiplications (some
-#: 5 ms), in at most MOST_PRODUCTS products: the smallest products take as long as a call of NumPy.
+#: 5 ms), but at most MOST_PRODUCTS products, because a small product takes at least the time of a
+#: call of NumPy.
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: Of larger matrices, rows with this many entries are timed and the time is scaled up: these 80 MB
-#: are far more than any cache holds.
+#: Of a matrix with more entries, only rows with about this many entries are timed, and the time is
+#: scaled up. These 80 MB are far more than any cache holds.
 MOST_ENTRIES = 10**7
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A least time of one operation."""
+    """A lower limit on the time of one operation."""
 
     name: str  # What takes this time
     seconds: float
@@ -52,7 +54,7 @@ def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generat
 
 
 def timed_product(left: Array, right: Array) -> float:
-    """Median processor seconds of a product into memory that is there already."""
+    """Median processor seconds of a product that is written to memory allocated before."""
     result = left @ right
     times = min(max(1, OPERATIONS // (result.size * left.shape[-1])), MOST_PRODUCTS)
 
@@ -101,7 +103,8 @@ BLOCK = 1 << 16
 def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
     """The largest of 2^d numbers, block by block in the cache; seconds a direction.
 
-    Any method that compares the answers of all elements does this, and it also computes them.
+    A method that compares the answers of all elements takes longer, because it must first compute
+    these answers.
     """
     elements = 2**config.dimension
     block = rng.standard_normal(min(elements, BLOCK))
