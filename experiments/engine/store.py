@@ -92,7 +92,8 @@ class Store:
     Raises
     ------
     StoreError
-        If `path` is not such a store, is damaged, or cannot be written. It is not changed then.
+        If `path` is not such a store, is damaged, or cannot be written. The file is then not
+        changed.
     """
 
     def __init__(self, path: Path, code: Code) -> None:
@@ -128,8 +129,8 @@ class Store:
                 "move it away to start afresh"
             )
         if not tables:
-            # One transaction, before the journal mode changes: a process killed here leaves
-            # either an empty file or a complete one.
+            # This is one transaction, and it ends before the journal mode changes. A process killed
+            # here leaves either an empty file or a complete one.
             self._connection.executescript(SCHEMA)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
