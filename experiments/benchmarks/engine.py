@@ -104,7 +104,7 @@ LOADS: dict[Load, Compute[Task]] = {
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the wall clock and of the processor, of this process, for one sweep."""
+    """Wall-clock seconds and processor seconds of this process for one sweep."""
 
     wall: float
     processor: float

@@ -2,9 +2,10 @@
 
 Every line of the benchmark solves the same instances with geomdp and with peers, in one process,
 and compares the answers. The peers are linear programs for chords (scipy's linprog, and HiGHS
-models kept warm), quadprog on the dual form and CVXPY with SCS for projections, hopsy for walks,
-hit-and-run for spectral draws, and a dense product for widths (formula sheet X-RAY, X-MNP, X-LOCK,
-X-SPX). Vertices are Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
+models that start from their last basis), quadprog on the dual form and CVXPY with SCS for
+projections, hopsy for walks, hit-and-run for spectral draws, and a dense product for widths
+(formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are Gaussian, or 0/1 answers to marginal
+queries with ties and duplicates.
 
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
@@ -45,7 +46,8 @@ NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per operation of every method, with certificates, disagreements and the limit."""
-    # Imported here because it imports the peers, which drawing a stored table does not need.
+    # This import is local because the module imports the peers, which are not needed to draw a
+    # stored table.
     from experiments.benchmarks.geometry_work.timers import TIMERS
 
     limit = limit_of(config, np.random.default_rng(0))

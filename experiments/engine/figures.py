@@ -109,7 +109,7 @@ def read_record(outputs: Outputs) -> dict[str, Any] | None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path that replaces `path` at the end: readers never see half a file."""
+    """A temporary path that replaces `path` at the end, so that readers never see half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

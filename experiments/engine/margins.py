@@ -39,13 +39,13 @@ def inverse_share(measured: npt.ArrayLike, least: npt.ArrayLike) -> float:
 
 
 def offset(measured: npt.ArrayLike, expected: npt.ArrayLike, tolerance: npt.ArrayLike) -> float:
-    """For claims that everything is within `tolerance`, above 0, of what is expected."""
+    """For claims that each measurement is within `tolerance`, above 0, of its `expected` value."""
     off = np.abs(np.asarray(measured, dtype=float) - np.asarray(expected, dtype=float))
     return _largest(off / np.asarray(tolerance, dtype=float))
 
 
 def position(measured: npt.ArrayLike, low: float, high: float) -> float:
-    """For claims that everything lies in [low, high]: 0 in the middle, 1 at both ends."""
+    """For claims that each measurement lies in [low, high]: 0 in the middle, 1 at both ends."""
     return offset(measured, (low + high) / 2, (high - low) / 2)
 
 

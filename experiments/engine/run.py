@@ -36,7 +36,7 @@ class Work:
     code: Code  # Content hashes under which the outcomes will be stored
 
     def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
-        """Outcome of one cell, in the process that hashed the code: nothing is checked."""
+        """Outcome of one cell in the process that hashed the code, so the code is not checked."""
         return run_cell(self.compute, cell)
 
     def checked(self, cell: Cell[Any]) -> Outcome[Any]:

@@ -97,8 +97,8 @@ class ComparesWithPeers(Protocol):
     """A script that runs other packages beside geomdp, and is left out where they are missing.
 
     ``plot``, ``claims`` and ``report`` must do without these packages, so that stored tables can
-    always be drawn. The module itself must not import them; ``compute`` imports them, or calls
-    something that does.
+    always be drawn. The module itself must not import them; ``compute`` imports them, or calls code
+    that imports them.
     """
 
     NEEDS: Needs

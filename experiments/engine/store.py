@@ -49,7 +49,7 @@ PRAGMA user_version = {LAYOUT};
 COMMIT;
 """
 
-#: A failed cell may be replaced by a later attempt, a completed one never.
+#: A later attempt may replace a failed cell, but never a completed one.
 INSERT = """
 INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
@@ -78,9 +78,10 @@ class Store:
     """Outcomes of the cells of one script at one preset, for one state of the code.
 
     Every outcome is one transaction in write-ahead mode, synchronised to disk: a process killed
-    between two cells loses nothing, one killed inside a cell loses that cell alone. Rows are found
-    by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so results of
-    other code or another configuration are never mixed in. Several processes may share a file.
+    between two cells loses nothing, and a process killed inside a cell loses that cell alone. Rows
+    are found by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so
+    results of other code or another configuration are never mixed in. Several processes may share a
+    file.
 
     Parameters
     ----------

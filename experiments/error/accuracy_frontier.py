@@ -19,9 +19,9 @@ noise errs more than the goal, so an exact sampler for these bodies would not re
 far, are errors with an exact sampler of at most 0.5 times the peer's error on 2-way tables of
 binary columns, and of at most 0.7 times on the other lines.
 
-Intervals of heuristic errors are Student's, over the means of independent chains. They allow for
-the dependence of the steps of one chain. Split R-hat and effective sample size are computed from
-the squared error. They can refute convergence but not prove it.
+Intervals of heuristic errors are Student's, over the means of independent chains. They stay valid
+although the steps of one chain depend on each other. Split R-hat and effective sample size are
+computed from the squared error. They can refute convergence but not prove it.
 
 Run time on one core: quick 6 s, full 2 minutes.
 """

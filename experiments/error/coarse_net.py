@@ -3,15 +3,16 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Algorithm 2, Lemmas 26 and 27; formula sheet JL-A2, JL-L26,
 JL-L27.
 
-Claim: the 64 prefix sums are answered through a net. This is a maximal subset of the answer vectors
-such that any two of its points are at least the radius apart, in root mean square. For all data the
-error is at most the rounding plus the error of K-norm noise for the net alone. The rounding is less
-than the radius. Here all records are the element that the net rounds most. With few records a
-coarse net errs least, and with many records the finest net does. The Gaussian width of the net
-falls as the radius grows. The width stays below the chaining sum of Lemma 27, which is the sum over
-j of diam 2^(1-j) sqrt(2 ln N_j), where N_j is the size of a subset of the net at scale diam 2^(-j).
-For 64 points at equal distances, which need one scale only, the width is more than half of the sum.
-For prefix sums, which have many scales, the width is less than a third of the sum.
+Claim: the 64 prefix sums are answered through a net. The net is a maximal subset of the answer
+vectors such that any two of its points are at least the radius apart, in root mean square. For all
+data the error is at most the rounding plus the error of K-norm noise for the net alone. The
+rounding is less than the radius. All records are copies of the element that the net rounds most.
+With few records a coarse net errs least, and with many records the finest net does. The Gaussian
+width of the net falls as the radius grows. The width stays below the chaining sum of Lemma 27,
+which is the sum over j of diam 2^(1-j) sqrt(2 ln N_j), where N_j is the size of a subset of the net
+at scale diam 2^(-j). For 64 points at equal distances, which need one scale only, the width is more
+than half of the sum. For prefix sums, which have many scales, the width is less than a third of the
+sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """

@@ -175,8 +175,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def cone_in_closed_form(table: pd.DataFrame) -> Claim:
     """E |Z|^2 = 8 (D + 1) (D + 2) E |U - c|^2 / epsilon^2, U uniform on the body (JL-COV, JL-WIS).
 
-    With k = d + 1 and D = d k / 2: E |U|^2 = d k^2 / (2 (D + 1) (D + 2)), and the centroid c is
-    D / (D + 1) times the identity over d.
+    With k = d + 1 and D = d k / 2: E |U|^2 = d k^2 / (2 (D + 1) (D + 2)), and the centroid is c =
+    (D / (D + 1)) I / d, where I is the identity.
     """
 
     def error(d: int, n: int) -> float:

@@ -145,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def balls(table: pd.DataFrame) -> Claim:
-    """Predictions of ball noise equal a closed form that does not come from the library."""
+    """Claim that predictions of ball noise equal a closed form computed without the library."""
     rows = table[(table.quantity == Quantity.PREDICTED) & (table.curve == "Ball")]
     found = []
     for row in rows.itertuples():

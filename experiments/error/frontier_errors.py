@@ -93,7 +93,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
     """The error that uniform points of a body would give, from chains with diagnostics.
 
     For U uniform in K - K the noise is Z = R U with R ~ Gamma(r + 1). For U_1 and U_2 uniform in K,
-    it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1); K has the centroid 0 here.
+    the noise is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1). Here K has the centroid 0.
     """
     framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension

@@ -29,7 +29,7 @@ INSIDE = 1 - 1e-9
 class Framed:
     """A body with 0 as its centroid, in coordinates made for random directions."""
 
-    body: gd.bodies.Body  # In R^r, full-dimensional, with chords
+    body: gd.bodies.Body  # A full-dimensional body in R^r that finds chords
     weights: FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
 
     def squares(self, points: FloatArray) -> FloatArray:
@@ -95,7 +95,7 @@ class CutTables(gd.bodies.Body):
 
     @cached_property
     def _rows(self) -> tuple[FloatArray, FloatArray]:
-        """F numbers that must not be negative: slopes (F, r), and values (F,) at the centre."""
+        """Slopes (F, r) and values (F,) at the centre of F linear functions that must stay >= 0."""
         both = np.concatenate([self.centre[None], self.moves])
         constant = np.eye(len(both))[0]
         found = [both[:, a, b] for a, b in zip(*self._pairs, strict=True)]
@@ -115,7 +115,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities: all, but only one of a column of two levels."""
+        """Levels in triangle inequalities: one of a column of two levels, all of the others."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]

@@ -5,11 +5,12 @@ Formula sheet JL-GAUSS, JL-L13b.
 
 Claim: k queries with answers in [-1, 1] over N elements are asked of n records. Gaussian noise of
 scale sigma = Delta_2 / sqrt(2 rho) has a root mean squared error per query of exactly sigma, where
-Delta_2 is the l2 sensitivity. The nearest point of the sensitivity polytope K, of Gaussian width
-w(K), errs at most sqrt(sigma w(K) / k), and this bound is at most (2 sqrt(ln N / rho) / n)^(1/2).
-Where records are few, projection therefore turns the rate 1 / n into 1 / sqrt(n), and the error
-grows with the universe as (ln N)^(1/4). No map to fewer dimensions is needed, unlike in the theorem
-for pure privacy. The records are copies of one element, or uniform on the universe.
+Delta_2 is the l2 sensitivity. The point of the sensitivity polytope K nearest to the noisy answers
+errs at most sqrt(sigma w(K) / k), where w(K) is the Gaussian width of K. This bound is at most (2
+sqrt(ln N / rho) / n)^(1/2). Where records are few, projection therefore turns the rate 1 / n into 1
+/ sqrt(n), and the error grows with the universe as (ln N)^(1/4). No map to fewer dimensions is
+needed, unlike in the theorem for pure privacy. The records are copies of one element, or uniform on
+the universe.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -47,7 +48,7 @@ from geomdp.bounds.upper.offline import gaussian_projection
 
 QUERIES = 200
 RHO = 0.5
-#: Size of the universe in panel (a), and records of panel (b).
+#: Number of elements of the universe in panel (a), and number of records in panel (b).
 SIZE, RECORDS = 1000, 20
 #: Up to this many records are called few. With them the noise reaches far beyond the polytope.
 FEW = 200

@@ -95,7 +95,7 @@ class Config:
     noise: Noise
     route: Route  # Projection alone, or behind which map
     exchanges: int  # Exchanges tried in one search
-    releases_per_trial: int  # Releases of the data found
+    releases_per_trial: int  # Releases of the worst data found
 
 
 #: Independent searches for bad data.

@@ -1,4 +1,4 @@
-"""Instances and stop-watches of the geometry benchmark."""
+"""Instances of the geometry benchmark, and functions that time operations on them."""
 
 from __future__ import annotations
 

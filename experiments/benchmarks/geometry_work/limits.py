@@ -66,7 +66,7 @@ def timed_product(left: Array, right: Array) -> float:
 
 
 def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], Limit]:
-    """Pricing all vertices for a batch of points; seconds a point."""
+    """Limit of pricing all vertices for a batch of points, in seconds per point."""
 
     def limit(config: Config, rng: np.random.Generator) -> Limit:
         seconds = seconds_of_product(config.count, config.dimension, batch, rng)
@@ -76,20 +76,20 @@ def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], L
 
 
 def one_pass(config: Config, rng: np.random.Generator) -> Limit:
-    """Reading all vertices once, for one product with a vector."""
+    """Limit of reading all vertices once, for one product with a vector."""
     seconds = seconds_of_product(config.count, config.dimension, 1, rng)
     return Limit("one pass over the vertices", seconds)
 
 
 def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
-    """Slacks of all facets for the chains in lockstep; seconds a point."""
+    """Limit of computing the slacks of all facets for `LOCKSTEP` chains, in seconds per point."""
     facets = config.count or 2 * config.dimension
     seconds = seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
     return Limit(f"one product of the facets with {LOCKSTEP} points, a point", seconds)
 
 
 def square(config: Config, rng: np.random.Generator) -> Limit:
-    """A matrix (d, d + 1) times its transpose, which forms one Wishart matrix."""
+    """Limit of the product of a matrix (d, d + 1) with its transpose, a Wishart matrix."""
     d = config.dimension
     batch = rng.standard_normal((LOCKSTEP, d, d + 1))
     seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
@@ -101,7 +101,7 @@ BLOCK = 1 << 16
 
 
 def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
-    """The largest of 2^d numbers, block by block in the cache; seconds a direction.
+    """Limit of finding the largest of 2^d numbers, block by block, in seconds per direction.
 
     A method that compares the answers of all elements takes longer, because it must first compute
     these answers.

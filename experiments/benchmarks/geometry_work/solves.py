@@ -29,8 +29,8 @@ from geomdp.geometry import Projector
 
 #: Relative gap asked of geomdp's projections.
 GAP = 1e-12
-#: Largest allowed distance to the answer of a solver that is exact up to rounding, divided by the
-#: scale of the vertices: sqrt(GAP).
+#: Largest allowed distance to the answer of a solver that is exact up to rounding, in units of the
+#: scale of the vertices. This distance is sqrt(GAP).
 EXACT = 1e-6
 #: Largest allowed distance, in the same unit, for SCS at its default tolerances.
 LOOSE = 0.3

@@ -64,7 +64,7 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: the loss, as a mean over the maps of a point, and the stated bound on delta(A)."""
+    """Two-sided: at a point, the mean loss over maps is `LEAST` to 1 of the bound on delta(A)."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # A stated distortion of 0 has an infinite share.
     with np.errstate(divide="ignore"):
