@@ -75,7 +75,7 @@ RESULTS, FIGURES = Folders().results, Folders().figures
 
 @app.command("list")
 def list_scripts() -> None:
-    """Show every script and its first line, by the question it answers."""
+    """Show every script with the first line of its docstring, grouped by question."""
     scripts = [*map(load, SCRIPTS)]
     console.print(scripts_table(scripts))
     show_left_out(console, scripts)
@@ -109,7 +109,7 @@ def reproduce_all(
 ) -> None:
     """Run every script; the exit code is 0 if all claims hold.
 
-    Scripts that compare with packages that are not installed are named and left out.
+    A script that needs a package that is not installed is named and left out.
     """
     scripts = [*map(load, SCRIPTS)]
     with _executor(workers, scheduler) as executor:
@@ -193,7 +193,7 @@ def open_lessons(
     port: Port = None,
     browser: Browser = True,
 ) -> None:
-    """Open a lesson in the browser or export it; without NAME, list them."""
+    """Open a lesson in the browser or export it; without NAME, list all lessons."""
     try:
         chosen = all_lessons() if name is None else [find_lesson(name)]
         if export is not None:
@@ -243,7 +243,7 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
 def _figure_state(
     script: LoadedScript, outputs: Outputs, record: dict[str, Any] | None
 ) -> tuple[str, str]:
-    """Whether there is a figure, which code made it, and how many of its claims hold."""
+    """Two cells of the table: which code made the figure, if any, and how many claims hold."""
     if record is None or not outputs.images[0].exists():
         return "none", ""
     made_by = "present code" if record["code"] == asdict(script.code) else "other code"

@@ -1,4 +1,4 @@
-"""The scripts, by module name: what `list` shows and `reproduce` runs, folder by folder."""
+"""Module names of all scripts, in the order in which `list` shows and `reproduce` runs them."""
 
 SCRIPTS = (
     "experiments.error.jl_error_vs_n",

@@ -2,14 +2,16 @@
 
 Problem: 180 cells, n = 5000 records, epsilon = 1, replace-one neighbours for every mechanism.
 Errors of the mean answers are root mean squares over the cells, with standard errors over
-independent releases. Before projection they do not depend on the data. After projection they are
-measured on subsamples of the RAND health insurance sample and on uniform data.
+independent releases. Before projection the errors do not depend on the data. Projection moves the
+noisy answers to the nearest point of the convex hull of the answers of single records. The errors
+after projection are measured on subsamples of the RAND health insurance sample and on uniform data.
 
-Claim (formula sheet X-OUT, X-LKJ, JL-L14, JL-L15): every measured error before projection is the
-predicted one. Two of these errors are known in closed form without the library. K-norm noise of the
-box [-2, 2]^55 in the parity basis errs (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565. Noise of the cone
-over the elliptope errs (3/16 2128)^(1/2) / 5000 = 0.00399. The outer slab body is sampled by a
-Markov chain: its noise is heuristic, and no privacy is claimed for it.
+Claim (formula sheet X-OUT, X-LKJ, JL-L14, JL-L15): every measured error before projection agrees
+with its prediction. Two of these errors are known in closed form without the library. K-norm noise
+of the box [-2, 2]^55 in the parity basis has the error (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565.
+Noise of the cone over the elliptope has the error (3/16 2128)^(1/2) / 5000 = 0.00399. The outer
+slab body is an intersection of slabs that contains all differences of neighbours. A Markov chain
+samples it, so its noise is heuristic, and no privacy is claimed for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -74,7 +76,7 @@ class Config:
     """One mechanism."""
 
     family: Family
-    releases_per_trial: int  # Independent releases in one cell
+    releases_per_trial: int  # Independent releases in one trial
     slabs: int | None = None  # Number of slabs of the outer body; None for the other mechanisms
 
 
@@ -95,7 +97,7 @@ def slab_body(slabs: int | None) -> gd.bodies.Body:
 
 
 def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
-    """The mechanism. Some mechanisms do their set-up at their first use."""
+    """The mechanism of a configuration. Some mechanisms do their set-up at their first use."""
     match config.family:
         case Family.CONE:
             return gd.mechanisms.Cone(WORKLOAD, n=RECORDS, privacy=PRIVACY)
@@ -145,9 +147,9 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 #: Errors before projection in closed form; see the docstring of this file.
 CLOSED_FORMS = {
-    # With r = 55 a parity has variance (r + 1) (r + 2) h^2 / 3 in the box of half-width h = 2, and
-    # variance 8 (r + 1) (r + 2) / 12 in the cone. A cell is the signed mean of 4 parities. One of
-    # them is constant and needs no noise.
+    # There are r = 55 parities. A parity has variance (r + 1) (r + 2) h^2 / 3 in the box of
+    # half-width h = 2, and variance 8 (r + 1) (r + 2) / 12 in the cone. A cell of a table is the
+    # signed mean of 4 parities, one of which is constant and needs no noise.
     Family.BOX: math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / RECORDS,
     Family.CONE: math.sqrt(3 / 16 * 8 * 56 * 57 / 12) / RECORDS,
 }

@@ -1,17 +1,18 @@
-"""Accuracy of pure-DP second moments in Frobenius norm against what others do, from 100 records on.
+"""Frobenius error of pure-DP second moments beside other methods, from 100 to 10^6 records.
 
 All methods are 1-DP under replace-one. Their records are drawn from the same distributions on the
 unit sphere: uniform (isotropic), or directions of Gaussian vectors with standard deviations 2^-i
-(decaying). Ours is `SecondMoment`: Wishart noise, then the nearest psd matrix of trace at most 1,
-with and without shrinkage to multiples of the identity. The others are Laplace noise on the upper
-triangle, Laplace noise on eigenvalues with eigenvectors sampled by the exponential mechanism (Amin
-et al. 2019), and answering 0. Data sets of more than 10,000 records repeat a block of 10,000.
+(decaying). Ours is `SecondMoment`: it adds Wishart noise and takes the nearest psd matrix of trace
+at most 1. It runs with and without shrinkage to multiples of the identity. The others are Laplace
+noise on the upper triangle, Laplace noise on eigenvalues with eigenvectors sampled by the
+exponential mechanism (Amin et al. 2019), and the constant answer 0. Data sets of more than 10,000
+records repeat a block of 10,000.
 
-Claims (formula sheet JL-WIS, JL-L13b): the errors of ours stay below the bound that it states
-before it sees data. Without shrinkage they also stay below the explicit bound
-min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}. With shrinkage ours errs less than all others
-on isotropic records at every n; on decaying records it errs at most twice as much as the best of
-the others.
+Claims (formula sheet JL-WIS, JL-L13b): the error of `SecondMoment` stays below the bound that the
+mechanism states before it sees data. Without shrinkage the error also stays below the explicit
+bound min{(d + 1) (2 d)^(1/2) / n, ((4 d + 3) / n)^(1/2)}. With shrinkage, ours errs less than all
+others on isotropic records at every n. On decaying records it errs at most twice as much as the
+best of the others.
 
 Run time on one core: quick 4 s, full 2 minutes.
 """
@@ -63,9 +64,9 @@ class Config:
 
     d: int  # Dimension of the records
     spectrum: Spectrum  # Kind of data
-    n: int  # Number of records; above 10,000 a multiple of it
+    n: int  # Number of records; above 10,000 a multiple of 10,000
     method: Method  # Mechanism
-    releases_per_trial: int  # Independent releases in one cell, of one data set
+    releases_per_trial: int  # Independent releases of one data set in one trial
 
 
 def explicit_bound(d: int, n: int) -> float:
@@ -91,7 +92,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     records = [block] * (config.n // len(block))
     predicted, releases = math.sqrt(2), config.releases_per_trial
     if config.method is Method.ZERO:
-        # Not random, so without spread.
+        # The answer 0 is not random, so its error has no spread.
         measured = MeanSquare(float(truth @ truth), 0.0, releases)
     elif config.method is Method.EIGENVECTORS:
         measured = MeanSquare.of(
@@ -103,7 +104,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     else:
         M = mechanism(config.method, Q, config.n)
         predicted = M.predicted_rmse.value * math.sqrt(Q.n_queries)
-        # Reads the records once, for all releases.
+        # The records are read once for all releases.
         data = gd.mechanisms.FixedDataset(records)
         found = gd.mechanisms.predict_on_prior(M, data, releases, rng)
         square = Q.n_queries * found.value**2
@@ -124,7 +125,7 @@ DECAYING_GOAL = 2.0
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds, and ours against each of the others."""
+    """Claims about bounds, and comparisons of ours with each of the others."""
     of = {method: table[table.method == method] for method in Method}
     points = {method: pooled_by(of[method], PLACE) for method in Method}
     plain = of[Method.SECOND_MOMENT]
@@ -248,8 +249,9 @@ def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
         draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
-#: A few releases can dominate a mean square with shrinkage, which fails in rare releases, and with
-#: at most FEW records. In both cases ours is released FEW_FACTOR times as often.
+#: A few releases can dominate the mean square of our errors in two cases: with shrinkage, which has
+#: large errors in rare releases, and with at most FEW records. In both cases there are FEW_FACTOR
+#: times as many releases.
 FEW, FEW_FACTOR = 100, 6
 
 

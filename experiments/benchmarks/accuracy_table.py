@@ -1,36 +1,38 @@
 """The accuracy table: our mechanisms and others, one line for each workload, at epsilon = 1.
 
 On each line all mechanisms answer the same workload, 1-DP under replace-one, with exact samplers.
-Records are drawn anew for each release: those of ten binary columns from the RAND health insurance
-sample, those of other tables from a mixture of four product distributions, and elements of listed
-universes uniformly.
+Records are drawn anew for each release. For ten binary columns they come from the RAND health
+insurance sample, and for other tables from a mixture of four product distributions. For all other
+workloads the records are uniform elements of the universe.
 
 The other mechanisms are what exists without this library. Laplace noise is added to every query or
-to the table of all columns; another kind of noise is that of a ball. The matrix mechanism has an
-optimised strategy, Laplace noise and least squares, as in HDMM. The answers of Laplace noise and of
-the matrix mechanism are also moved to attainable answers (projected or fitted). On three lines of
-tables, mbi fits a graphical model to the answers of the matrix mechanism. At 30 and 100 columns
-that model does not fit in memory, as all pairs form one clique. HDMM's own package is in no package
-index: `Matrix` takes its place, and a test compares the strategies of `Matrix` with a minimum over
-HDMM's parametrisation.
+to the joint table of all columns. Another mechanism adds the noise of a Euclidean ball. The matrix
+mechanism uses an optimised strategy, Laplace noise and least squares, as HDMM does. The answers of
+Laplace noise and of the matrix mechanism are also moved to attainable answers (projected or
+fitted). On three lines of tables, mbi fits a graphical model to the answers of the matrix
+mechanism. At 30 and 100 columns that model does not fit in memory, as all pairs form one clique.
+HDMM's own package is in no package index, so `Matrix` takes its place, and a test compares the
+strategies of `Matrix` with a minimum over HDMM's parametrisation.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): errors of additive noise are as
 predicted, and errors after post-processing are below their bounds. On every line that is compared
 before projection, one of our mechanisms is predicted to err less than every data-independent peer,
 but by less than 2% on 3-way tables, prefixes and ranges. With few records ours errs less than all
-others on 2-way tables. On 3-way tables with few records and on random signs ours and the best other
-err alike: it is a tie. The error of projected K-norm noise on random signs falls like n to a power
-from -0.6 to -0.3. No exact prediction on a line is below that of what `advise` offers by more than
-2%; measured errors can have another order, and goals show by how much. The report shows, for each
-line, the ratio to the best peer with the goal set for it: exact predictions decide before
-projection, measurements after projection. The report also shows the error that certificates exclude
-for all mechanisms.
+others on 2-way tables. On 3-way tables with few records and on random signs, ours and the best
+other tie: their errors are alike. The error of projected K-norm noise on random signs falls like n
+to a power from -0.6 to -0.3. On each line, no exact prediction is more than 2% below the prediction
+of the mechanism that `advise` offers. Measured errors can rank the mechanisms differently, and
+goals show by how much. The report shows the ratio to the best peer on each line, with the goal for
+this ratio. Before projection, exact predictions decide whether the goal is met; after projection,
+measurements do. The report also shows a lower bound that certificates prove for the error of every
+mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
-columns the library should be no worse than Laplace noise on the joint table, and lifted elliptopes,
-known in closed form, should err at most 0.8 times as much as the best of everything else. What
-`advise` offers should be within 2% of the least measured error, and for one counting query within
-2% of geometric noise. On lines of 16 and 20 columns errors are predicted and nothing is released.
+columns the library should be no worse than Laplace noise on the joint table. There the noise of
+lifted elliptopes, whose error is known in closed form, should err at most 0.8 times as much as the
+best of everything else. The mechanism that `advise` offers should be within 2% of the least
+measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
+columns errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 12 minutes.
 """
@@ -81,7 +83,7 @@ from geomdp.workloads import MarginalTables
 NEEDS = Needs(("mbi", "jax"), extra="bench")
 
 
-#: Mean squares, by line, n and method, or by line and n.
+#: Mean squares; the keys are (line, n, method) or (line, n).
 Means = dict[tuple[object, ...], MeanSquare]
 
 
@@ -166,12 +168,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-#: Where a tie is claimed, ours errs at most this share more than the best other, beyond chance.
+#: Where a tie is claimed, the error of ours exceeds that of the best other by at most this share,
+#: up to chance.
 TIE = 0.05
 
 
 def no_worse(ours: Means, others: Means) -> Claim:
-    """One-sided, at `LEVEL` over all places: no ratio exceeds 1 + `TIE` beyond chance."""
+    """Claim that no ratio exceeds 1 + `TIE`; one-sided, at `LEVEL` over all places."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
@@ -197,7 +200,7 @@ def goals(table: pd.DataFrame) -> list[Goal]:
 
 
 def slope_claims(table: pd.DataFrame) -> list[Claim]:
-    """How the error falls with n on random signs, if they are in the table."""
+    """Claim about how the error falls with n on random signs; none if the table lacks them."""
     mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
     if mine.empty:
         return []
@@ -207,7 +210,7 @@ def slope_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 #: Least and largest exponent of n with which the error after projection may fall, while the noise
-#: is larger than the body. The dual bound has the exponent -1/2.
+#: is larger than the body. The bound on this error (JL-L13b) has the exponent -1/2.
 SLOPES = (-0.6, -0.3)
 
 
@@ -216,7 +219,7 @@ CLEAR = 0.8
 
 
 def compared(means: Means, found: pd.DataFrame) -> tuple[Means, Means]:
-    """Mean squares of our best and of the best peer on each line found."""
+    """Mean squares of our best method and of the best peer, for each row of `found`."""
     rows = list(found.itertuples())
     ours = {(row.line, row.n): means[row.line, row.n, row.ours] for row in rows}
     return ours, {(row.line, row.n): means[row.line, row.n, row.peer] for row in rows}
@@ -259,7 +262,7 @@ def report(table: pd.DataFrame) -> Table:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over the error of the best peer, line by line, with the goals and our best named."""
+    """Draw errors over that of the best peer on each line, the goals, and the name of our best."""
     return draw(table)
 
 

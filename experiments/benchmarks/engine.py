@@ -1,7 +1,8 @@
 """The engine itself: what a cell costs beyond its computation, and what a second process gains.
 
-A sweep writes the outcome of each cell to a database before it asks for the next one, so that a
-kill loses no completed cell. It hands cells to processes one by one. Neither may cost much (LAB-1).
+A cell is one configuration and one trial of a sweep. A sweep writes the outcome of each cell to a
+database before it asks for the next one, so that a kill loses no completed cell. It hands cells to
+processes one by one. Neither the database nor the processes may cost much time (LAB-1).
 
 Claims: in one process a sweep of 5000 trivial cells takes less than 3 ms a cell by the wall clock.
 This includes opening the database, writing, and reading back. Sweeps of all sizes take less than 3
@@ -70,8 +71,8 @@ WORKERS = 2
 #: A time by the wall clock is claimed for a sweep of this many cells. For smaller sweeps, which
 #: also run in the test suite while other work runs, processor time alone is claimed.
 MANY = 5000
-#: Most milliseconds that a trivial cell may cost in one process; the parallel efficiency required;
-#: and how many milliseconds the cells take for which it is required.
+#: Limits of the claims: the most milliseconds that a trivial cell may cost in one process, and the
+#: least parallel efficiency of cells that take LENGTH milliseconds.
 MOST_MILLISECONDS, LEAST_EFFICIENCY, LENGTH = 3.0, 0.85, 50.0
 
 
@@ -103,7 +104,7 @@ LOADS: dict[Load, Compute[Task]] = {
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the wall clock and of the processor, of this process, for one sweep."""
+    """Wall-clock seconds and processor seconds of this process for one sweep."""
 
     wall: float
     processor: float
@@ -123,7 +124,7 @@ def timed(config: Config, cells: int, executor: Executor) -> Timing:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Time one sweep in this process and, unless its cells do nothing, on two processes."""
-    del rng  # nothing here is random but the time
+    del rng  # nothing but the time is random here
     alone = timed(config, config.cells, in_process)
     row: Row = {
         "wall_ms": 1000 * alone.wall / config.cells,
@@ -133,7 +134,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     }
     if config.load is not Load.NOTHING:
         with Processes(WORKERS) as processes:
-            timed(config, 2 * WORKERS, processes)  # starts them
+            timed(config, 2 * WORKERS, processes)  # starts the processes
             shared = timed(config, config.cells, processes)
         row["efficiency"] = alone.wall / (WORKERS * shared.wall)
         row["occupied"] = shared.result.seconds / (WORKERS * shared.wall)
@@ -163,7 +164,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def below(name: str, measured: float) -> Claim:
-    """The cost of a cell with its limit."""
+    """Claim that the cost of a cell is below its limit."""
     passed = bool(measured < MOST_MILLISECONDS)
     return Claim(
         name,
@@ -176,7 +177,7 @@ def below(name: str, measured: float) -> Claim:
 
 
 def at_least(name: str, measured: float, beside: str = "") -> Claim:
-    """A parallel efficiency, or a share of the time of two processes, with what is required."""
+    """Claim that a parallel efficiency, or a share of time in cells, is as large as required."""
     passed = bool(measured >= LEAST_EFFICIENCY)
     return Claim(
         name,
@@ -189,7 +190,7 @@ def at_least(name: str, measured: float, beside: str = "") -> Claim:
 
 
 def report(table: pd.DataFrame) -> Table:
-    """One line a sweep; medians over its repetitions."""
+    """One line for each sweep, with medians over its repetitions."""
     headings = ("a cell does", "for ms", "cells", "wall ms", "processor ms")
     shown = Table(*headings, "efficiency", "in cells", title="Sweeps in one and on two processes")
     keys = ["load", "milliseconds", "cells"]
@@ -249,7 +250,7 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
-    """Sweeps of trivial cells by `sizes`; sweeps of cells by `lengths`, about `seconds` a sweep."""
+    """Sweeps of `sizes` trivial cells; sweeps of about `seconds`, with cells of `lengths` in ms."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(

@@ -1,18 +1,19 @@
-"""Time of a release that is private on a computer, beside its float64 simulation and OpenDP.
+"""Time of a release with correctly rounded noise, beside its float64 simulation and OpenDP.
 
-Formula sheet X-GRID. An unseeded release rounds its noise correctly, from bits of the operating
-system; a seeded one draws it in float64. Both count the same 5000 records of binary columns and
-answer all tables of two columns at epsilon = 1, or rho = 1/2 for Gaussian noise. OpenDP is given
-the same vector of counts and adds scalar Laplace noise to each count. Answers of OpenDP are
-attacked in the way in which `imperfect_noise` attacks ours. `Covariance` gets 5000 records in the
-unit ball, with the same number of columns.
+Formula sheet X-GRID. An unseeded release draws its noise from bits of the operating system and
+rounds it correctly, which keeps the privacy proof valid on a computer. A seeded release draws its
+noise in float64. Both count the same 5000 records of binary columns and answer all tables of two
+columns at epsilon = 1, or rho = 1/2 for Gaussian noise. OpenDP is given the same vector of counts
+and adds scalar Laplace noise to each count. Answers of OpenDP are attacked in the way in which the
+script `imperfect_noise` attacks ours. `Covariance` gets 5000 records in the unit ball, with the
+same number of columns.
 
 Claims: for every mechanism on counts and every number of columns measured here, a release without a
 seed (exact) takes at most 6 times as long as a seeded one. An exact covariance of 30 columns takes
 less than 0.2 s. At 100 columns (19800 cells), measured in the full run, every exact release takes
 less than a second.
 
-Medians of processor time. Run time on one core: quick 15 s, full 3 minutes.
+Times are medians of processor time. Run time on one core: quick 15 s, full 3 minutes.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ TIMED = "processes of its own would compete with other cells for the cores"
 RECORDS, EPSILON = 5000, 1.0
 #: Largest ratio of the time of an exact release to the time of a seeded one.
 MOST_TIMES = 6.0
-#: Milliseconds that an exact release may take, and at how many columns.
+#: The most milliseconds that an exact release of MANY_COLUMNS columns may take.
 MOST_MILLISECONDS, MANY_COLUMNS = 1000.0, 100
-#: Scalar answers of OpenDP that are attacked, and the k of its grid of multiples of 2^-k.
+#: Number of scalar answers of OpenDP that are attacked. OpenDP's noise is a multiple of
+#: 2^-PEER_GRID.
 ATTACKED, PEER_GRID = 100_000, 30
-#: Milliseconds that an exact covariance may take, and at how many columns.
+#: The most milliseconds that an exact covariance of COVARIANCE_COLUMNS columns may take.
 MOST_FOR_COVARIANCE, COVARIANCE_COLUMNS = 200.0, 30
 
 
@@ -116,10 +118,10 @@ def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
 
 
 def out_of_reach(scale: float) -> int:
-    """How many of OpenDP's 10^5 noisy answers to the true answer 0 cannot come from a true 1.
+    """How many of OpenDP's 10^5 noisy answers to a count of 0 cannot come from a count of 1.
 
-    Noise is a multiple of the unit of the grid, and every multiple is possible. So an answer is
-    impossible if its distance from 1 is no multiple of the unit.
+    Noise is a multiple of the unit of the grid, and every multiple is possible. An answer therefore
+    cannot come from 1 if its distance from 1 is no multiple of the unit.
     """
     import opendp.prelude as dp
 

@@ -2,18 +2,19 @@
 
 Every line of the benchmark solves the same instances with geomdp and with peers, in one process,
 and compares the answers. The peers are linear programs for chords (scipy's linprog, and HiGHS
-models kept warm), quadprog on the dual form and CVXPY with SCS for projections, hopsy for walks,
-hit-and-run for spectral draws, and a dense product for widths (formula sheet X-RAY, X-MNP, X-LOCK,
-X-SPX). Vertices are Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
+models that start from their last basis), quadprog on the dual form and CVXPY with SCS for
+projections, hopsy for walks, hit-and-run for spectral draws, and a dense product for widths
+(formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are Gaussian, or 0/1 answers to marginal
+queries with ties and duplicates.
 
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
-Speed is not claimed: it has goals, which may stay open. Times are medians of processor seconds of
-one core. They are compared with the ratio aimed at and with a physical limit that is measured in
-the same run. For a projection the limit is one pass over the vertices, for chords and samples one
-matrix product per batch. For the width of 2-way marginals, whose vertices are never listed, the
-limit is one pass over the 2^d elements. Seconds of 4,096 directions at d = 24 are extrapolated from
-512.
+Speed is not claimed. It has goals, which may stay open. Times are medians of processor seconds of
+one core. The ratio to each peer is compared with a goal, and the time of geomdp with a physical
+limit that is measured in the same run. For a projection the limit is one pass over the vertices,
+for chords and samples one matrix product per batch. For the width of 2-way marginals, whose
+vertices are never listed, the limit is one pass over the 2^d elements. The time of 4,096 directions
+at d = 24 is extrapolated from 512 directions.
 
 Run time on one core: quick 9 s, full 16 minutes.
 """
@@ -45,7 +46,8 @@ NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per operation of every method, with certificates, disagreements and the limit."""
-    # Imported here because it imports the peers, which drawing a stored table does not need.
+    # This import is local because the module imports the peers, which are not needed to draw a
+    # stored table.
     from experiments.benchmarks.geometry_work.timers import TIMERS
 
     limit = limit_of(config, np.random.default_rng(0))

@@ -1,18 +1,18 @@
 """The main job, from records to private tables: its time, its speed beside others, and its error.
 
-Time: the command `geomdp release` as a whole process, from the start of Python to the files, on
-ten workloads of every kind on bundled tables, with an empty cache of set-ups. Speed: counting all
-1-way or all 2-way tables of ten text columns of a Parquet file. geomdp checks every value against
-the schema. The others check nothing: one query of DuckDB with a grouping set per table, and
-groupings of pyarrow and pandas. Error: all 2-way tables of five columns of two bundled real tables,
-at epsilon = 1 under replace-one. They are released by the default of geomdp, by OpenDP's discrete
-Laplace noise, by diffprivlib's histograms, and by a graphical model that mbi fits to the answers of
-the matrix mechanism.
+Time is that of the command `geomdp release` as a whole process, from the start of Python to the
+files. The command answers ten workloads of every kind on bundled tables, with an empty cache of
+set-ups. Speed is that of counting all 1-way or all 2-way tables of ten text columns of a Parquet
+file. geomdp checks every value against the schema. The others check nothing. They are one query of
+DuckDB with a grouping set per table, and groupings of pyarrow and pandas. Error is that of all
+2-way tables of five columns of two bundled real tables, at epsilon = 1 under replace-one. These
+tables are released by the default of geomdp, by OpenDP's discrete Laplace noise, by diffprivlib's
+histograms, and by a graphical model that mbi fits to the answers of the matrix mechanism.
 
-Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also (LAB-2):
-every command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. Speeds are
-claimed only for a machine that does nothing else. The quick preset also runs in the test suite, so
-it claims none. A command that does not end in time is stopped and shown at its limit.
+Claims: the default release errs less than OpenDP and diffprivlib. At the full preset, every command
+also ends within 10 seconds, and geomdp counts at least 0.8 times as fast as DuckDB (LAB-2). Speeds
+are claimed only for a machine that does nothing else. The quick preset also runs in the test suite,
+so it claims none. A command that does not end in time is stopped and shown at its limit.
 
 Run time: quick 40 s, full 5 minutes.
 """
@@ -47,7 +47,7 @@ TIMED = "commands and counts"
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """One value."""
+    """One row with the measured value."""
     measure = {Part.TIME: seconds, Part.SPEED: speed, Part.ERROR: error}[config.part]
     return [{"value": measure(config, rng)}]
 
@@ -59,7 +59,7 @@ def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Errors; at the full preset also times and speeds."""
+    """Claims about errors, and at the full preset also about times and speeds."""
     found = values(table)
     made = []
     for question, peer in itertools.product(SAMPLES, (Tool.OPENDP, Tool.DIFFPRIVLIB)):

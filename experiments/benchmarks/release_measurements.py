@@ -1,4 +1,4 @@
-"""What the release benchmark measures: seconds of commands, speeds of counting, and errors."""
+"""Measurements of the release benchmark: seconds of commands, speeds of counting, and errors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Config:
     size: int
 
 
-#: The commands' flags by the kind of workload.
+#: Flags of the command for each kind of workload.
 COMMANDS = {
     "2-way tables, 10 columns": "--sample rand --workload marginals:2",
     "2-way tables, 9 columns": "--sample affairs --workload marginals:2",
@@ -116,7 +116,8 @@ def one_command(config: Config) -> float:
     with tempfile.TemporaryDirectory() as folder:
         flags = [*COMMANDS[config.question].split(), "--epsilon", "1", "--out", f"{folder}/a.csv"]
         program = [sys.executable, "-c", "from geomdp.cli import main; main()", "release", *flags]
-        # A cache folder of its own, so that set-ups of earlier commands are not read from disk.
+        # The command gets a cache folder of its own, so that it reads no set-ups of earlier
+        # commands.
         fresh = {**os.environ, FOLDER_VARIABLE: f"{folder}/cache"}
         start = time.perf_counter()
         subprocess.run(program, check=True, capture_output=True, timeout=config.size, env=fresh)

@@ -1,17 +1,18 @@
 """Speed and memory of smooth summaries: moments of a million records, answers from a file.
 
-Records have d variables, and a summary has t degrees in each. The peer is blocked NumPy: cosines of
-multiples of the angles of a block of records, then matrix products. Two more methods are shown:
-NumPy with Chebyshev recurrences, which a careful user would write, and one call of finufft at the
-same tolerance. geomdp is timed for whole releases from an array in memory: this includes the noise
-and all checks on the records (formula sheet SM-A1, X-NUFFT).
+Records have d variables, and a summary has t degrees in each. The peer is blocked NumPy, which
+takes cosines of multiples of the angles of a block of records, and then matrix products. Two more
+methods are shown: NumPy with Chebyshev recurrences, which a careful user would write, and one call
+of finufft at the same tolerance. geomdp is timed for whole releases from an array in memory: this
+includes the noise and all checks on the records (formula sheet SM-A1, X-NUFFT).
 
 Claims: geomdp is at least 15 times as fast as blocked NumPy at (d, t) = (1, 64) and (2, 32), and at
 least 5 times at (3, 16). A release from a Parquet file in chunks needs less than 1 GiB of memory
 (10^7 records at the full preset). An answer at (2, 32) takes less than 5 ms if its coefficients are
-known, and less than 50 ms if they must be computed. Goal: 10 times as fast as finufft. The physical
-limit shown with it is one pass over the records. Seconds are of processor time, so that other work
-on the machine disturbs them little. Ratios are of medians; the methods take turns in one process.
+known, and less than 50 ms if they must be computed. The goal is to be 10 times as fast as finufft.
+The physical limit shown with the goal is one pass over the records. All times are processor time,
+which other work on the machine disturbs little. Ratios compare medians; the methods take turns in
+one process.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -36,7 +37,7 @@ REQUIRED = {(1, 64): 15, (2, 32): 15, (3, 16): 5}
 ANSWERED = (2, 32)
 MOST_MILLISECONDS = {Method.COMBINE: 5.0, Method.WHOLE: 50.0}
 MOST_MIB = 1024.0
-#: Ratio to finufft that is aimed at, at each (d, t) of `REQUIRED`.
+#: Goal for the ratio to finufft, at each (d, t) of `REQUIRED`.
 AIMED_AT = 10.0
 
 
@@ -181,7 +182,8 @@ def grid(summaries: tuple[tuple[int, int, int, int], ...], largest: int) -> tupl
 
 MORE = ((1, 4), (1, 16), (1, 256), (2, 4), (2, 8), (2, 16), (2, 64), (3, 4), (3, 8))
 FEW, MANY = 2 * 10**5, 10**6
-# Three variables have set-up costs of some 50 ms, which only a million records repay.
+# Three variables need a set-up of some 50 ms, which is a small share of the time only for a million
+# records.
 QUICK = Sweep(
     grid(((1, 64, FEW, 3), (2, 32, FEW, 3), (3, 16, MANY, 1)), 3 * 10**5), trials=1, seed=0
 )

@@ -55,11 +55,11 @@ class Config:
     """One measurement."""
 
     task: Task  # What is measured
-    #: Variables, and degrees t in each.
+    #: Number d of variables, and number t of degrees in each variable.
     d: int
     size: int
     n: int  # Records
-    repetitions: int  # Turns, of which the median counts
+    repetitions: int  # Number of turns; their median is reported
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -70,9 +70,9 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> list[Row]:
-    """Median, least and most seconds of each work; the works take turns.
+    """Median, least and most seconds of each function of `works`; the functions take turns.
 
-    The first work is called once before, so that numba compiles it outside of the measurement.
+    The first function is called once before, so that numba compiles it outside of the measurement.
     """
     next(iter(works.values()))()
     taken = {method: np.empty(repetitions) for method in works}
@@ -150,7 +150,7 @@ def take_memory(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def write_records(path: Path, n: int, rng: np.random.Generator) -> None:
-    """Uniform records within the bounds of the schema, without holding them all."""
+    """Write uniform records within the bounds of the schema, one block at a time."""
     names = SCHEMA.names
     types = pa.schema([(name, pa.float64()) for name in names])
     with pq.ParquetWriter(path, types) as writer:

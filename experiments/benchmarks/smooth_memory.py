@@ -1,4 +1,4 @@
-"""One smooth summary of a Parquet file, in a process of its own, and the memory that it took.
+"""Release one smooth summary of a Parquet file and print the peak memory of this process.
 
 ``python -m experiments.benchmarks.smooth_memory FILE N DEGREE`` prints JSON: the peak memory at the
 end and at the start, in MiB, and seconds of processor time.
@@ -37,7 +37,7 @@ def peak_mib() -> float:
 
 
 def main(path: str, n: int, degree: int) -> None:
-    """Release a summary of the file and print what it took."""
+    """Release a summary of the file and print the memory and the time that it took."""
     start = peak_mib()
     mechanism = gd.SmoothSummary(
         2, n=n, smoothness=SMOOTHNESS, privacy=gd.PureDP(1.0), degree=degree, schema=SCHEMA

@@ -4,17 +4,17 @@ Sparse multiplicative weights cost O(m) per query of sparsity m, whatever the un
 multiplicative weights cost O(|X|). The hash over GF(2^64) gives 64 signs per evaluation (formula
 sheet BR-SMW, BR-PROJ, X-GF, SV-AT).
 
-Claims: sparse weights take at least 30,000 queries per second at sparsity 10 and at least 4,000 at
-sparsity 1,000. Each query is evaluated and followed by an update, on elements that earlier queries
-mentioned. The universes are 10^3 numbers, 10^9 numbers, and strings. Dense weights on 2^20 elements
-are at least 100 times slower. At least 100 million sign bits are hashed per second, and at least
-one in the time in which dense weights update one entry. A summary of 10^5 distinct records with
-2^16 rows takes less than 60 seconds; two cores are allowed, and one is used. AboveThreshold gives
-at least 200,000 answers per second from an array and 30,000 one at a time. Speeds are claimed only
-for a machine that does nothing else: the quick preset, which also runs in the test suite, claims
-nothing but the two comparisons with dense weights. Goals: 200,000 queries a second at sparsity 10,
-and dense weights 1,000 times slower. Rates count seconds of processor time; each is a median over
-repetitions in one process.
+Claims: sparse weights answer at least 30,000 queries per second at sparsity 10 and at least 4,000
+at sparsity 1,000. Each query is evaluated and followed by an update, on elements that earlier
+queries mentioned. The universes are 10^3 numbers, 10^9 numbers, and strings. Dense weights on 2^20
+elements are at least 100 times slower. At least 100 million sign bits are hashed per second, and at
+least one bit in the time in which dense weights update one entry. A summary of 10^5 distinct
+records with 2^16 rows takes less than 60 seconds; two cores are allowed, and one is used.
+AboveThreshold gives at least 200,000 answers per second from an array and 30,000 one at a time.
+Speeds are claimed only for a machine that does nothing else: the quick preset, which also runs in
+the test suite, claims nothing but the two comparisons with dense weights. The goals are 200,000
+queries a second at sparsity 10, and 1,000 times the speed of dense weights. Rates count seconds of
+processor time; each is a median over repetitions in one process.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -98,17 +98,17 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def at_least(name: str, measured: float, required: float, id: str) -> Claim:
-    """A rate with its requirement."""
+    """Claim that a rate is at least as large as required."""
     shown, goal = f"{measured:.3g}", f"at least {required:.3g}"
     return Claim(name, measured >= required, shown, goal, id, used=required / measured)
 
 
-#: Queries a second, and ratio to dense weights on 2^20 elements, that are aimed at.
+#: Goals for the queries a second, and for their ratio to those of dense weights on 2^20 elements.
 FAST, APART = 200_000.0, 1000.0
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Sparse weights at sparsity 10, each query evaluated and updated, on the slowest universe."""
+    """Goals for sparse weights at sparsity 10, updated after each query; the slowest universe."""
     rate = {(row.task, row.sparsity, row.elements): row.rate for row in table.itertuples()}
     slowest = min(rate[Task.UPDATE, 10, place] for place in UNIVERSES)
     reading = rate[Task.READ, 10, Elements.NONE]
@@ -174,7 +174,7 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(
     sparsities: tuple[int, ...], scale: int, records: int, repetitions: int
 ) -> tuple[Config, ...]:
-    """All measurements; `scale` multiplies most operations of a repetition."""
+    """All measurements; `scale` multiplies most numbers of operations."""
     weights = [
         Config(task, place, m, max(20, 2000 * scale // m), repetitions)
         for task in SPARSE_TASKS

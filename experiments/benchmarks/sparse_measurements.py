@@ -47,7 +47,7 @@ class Config:
     elements: Elements  # Universe
     sparsity: int  # Sparsity of the queries; 0 where it does not apply
     operations: int  # Operations in one repetition
-    repetitions: int  # Repetitions, of which the median counts
+    repetitions: int  # Number of repetitions; their median is reported
 
 
 SPARSE_TASKS = (Task.EVALUATE, Task.FIRST, Task.UPDATE)

@@ -1,16 +1,17 @@
 """Strategies of the matrix mechanism for tables of many columns, against simpler ones: predictions.
 
-All k-way tables of d columns, epsilon = 1, replace-one; nothing is released. `Matrix` measures a
-weighted mix of tables of column sets. The simpler strategies add Laplace noise to other tables. One
-adds it to the table of all columns (identity). One adds it to the blocks of a covering design,
-which together hold every set of k columns; every block gets an equal share of the budget. One adds
-it to all tables of at most k columns; tables with the same number of columns get the same share,
-and the shares are optimised. For tables of one or two binary columns, one adds it to products of
-signs with the best weights.
+The workload is all k-way tables of d columns, at epsilon = 1 under replace-one. Errors are
+predicted, and nothing is released. `Matrix` measures a weighted mix of tables of column sets. Each
+simpler strategy adds Laplace noise to other measurements. The first measures the table of all
+columns (identity). The second measures the blocks of a covering design, which together hold every
+set of k columns; every block gets an equal share of the budget. The third measures all tables of at
+most k columns; tables with the same number of columns get the same share, and the shares are
+optimised. The fourth exists for tables of one or two binary columns: it measures products of signs
+with the best weights.
 
 Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns and for mixed levels, k from
-1 to 4, `Matrix` is never predicted to err more than the best of them. Covering designs are those
-that the library searches for, with at most 2^20 cells a block.
+1 to 4, `Matrix` is never predicted to err more than the best simpler strategy. Covering designs are
+those that the library searches for, with at most 2^20 cells a block.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -41,7 +42,7 @@ from geomdp.mechanisms.strategies.interactions import Interactions
 VARIANCE = 8.0
 #: Largest number of cells of a block.
 MOST_CELLS = 1 << 20
-#: Relative error of predictions that are equal on paper.
+#: Largest relative difference, due to rounding, between predictions that are mathematically equal.
 ROUNDING = 1e-9
 
 
@@ -95,9 +96,10 @@ def signs_error(workload: gd.workloads.MarginalTables) -> float:
 class Simple:
     """Errors of simple strategies for all k-way tables, in counts at epsilon = 1.
 
-    Let U be a subset of the columns S. Noise of variance v on the cells of the table of S gives the
-    interaction of U with variance v times the number of these cells that agree on U. Several tables
-    that hold U are combined by precision.
+    Let U be a subset of the columns S. The interaction of U is the part of the table of U that no
+    smaller table determines. Noise of variance v on the cells of the table of S gives this
+    interaction with variance v times the number of cells of S in each cell of U. Estimates from
+    several tables are averaged with weights proportional to their precisions.
     """
 
     workload: gd.workloads.MarginalTables
@@ -106,7 +108,7 @@ class Simple:
 
     @classmethod
     def of(cls, workload: gd.workloads.MarginalTables) -> Simple:
-        """All interactions of a workload but that of no column, the public number of records."""
+        """All interactions of a workload except that of no columns, the number of records."""
         found = Interactions(workload)
         masks = np.array([_bits(U) for U in found.sets[1:]])
         return cls(workload, masks, found.costs[1:])

@@ -1,7 +1,7 @@
-"""The engine: sweeps of configurations that resume, and figures that check themselves.
+"""The engine runs sweeps of configurations, resumes them, and checks the claims of figures.
 
-`cells` says what is computed, `store` keeps it, `run` computes what is missing, in this process or
-on an executor: `processes` of this machine or a Dask `cluster`. `script` says what the module of a
-figure must define, and `reproduce` runs such a module from its cells to checked files. Scripts use
-`cells`, `claims`, `checks`, `statistics` and `drawing`.
+`cells` defines the units of computation, and `store` keeps their results. `run` computes the
+missing results in this process, in `processes` of this machine, or on a Dask `cluster`. `script`
+says what the module of a figure must define, and `reproduce` runs this module and writes its files.
+Scripts use `cells`, `claims`, `checks`, `statistics` and `drawing`.
 """

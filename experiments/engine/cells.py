@@ -82,7 +82,7 @@ class Cell(Generic[C]):
 
     @cached_property
     def configuration_hash(self) -> str:
-        """SHA-256 of the fields in a canonical form: their order in the class does not matter."""
+        """SHA-256 of the fields in a canonical form, which does not depend on their order."""
         fields = configuration_fields(self.configuration)
         canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
@@ -91,8 +91,8 @@ class Cell(Generic[C]):
     def seed(self) -> int:
         """A 128-bit seed derived from (sweep seed, configuration hash, trial) alone.
 
-        It depends neither on the other cells of the sweep nor on the order in which they run, and
-        ``np.random.default_rng(seed)`` recreates the generator the cell was given.
+        The seed depends neither on the other cells of the sweep nor on the order in which cells
+        run. ``np.random.default_rng(seed)`` recreates the generator that the cell was given.
         """
         digest = bytes.fromhex(self.configuration_hash)
         words = np.frombuffer(digest, dtype=">u4").tolist()
@@ -142,7 +142,7 @@ class Sweep(Generic[C]):
 
 @dataclass(frozen=True)
 class Outcome(Generic[C]):
-    """What became of one cell: rows, or the traceback of its failure."""
+    """Result of one cell: its rows, or the traceback of its failure."""
 
     cell: Cell[C]  # The cell
     seconds: float  # Wall-clock time it took

@@ -1,6 +1,6 @@
-"""Claims that many scripts share: they compare measured errors with predictions and each other.
+"""Claims that many scripts share: comparisons of measured errors with predictions or others.
 
-Tables carry the columns of `MeanSquare.columns` and of `predicted_columns`. A claim whose statement
+Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. A claim whose statement
 is true fails by chance with probability at most `LEVEL` over all its points (Bonferroni).
 """
 
@@ -143,7 +143,10 @@ def is_below(
 ) -> Claim:
     """At every point the mean square in `better` is below that in `worse`, by more than chance."""
     if better.keys() != worse.keys() or not better:
-        raise ValueError(f"points must agree, got {sorted(better)} and {sorted(worse)}")
+        raise ValueError(
+            "better and worse must hold the same points, at least 1, "
+            f"got {sorted(better)} and {sorted(worse)}"
+        )
     tail = LEVEL / len(better)
     passed = True
     ratios, used = {}, 0.0
@@ -173,7 +176,7 @@ def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) ->
 def _deviations(
     table: pd.DataFrame, keys: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[float, int]]:
-    """Number of standard errors above the prediction, and of releases, at each point."""
+    """At each point, the distance above the prediction in standard errors, and the releases."""
     means, bounds = pooled_by(table, keys), _bounds(table, keys)
     return {key: (deviation(mean, *bounds[key]), mean.count) for key, mean in means.items()}
 
@@ -183,8 +186,8 @@ def _bounds(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], t
     return {
         key if isinstance(key, tuple) else (key,): (
             math.sqrt(float((rows["predicted"] ** 2).mean())),
-            # All trials use one estimate from the same public draws: averaging over them does not
-            # reduce its standard error.
+            # All trials use one estimate from the same public draws, so averaging over the trials
+            # does not reduce its standard error.
             float(rows["predicted_stderr"].max()),
         )
         for key, rows in table.groupby(list(keys), sort=False)

@@ -22,8 +22,8 @@ class Claim:
     theory: str  # What the theory says, in the same units
     id: str  # Where the statement is proved: the id in the formula sheet
     #: How close the measurement is to the limit at which the claim fails: 1 at the limit, 0 far
-    #: from it, as the functions of `margins` compute it. For a claim about several points, the
-    #: largest value. If there is no limit, the reason.
+    #: from the limit. The functions of `margins` compute this number. A claim about several points
+    #: has the largest of their numbers. A claim without a limit has the reason instead.
     used: float | NoLimit
 
     def __post_init__(self) -> None:

@@ -24,10 +24,10 @@ class DaskCluster:
     """Runs cells on the workers of a Dask scheduler; an `Executor`.
 
     If a worker dies, its cells run again on another one. A cell counts as failed if more workers
-    die with it than the scheduler's setting ``allowed-failures``. If the scheduler is lost, the
-    cells without an outcome are submitted again as soon as a scheduler answers at the same address.
-    Workers need this code and its packages (``pip install -e '.[cluster]'``). A worker with other
-    code refuses the sweep.
+    die with it than the scheduler's setting ``allowed-failures`` permits. If the scheduler is lost,
+    the cells without an outcome are submitted again as soon as a scheduler answers at the same
+    address. Workers need this code and its packages (``pip install -e '.[cluster]'``). A worker
+    with other code refuses the sweep.
 
     Parameters
     ----------

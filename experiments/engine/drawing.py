@@ -92,7 +92,7 @@ def draw_intervals(
     look: Look,
     label: str,
 ) -> None:
-    """Markers at `values` (n,) on lines at `heights` (n,), with horizontal `intervals` (n, 2)."""
+    """Draw markers at `values` (n,) and `heights` (n,), with horizontal `intervals` (n, 2)."""
     centres = np.atleast_1d(np.asarray(values, dtype=float))
     reach = np.abs(np.reshape(intervals, (-1, 2)).T - centres)
     axes.errorbar(
@@ -109,7 +109,7 @@ def draw_intervals(
 def draw_measured(
     axes: Axes, means: Mapping[float, MeanSquare], look: Look, label: str, joined: bool = True
 ) -> None:
-    """Root mean squares by their position, as markers over a 95% band.
+    """Draw root mean squares at their positions, as markers over a 95% band.
 
     Pass ``joined=False`` where a curve of exact theory already runs through the markers.
     """
@@ -128,12 +128,12 @@ def draw_theory(
     label: str,
     dashes: tuple[float, ...] = (4, 2),
 ) -> None:
-    """A curve of theory: dashed, without markers, its formula in `label`."""
+    """Draw a dashed curve of theory without markers; `label` is its formula."""
     axes.plot(x, y, color=colour, linestyle=(0, dashes), linewidth=1.1, label=label)
 
 
 def log_axes(axes: Axes) -> None:
-    """Logarithmic axes with a label at each power of 10 and minor ticks at 2 to 9 times it."""
+    """Make both axes logarithmic, with labels at powers of 10 and minor ticks between them."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
@@ -167,7 +167,7 @@ def shared_legend(
     entries: list[tuple[Artist, str]] = []
     for heading, labels in columns.items():
         filled = [(handles[label], label) for label in labels if label in handles]
-        # Legends fill column by column: blanks keep the columns apart.
+        # A legend is filled column by column, so blanks fill up the short columns.
         entries += [(blank, heading), *filled, *[(blank, "")] * (height - len(filled))]
     legend = figure.legend(
         *zip(*entries, strict=True), loc="outside lower center", ncols=len(columns)

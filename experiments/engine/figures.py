@@ -1,4 +1,4 @@
-"""Write what a script produced: CSV first, then the figure drawn from it, then its record."""
+"""Write the files of a script: first the CSV, then the figure drawn from it, then the record."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_table(outputs: Outputs) -> pd.DataFrame:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib with the one style of all figures, whatever the user's own settings."""
+    """Use the common style of all figures, whatever the user's Matplotlib settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.style.use(STYLE)
@@ -101,7 +101,7 @@ def read_record(outputs: Outputs) -> dict[str, Any] | None:
     try:
         record = json.loads(outputs.record.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or not {"code", "claims", "seconds"} <= record.keys():
-            raise ValueError("parts are missing")
+            raise ValueError("code, claims or seconds are missing")
     except ValueError as error:
         raise RecordError(f"{outputs.record} is not the record of a script: {error}") from error
     return record
@@ -109,7 +109,7 @@ def read_record(outputs: Outputs) -> dict[str, Any] | None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path that replaces `path` at the end: readers never see half a file."""
+    """A temporary path that replaces `path` at the end, so that readers never see half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

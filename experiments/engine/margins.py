@@ -1,9 +1,9 @@
-"""How much of what a claim allows a measurement uses: the numbers of `Claim.used`.
+"""How close a measurement is to the limit of a claim: the numbers of `Claim.used`.
 
 Each function returns 0 far from the limit, 1 at the limit and more than 1 beyond it, where the
-claim fails. A claim about several points states the largest of their numbers. A measurement that
-is not a number or is infinitely far off uses `BEYOND`, so that a claim that fails badly can still
-be stored and shown.
+claim fails. A claim about several points states the largest of their numbers. The result is
+`BEYOND` for a measurement that is not a number or is infinitely far off, so that a claim that fails
+badly can still be stored and shown.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def inverse_share(measured: npt.ArrayLike, least: npt.ArrayLike) -> float:
 
 
 def offset(measured: npt.ArrayLike, expected: npt.ArrayLike, tolerance: npt.ArrayLike) -> float:
-    """For claims that everything is within `tolerance`, above 0, of what is expected."""
+    """For claims that each measurement is within `tolerance`, above 0, of its `expected` value."""
     off = np.abs(np.asarray(measured, dtype=float) - np.asarray(expected, dtype=float))
     return _largest(off / np.asarray(tolerance, dtype=float))
 
 
 def position(measured: npt.ArrayLike, low: float, high: float) -> float:
-    """For claims that everything lies in [low, high]: 0 in the middle, 1 at both ends."""
+    """For claims that each measurement lies in [low, high]: 0 in the middle, 1 at both ends."""
     return offset(measured, (low + high) / 2, (high - low) / 2)
 
 
 def within_allowance(measured: npt.ArrayLike, allowed: npt.ArrayLike) -> float:
     """For claims that nothing in `measured` exceeds what is `allowed`, which may be 0.
 
-    Where nothing is allowed, 0 uses nothing and everything else is beyond the limit.
+    Where the allowance is 0, a measurement of 0 gives 0, and every other one is beyond the limit.
     """
     values, limits = np.asarray(measured, dtype=float), np.asarray(allowed, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -68,7 +68,7 @@ def rarity(p_values: npt.ArrayLike, level: float) -> float:
 
 def _largest(used: npt.NDArray[np.float64]) -> float:
     if used.size == 0:
-        raise ValueError("used must be stated for one measurement or more, got none")
+        raise ValueError("a margin needs at least 1 measurement, got 0")
     if np.isnan(used).any():
         return BEYOND
     return max(0.0, min(float(used.max()), BEYOND))

@@ -60,7 +60,7 @@ class Processes:
         ExecutorError
             If a process cannot start, cannot load the script, or finds that the code was edited.
         """
-        self._stop(self._busy())  # they belong to a sweep that was broken off
+        self._stop(self._busy())  # these belong to a sweep that was broken off
         waiting, deaths, stillborn = deque(cells), Counter[tuple[str, int, int]](), 0
         while True:
             self._hand_out(work, waiting)
@@ -129,7 +129,7 @@ class _Process:
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         # Ctrl-C signals every process of the group, but only the caller should react to it. A
         # process that starts while the signal is blocked inherits the block. The resource tracker
-        # must already run, because starting it would lift the block.
+        # must run before the block is set, because starting the tracker would lift the block.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -196,7 +196,7 @@ def _serve(connection: Connection[Any, Any]) -> None:
         except ExecutorError as error:
             answer = error
         except Exception as error:
-            # `checked` turns an exception of the cell into its outcome. So this exception means
+            # `checked` turns an exception of the cell into its outcome. Any other exception means
             # that the script cannot be loaded here.
             answer = ExecutorError(f"it cannot load the script: {error}")
         connection.send(answer)

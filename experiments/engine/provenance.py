@@ -4,12 +4,14 @@ A hash covers what modules compute, not how they are written down or where they 
 is parsed; its docstrings and import statements are removed, and the rest of the syntax tree is
 hashed. The hash of several modules is the hash of the set of their hashes, without their names.
 
-* It sees every other change of code: a constant, a default, the name of a variable, the order of
-  statements, a module that is added or removed. Of geomdp it covers the modules that a script can
-  reach (`experiments.engine.reach`), so other parts may change without making a figure stale.
-* It does not see comments, docstrings, the messages of raised exceptions, formatting, which module
-  a name is imported from, where a module is, and modules of nothing but a docstring and imports.
-  Moving a function from one module to another changes both modules, so that is seen.
+* The hash does not change with comments, docstrings, messages of raised exceptions or formatting.
+  It does not depend on the module from which a name is imported, on the place of a module, or on
+  modules that hold only a docstring and imports.
+* The hash changes with every other change of code: a constant, a default, the name of a variable,
+  the order of statements, a module that is added or removed. Moving a function from one module to
+  another changes both modules, and therefore the hash. The hash of geomdp covers the modules that
+  a script can reach (`experiments.engine.reach`), so a change of other modules makes no figure
+  stale.
 
 Two edits can therefore change a result without changing the hash: importing another object under
 the same name from a package outside this repository, and swapping the names of two modules, or of
@@ -134,7 +136,7 @@ def _code(part: object) -> object:
     Empty fields are left out: versions of Python differ in which of them exist.
     """
     if isinstance(part, ast.Raise):
-        # The type alone: what an error says changes no number.
+        # Only the type counts, because the message of an error changes no number.
         return "Raise", _code(part.exc.func if isinstance(part.exc, ast.Call) else part.exc)
     if isinstance(part, ast.AST):
         fields = ((name, _code(getattr(part, name, None))) for name in part._fields)
@@ -199,6 +201,6 @@ def _library() -> Snapshot:
     return Snapshot.of(Path(spec.origin).parent)
 
 
-#: Read when the engine starts, before a script imports geomdp. So an edit during a long sweep does
-#: not change the hash of its results.
+#: The library is read when the engine starts, before a script imports geomdp. An edit during a long
+#: sweep therefore does not change the hash of its results.
 LIBRARY = _library()

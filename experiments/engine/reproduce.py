@@ -1,4 +1,4 @@
-"""One script from cells to checked figure: sweep, CSV, plot, claims, record."""
+"""Run one script: compute its cells, write CSV, figure and record, and check its claims."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Folders:
     """Where results and figures go.
 
-    The full preset writes to `figures`, whose content is committed; the quick preset to its
-    subfolder ``quick``, which git ignores, so a quick run never replaces a committed figure.
+    The full preset writes to `figures`, whose content is committed. The quick preset writes to its
+    subfolder ``quick``, which git ignores. A quick run therefore never replaces a committed figure.
     """
 
     results: Path = ROOT / "experiments" / "results"
@@ -54,10 +54,10 @@ class Report:
 
     name: str  # Short name of the script
     outputs: Outputs  # Its files
-    failures: tuple[Outcome[Any], ...]  # Cells that failed; then nothing is written
+    failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, nothing is written
     claims: tuple[Claim, ...]  # Empty if a cell, the plot or the claims failed
     broken: str | None = None  # Traceback if the script's ``plot``, ``claims`` or ``goals`` failed
-    goals: tuple[Goal, ...] = ()  # Reached and open ones; none of them decides whether it passed
+    goals: tuple[Goal, ...] = ()  # Reached and open goals; they do not decide `passed`
 
     @property
     def passed(self) -> bool:
@@ -103,7 +103,7 @@ def reproduce(
         broken = traceback.format_exc()
         for image in outputs.images:
             image.unlink(missing_ok=True)
-        # Without the traceback: a record names no path of this machine.
+        # The record leaves out the traceback, because a record must name no path of this machine.
         failure = "".join(traceback.format_exception_only(error)).strip()
         write_record(
             outputs, {**_record(script, preset, sweep, result, (), ()), "failure": failure}

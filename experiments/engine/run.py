@@ -36,11 +36,11 @@ class Work:
     code: Code  # Content hashes under which the outcomes will be stored
 
     def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
-        """Outcome of one cell, in the process that hashed the code: nothing is checked."""
+        """Outcome of one cell in the process that hashed the code, so the code is not checked."""
         return run_cell(self.compute, cell)
 
     def checked(self, cell: Cell[Any]) -> Outcome[Any]:
-        """Outcome of one cell in any process, after making sure of its code.
+        """Outcome of one cell in any process, after a check that this process has the same code.
 
         Raises
         ------
@@ -50,8 +50,8 @@ class Work:
         """
         if _code_here(self.compute.__module__) != self.code:
             raise ExecutorError(
-                f"{self.compute.__module__} or geomdp differs from the code of this sweep; "
-                "it was edited meanwhile, or a worker has another version: restart the sweep"
+                f"{self.compute.__module__} or geomdp differs from the code of this sweep "
+                "(an edit since the start, or another version on a worker); restart the sweep"
             )
         return self(cell)
 
@@ -95,7 +95,9 @@ def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
             raise ValueError("compute must return at least 1 row, got 0")
         taken = {*configuration_fields(cell.configuration), "trial"}
         if clash := taken & set().union(*rows):
-            raise ValueError(f"rows must not use the names {sorted(clash)}")
+            raise ValueError(
+                f"rows must not use the names {sorted(clash)} of the configuration and the trial"
+            )
     except Exception:
         rows, failure = None, traceback.format_exc()
     return Outcome(cell, time.perf_counter() - start, rows, failure)
@@ -147,7 +149,8 @@ def run_sweep(
     """Run what the store does not hold yet and return the whole sweep.
 
     Completed cells are taken from the store, and failed ones are tried again. Each outcome is on
-    disk before the next one is asked for. An interrupt therefore loses only cells that are running.
+    disk before the next outcome is requested. An interrupt therefore loses only cells that are
+    running.
 
     Parameters
     ----------

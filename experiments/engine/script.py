@@ -1,4 +1,4 @@
-"""What every experiment script offers, and how a script is found by name."""
+"""The parts that every experiment script must define, and the search for a script by name."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from experiments.engine.run import Compute
 class Preset(enum.StrEnum):
     """How much to compute."""
 
-    #: Takes seconds, for tests. Its claims are checked at the same levels.
+    #: Takes seconds and serves tests. Claims are checked at the same levels as in the full preset.
     QUICK = "quick"
-    #: What the committed figures show.
+    #: Computes what the committed figures show.
     FULL = "full"
 
 
@@ -35,9 +35,9 @@ class Preset(enum.StrEnum):
 class Script(Protocol):
     """A module with one figure.
 
-    ``Config`` is its frozen dataclass; ``QUICK`` and ``FULL`` are sweeps over it;
-    ``compute(config, rng)`` gives the rows of one cell; ``plot(table)`` and ``claims(table)`` read
-    the stored CSV and nothing else.
+    ``Config`` is the frozen dataclass of its configurations; ``QUICK`` and ``FULL`` are sweeps over
+    configurations; ``compute(config, rng)`` gives the rows of one cell; ``plot(table)`` and
+    ``claims(table)`` read the stored CSV and nothing else.
     """
 
     __name__: str
@@ -97,8 +97,8 @@ class ComparesWithPeers(Protocol):
     """A script that runs other packages beside geomdp, and is left out where they are missing.
 
     ``plot``, ``claims`` and ``report`` must do without these packages, so that stored tables can
-    always be drawn. The module itself must not import them; ``compute`` imports them, or calls
-    something that does.
+    always be drawn. The module itself must not import them; ``compute`` imports them, or calls code
+    that imports them.
     """
 
     NEEDS: Needs
@@ -174,7 +174,7 @@ def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
     """
     names = {module.rpartition(".")[2]: module for module in catalogue}
     if name not in names:
-        # Names that contain what was typed come first: people remember parts of names.
+        # Names that contain the typed text come first, because people remember parts of names.
         near = [known for known in names if name.lower() in known]
         near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
         if not name or not near:

@@ -53,8 +53,8 @@ class MeanSquare:
         """
         counts = np.array([part.count for part in parts], dtype=float)
         values = np.array([part.value for part in parts])
-        # Squared deviations in a part: count - 1 times the sample variance, which is count
-        # stderr^2.
+        # The squared deviations in a part sum to count - 1 times the sample variance, and the
+        # sample variance is count stderr^2.
         within = sum(part.count * (part.count - 1) * part.stderr**2 for part in parts)
         total = counts.sum()
         mean = float(counts @ values / total)
@@ -62,7 +62,7 @@ class MeanSquare:
         return cls(mean, math.sqrt((within + between) / (total - 1) / total), int(total))
 
     def over(self, error: float) -> MeanSquare:
-        """The same in units of a known `error`: its root is the old root divided by `error`."""
+        """This mean in units of a known `error`: the root is divided by `error`."""
         return MeanSquare(self.value / error**2, self.stderr / error**2, self.count)
 
     def columns(self) -> Row:
@@ -141,8 +141,8 @@ def log_log_slope(
     """Ordinary least-squares slope of log(root mean square) against log(x).
 
     The slope is sum c_i log(y_i), where the c_i depend on `x` alone. The y_i are independent, so
-    the delta method gives the standard error of the slope from theirs. The points are not weighted:
-    otherwise, what the slope estimates would depend on how noisy each point is.
+    the delta method gives the standard error of the slope from theirs. The points are not weighted,
+    because the quantity that a weighted slope estimates would depend on the noise of each point.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ PRAGMA user_version = {LAYOUT};
 COMMIT;
 """
 
-#: A failed cell may be replaced by a later attempt, a completed one never.
+#: A later attempt may replace a failed cell, but never a completed one.
 INSERT = """
 INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
@@ -78,9 +78,10 @@ class Store:
     """Outcomes of the cells of one script at one preset, for one state of the code.
 
     Every outcome is one transaction in write-ahead mode, synchronised to disk: a process killed
-    between two cells loses nothing, one killed inside a cell loses that cell alone. Rows are found
-    by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so results of
-    other code or another configuration are never mixed in. Several processes may share a file.
+    between two cells loses nothing, and a process killed inside a cell loses that cell alone. Rows
+    are found by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so
+    results of other code or another configuration are never mixed in. Several processes may share a
+    file.
 
     Parameters
     ----------
@@ -92,7 +93,8 @@ class Store:
     Raises
     ------
     StoreError
-        If `path` is not such a store, is damaged, or cannot be written. It is not changed then.
+        If `path` is not such a store, is damaged, or cannot be written. The file is then not
+        changed.
     """
 
     def __init__(self, path: Path, code: Code) -> None:
@@ -128,8 +130,8 @@ class Store:
                 "move it away to start afresh"
             )
         if not tables:
-            # One transaction, before the journal mode changes: a process killed here leaves
-            # either an empty file or a complete one.
+            # This is one transaction, and it ends before the journal mode changes. A process killed
+            # here leaves either an empty file or a complete one.
             self._connection.executescript(SCHEMA)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")

@@ -1,4 +1,4 @@
-"""What the command line prints: the list of scripts, progress, and the results of a run."""
+"""Output of the command line: the list of scripts, progress, and the results of a run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def show_reports(
 ) -> None:
     """Print failures with their tracebacks, the scripts' own tables, all claims and all goals."""
     for script, report in zip(scripts, reports, strict=True):
-        # One defect tends to fail many cells alike: each traceback is shown once.
+        # One defect often makes many cells fail with the same traceback, so each traceback is shown
+        # once.
         for failure, cells in _by_traceback(report.failures).items():
             first = cells[0]
             console.print(

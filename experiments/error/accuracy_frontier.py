@@ -1,26 +1,27 @@
-"""How far exact mechanisms are from what heuristic noise and lower bounds leave open, for tables.
+"""For tables, errors of exact mechanisms beside those of heuristic noise and lower bounds.
 
 The mechanisms add noise that does not depend on the records, at n = 5000 and 1-DP under
-replace-one. The workloads are three lines of tables of the script `accuracy_table`; the peer is the
-matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm noise on
-levels. Let K be the polytope of all tables. No exact sampler is known for uniform points of K or of
-K - K. Two kinds of noise would need one: K-norm noise of K - K, and noise from pairs of points of K
-(X-CONE with both cones joined). Hit-and-run chains estimate the errors of these two. The chains are
-heuristic, and nothing is released with them. For columns of more than two levels K has too many
-vertices. There K is replaced by the moment body with every cell and triangle inequality, which
-contains K, and K - K is left out.
+replace-one. The workloads are three lines (kinds of tables) of the script `accuracy_table`. The
+peer is the matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm
+noise on levels. Let K be the polytope of all tables. No exact sampler is known for uniform points
+of K or of K - K. Two kinds of noise would need one: K-norm noise of K - K, and noise from pairs of
+points of K (X-CONE with both cones joined). Hit-and-run chains estimate the errors of these two.
+The chains are heuristic, and nothing is released with them. For columns of more than two levels, K
+has too many vertices. There the moment body with every cell and triangle inequality, which contains
+K, takes the place of K, and K - K is left out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
 to err less than the peer. The least heuristic error is, up to chance, no larger than the least
-error of the exact mechanisms. No error is below what orthogonal lines exclude, for all mechanisms
-or for noise that does not depend on the records. On 3-way tables even the heuristic noise errs more
-than the goal, so an exact sampler for these bodies would not reach the goal. On 2-way tables of
-binary columns K-norm noise of K - K would reach the goal. Goals, all open so far: 0.5 of the peer's
-error with an exact sampler on 2-way tables of binary columns, 0.7 on the other lines.
+error of the exact mechanisms. No error is below the lower bounds from orthogonal lines, one for all
+mechanisms and one for noise that does not depend on the records. On 3-way tables even the heuristic
+noise errs more than the goal, so an exact sampler for these bodies would not reach the goal. On
+2-way tables of binary columns K-norm noise of K - K would reach the goal. The goals, all open so
+far, are errors with an exact sampler of at most 0.5 times the peer's error on 2-way tables of
+binary columns, and of at most 0.7 times on the other lines.
 
-Intervals of heuristic errors are Student's over the means of independent chains, so that steps of
-one chain may depend on each other. Split R-hat and effective sample size are computed from the
-squared error; they can refute convergence but not prove it.
+Intervals of heuristic errors are Student's, over the means of independent chains. They stay valid
+although the steps of one chain depend on each other. Split R-hat and effective sample size are
+computed from the squared error. They can refute convergence but not prove it.
 
 Run time on one core: quick 6 s, full 2 minutes.
 """
@@ -66,7 +67,7 @@ MIXED = 1.3
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query, or the square of what is excluded, and how it is known."""
+    """Mean squared error per query, or the square of an excluded error, and how it is known."""
     if config.source in EXACT:
         return [predicted(config.line, EXACT[config.source])]
     if config.source in HEURISTIC:
@@ -75,7 +76,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact mechanisms, heuristic errors and what is excluded come in this order; and the goals."""
+    """Claims about the order of exact, heuristic and excluded errors, and about the goals."""
     found = ratios(table)
     ours, frontier = least(found, OURS), least(found, HEURISTIC)
     bounds = {(line, source): mean for (line, source), mean in found.items() if source in EXCLUDED}
@@ -99,7 +100,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanSquare]) -> Claim:
-    """One-sided, at `LEVEL` over all lines: no heuristic frontier is above ours beyond chance."""
+    """One-sided, at `LEVEL` over all lines: the least heuristic error is not above ours."""
     passed = True
     for line, mean in frontier.items():
         reach = quantile(LEVEL / len(frontier), mean.count)
@@ -119,7 +120,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
 def against_goals(table: pd.DataFrame) -> list[Claim]:
     """95% intervals of heuristic errors against the goals of two lines.
 
-    Nothing is said of chains that have not mixed.
+    Chains that have not mixed are left out.
     """
     found = ratios(table)
     mixed = table[table.split_r_hat < MIXED]
@@ -202,7 +203,7 @@ ROWS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over the error of the peer, a panel for each line, with goals and what is excluded."""
+    """Draw errors over that of the peer, a panel for each line, with goals and excluded errors."""
     figure = Figure(figsize=(7.2, 4.3))
     lines = list(dict.fromkeys(table.line))
     panels = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
@@ -219,7 +220,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """One line of tables: markers with intervals, the goal, and what is excluded."""
+    """Draw one line of tables: markers with intervals, the goal, and the excluded errors."""
     found = ratios(table)
     line = table.line.iloc[0]
     for source in (*EXACT, *HEURISTIC):
@@ -256,7 +257,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]:
-    """For each line its exact mechanisms, its walks by chains and steps, and bounds."""
+    """For each line, its exact mechanisms, its walks (chains and steps of each), and its bounds."""
     configs = []
     for line, walks in lines.items():
         cones = () if line is Line.THREE_WAY else (Source.CONE, Source.TIGHT_CONE)

@@ -1,14 +1,15 @@
-"""Advised mechanisms against what users have: predicted errors before any record is read.
+"""Advised mechanisms against Laplace noise and the matrix mechanism: predicted errors.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 13 and 14; formula sheet JL-L13, JL-L13b, JL-L14.
 
-Claim: for every workload and every number of records the advisor chooses the mechanism with the
-least predicted error, or its projection, which never errs more. The only exception is shrinkage
-that would gain less than 1%, which is left out. The figure shows what is chosen, and its error
-divided by the error of the best peer: independent Laplace noise or the matrix mechanism. The choice
-depends on the number of records: with few records projected or shrunk noise errs least, with many
-records unprocessed noise does. Releases on uniform records, at two numbers of records, err at most
-as predicted; the noise before projection or shrinkage errs exactly as predicted.
+Claim: for every workload and every number of records, the advisor chooses the mechanism with the
+least predicted error, or the projection of this mechanism, which never errs more. There is one
+exception: shrinkage that would gain less than 1% is left out. The figure shows the chosen
+mechanism, and its error divided by the error of the best peer. The peers are independent Laplace
+noise and the matrix mechanism. The choice depends on the number of records: with few records
+projected or shrunk noise errs least, and with many records unprocessed noise does. Releases on
+uniform records, at two numbers of records, err at most as predicted; the noise before projection or
+shrinkage errs exactly as predicted.
 
 All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 """
@@ -79,7 +80,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The choice at every n, and releases on uniform records; the geometry is computed once."""
+    """The choice at every n, with releases on uniform records; the geometry is computed once."""
     Q = line_workload(config.line)
     setting = Setting(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
     trials = try_for_every_n(setting).built
@@ -138,7 +139,7 @@ def noise_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The choice against all predictions and against peers; predictions against releases."""
+    """Compare the choice with all predictions and with peers, and predictions with releases."""
     # A projection never errs more than the noise before it, even if the bound on its error is
     # larger.
     noise_alone = table[f"{NOISE}predicted"].replace(0.0, np.inf)
@@ -175,7 +176,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-#: What is done after the noise, by the beginning of a mechanism's name; and colours of the bars.
+#: The step after the noise, by the first word of a mechanism's name, and the colours of the bars.
 AFTER = {"Shrunk": "shrunk", "Projected": "projected", "": "noise alone"}
 COLOURS = {"shrunk": "#56B4E9", "projected": "#E69F00", "noise alone": "#CFCFCF"}
 FEW, MANY = "predicted, 100 records", "predicted, $10^6$ records"
@@ -189,7 +190,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """What is advised for each n, and its error over the best peer's; one row per workload."""
+    """Draw the advised mechanism for each n, and its error over the best peer's, by workload."""
     lines = [line for line in LINES if line in set(table.line)]
     figure = Figure(figsize=(7.2, 2.0 + 0.42 * len(lines)))
     choices, errors = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
@@ -215,7 +216,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
-    """A bar over n that names the noises; its colours say what is done after the noise."""
+    """Draw a bar over n that names the noises; its colours show the step after the noise."""
     for label, colour in COLOURS.items():
         axes.fill_between([], [], [], color=colour, label=label)
     numbers = table.n.to_numpy(float)

@@ -10,7 +10,7 @@ from experiments.engine.claims import Claim
 
 
 def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) -> float:
-    """n times the error per query, which is Delta (r (r + 1) / k)^(1/2) / (epsilon n) (JL-L15).
+    """n times the error per query; the error is Delta (r (r + 1) / k)^(1/2) / (epsilon n) (JL-L15).
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) ->
 
 
 def balls_in_closed_form(products: Sequence[tuple[float, float]]) -> Claim:
-    """The numbers of each pair are equal: n times a predicted error, and what the formula says."""
+    """Claim that the numbers of each pair are equal: n times a predicted error, and the formula."""
     off = max((abs(found / stated - 1) for found, stated in products), default=math.inf)
     return Claim(
         "ball noise errs Delta (r (r + 1) / k)^(1/2) / (epsilon n)",

@@ -1,17 +1,18 @@
-"""Coarsening by a net: fewer dimensions against rounded answers.
+"""Rounding answers to a net: noise in fewer dimensions, but an error of rounding.
 
 Paper: Nikolov 2022 (arXiv 2208.07410), Algorithm 2, Lemmas 26 and 27; formula sheet JL-A2, JL-L26,
 JL-L27.
 
-Claim: the 64 prefix sums are answered through a net. This is a maximal subset of the answer vectors
-such that any two of its points are at least the radius apart, in root mean square. For all data the
-error is at most the rounding plus the error of K-norm noise for the net alone. The rounding is less
-than the radius. Here all records are the element that the net rounds most. With few records a
-coarse net errs least, with many the finest. The Gaussian width of the net falls as the radius
-grows. It stays below the chaining sum of Lemma 27: the sum over j of diam 2^(1-j) sqrt(2 ln N_j),
-where N_j is the size of a subset of the net at scale diam 2^(-j). 64 points at equal distances need
-one scale only, and their width is more than half of the sum. Prefix sums have many scales, and
-their width is less than a third of the sum.
+Claim: the 64 prefix sums are answered through a net. The net is a maximal subset of the answer
+vectors such that any two of its points are at least the radius apart, in root mean square. For all
+data the error is at most the rounding plus the error of K-norm noise for the net alone. The
+rounding is less than the radius. All records are copies of the element that the net rounds most.
+With few records a coarse net errs least, and with many records the finest net does. The Gaussian
+width of the net falls as the radius grows. The width stays below the chaining sum of Lemma 27,
+which is the sum over j of diam 2^(1-j) sqrt(2 ln N_j), where N_j is the size of a subset of the net
+at scale diam 2^(-j). For 64 points at equal distances, which need one scale only, the width is more
+than half of the sum. For prefix sums, which have many scales, the width is less than a third of the
+sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
@@ -52,12 +53,12 @@ class Config:
     """One point of the figure."""
 
     n: int  # Number of records
-    radius: float  # Least distance in the net, root mean square per query
+    radius: float  # Least distance of points of the net, root mean square per query
     releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error on the data that are rounded most, with the bound and the net."""
+    """Mean squared error on the data that the net rounds most, with the bound and the net."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
@@ -91,7 +92,7 @@ def rounded_most(net: np.ndarray) -> int:
 
 
 def equidistant_share() -> float:
-    """Gaussian width over the chaining sum of points at equal distances, the unit vectors."""
+    """Gaussian width of the unit vectors, points at equal distances, over their chaining sum."""
     points = np.eye(ELEMENTS)
     return gd.gaussian_width(gd.bodies.Simplex(points)).value / chaining(points)
 
@@ -150,7 +151,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
 
 
 def chain_is_needed(table: pd.DataFrame) -> Claim:
-    """Two-sided, for points that need one scale only: E max g_i against sqrt(2) sqrt(2 ln N)."""
+    """Two-sided, for points that need one scale: E max g_i over the sum sqrt(2) sqrt(2 ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
         f"of {ELEMENTS} points at equal distances the width is more than half of the chaining sum",

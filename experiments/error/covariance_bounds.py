@@ -6,11 +6,11 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 Claims: the private covariance of n records differs from the covariance of their *distribution* by
 at most 3 / n^(1/2), for sampling, plus the private error of the second moments and of the mean.
 Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere, and this error
-remains as epsilon grows. The part of the bound for privacy is, within a tenth, the measured sum of
-the noises of the second moments and of the mean, at epsilon / 2 each. All 2-way marginals of d
-binary attributes are computed from the second moments of x / d^(1/2). Their errors stay below (d /
-(d - 1))^(1/2) times the bound for second moments. Every bound is within a factor 8 of what is
-measured.
+remains as epsilon grows. The part of the bound for privacy agrees, within a tenth, with the
+measured noise: that of the second moments plus twice that of the mean, at epsilon / 2 each. All
+2-way marginals of d binary attributes are computed from the second moments of x / d^(1/2). Their
+errors stay below (d / (d - 1))^(1/2) times the bound for second moments. Every bound is within a
+factor 8 of what is measured.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
@@ -144,7 +144,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
-    """Between the least share of the bound and the bound, up to chance."""
+    """Claim that errors lie between the least share of the bound and the bound, up to chance."""
     means, bounds = pooled_by(rows, POINT), rows.groupby(POINT).bound.first()
     tail = LEVEL / len(means)
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}

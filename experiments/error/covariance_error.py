@@ -3,19 +3,20 @@
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemma 22 and Theorem 3; formula sheet JL-COV, JL-WIS, JL-T3.
 
-Claim: cone noise Z / n over {M psd, tr M <= 1} errs exactly as predicted; Z is the difference of
-two Wishart matrices less its centroid part. After the projection on that body the error stays below
-the explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). It also stays below the
-errors of K-norm noise of the ball and of Laplace noise on every entry. The covariance is the second
-moments less the outer product of a private mean, with half of the budget for each. Its error stays
-below the bound of Theorem 3 for the records at hand. Records are uniform on the sphere (isotropic),
-or directions of Gaussian vectors with standard deviations 2^-i (decaying).
+Claim: cone noise Z / n over the body {M psd, tr M <= 1} errs exactly as predicted. Here Z = r_1
+(U_1 - c) - r_2 (U_2 - c), where U_1 and U_2 are uniform on the body, c is its centroid, and r_1 U_1
+and r_2 U_2 are Wishart matrices. After the projection on the body, the error stays below the
+explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The error also stays below those
+of K-norm noise of the ball and of Laplace noise on every entry. The covariance is the second
+moments minus the outer product of a private mean, with half of the budget for each. The error of
+the covariance stays below the bound of Theorem 3 for the records at hand. Records are uniform on
+the sphere (isotropic), or directions of Gaussian vectors with standard deviations 2^-i (decaying).
 
-All noise has an exact sampler, so every release is 1-DP under replace-one. Answering 0 to every
-entry is drawn too. Its error is the norm of the matrix, which at d = 20 and n = 100 is less than
-the error of every mechanism on isotropic records.
+All noise has an exact sampler, so every release is 1-DP under replace-one. The figure also shows
+the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and n = 100 is
+less than the error of every mechanism on isotropic records.
 
-Run time on one core: quick 5 s, full some minutes.
+Run time on one core: quick 5 s, full a few minutes.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Config:
     spectrum: Spectrum  # Records, drawn once per trial: predictions are for a fixed data set
     family: Family  # Mechanism
     n: int  # Number of records
-    releases_per_trial: int  # Independent releases in one cell
+    releases_per_trial: int  # Independent releases in one trial
 
 
 @cache
@@ -174,8 +175,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def cone_in_closed_form(table: pd.DataFrame) -> Claim:
     """E |Z|^2 = 8 (D + 1) (D + 2) E |U - c|^2 / epsilon^2, U uniform on the body (JL-COV, JL-WIS).
 
-    With k = d + 1 and D = d k / 2: E |U|^2 = d k^2 / (2 (D + 1) (D + 2)), and the centroid c is
-    D / (D + 1) times the identity over d.
+    With k = d + 1 and D = d k / 2: E |U|^2 = d k^2 / (2 (D + 1) (D + 2)), and the centroid is c =
+    (D / (D + 1)) I / d, where I is the identity.
     """
 
     def error(d: int, n: int) -> float:
@@ -195,10 +196,11 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
 
 
 def halves_are_spent(table: pd.DataFrame) -> Claim:
-    """Two-sided: the bound stated by `Covariance` against that of Theorem 3.
+    """Two-sided claim that the bound stated by `Covariance` is close to that of Theorem 3.
 
-    Both give epsilon / 2 to each part, and Theorem 3 is capped at sqrt(2). For the noise of the
-    mean, Theorem 3 has its mean length and the stated bound its root mean square length.
+    Both bounds give epsilon / 2 to each part, and that of Theorem 3 is capped at sqrt(2). They
+    differ in the noise of the mean: Theorem 3 uses the mean length of this noise, and the stated
+    bound uses the root mean square length.
     """
     closed = np.array(
         [
@@ -263,7 +265,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """The mechanisms with their predictions and bounds, in units of projected second moments."""
+    """Draw errors, predictions and bounds in units of the error of projected second moments."""
     draw_theory(axes, [], [], "black", EXACT)
     unit = pooled_along(table[table.family == Family.SECOND_MOMENT], "n")
     labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}

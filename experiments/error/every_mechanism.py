@@ -1,13 +1,13 @@
-"""Error against n for every mechanism that applies, with what no mechanism can reach.
+"""Error against n for every mechanism that applies, with errors that no mechanism can reach.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6, 7 and 13 to 16, Theorem 21; Hardt and Talwar
 2010; formula sheet JL-L6, JL-L13, JL-L14, JL-L15, JL-L16, JL-T21, JL-ELL, X-CONE, X-LKJ.
 
 Claims, for all 2-way tables of six binary columns, for prefix sums and for a histogram: every
-mechanism of the library with an exact sampler errs as it predicts before seeing data, or less where
-the prediction is a bound. Additive noise errs as 1/n. No prediction is below the error that
-packings exclude for all mechanisms of the same guarantee. Which mechanism is best depends on the
-workload and on n.
+mechanism of the library with an exact sampler errs as it predicts before it sees data, or at most
+as predicted where the prediction is a bound. Additive noise errs as 1/n. No prediction is below the
+error that packings exclude for all mechanisms of the same guarantee. Which mechanism is best
+depends on the workload and on n.
 
 Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 6 s,
 full 2 minutes.
@@ -38,7 +38,7 @@ from geomdp.advice import Quantity, error_table
 EPSILON = 1.0
 #: Releases behind each measured point of an error table.
 RELEASES = 20
-#: Records that data sets are drawn from.
+#: Number of records from which data sets are drawn.
 POPULATION = 10_000
 
 
@@ -60,7 +60,7 @@ class Config:
     #: Range of n.
     smallest: int
     largest: int
-    points: int  # Numbers of records, evenly spread in log n
+    points: int  # How many values of n, evenly spread in log n
 
 
 def workload(config: Config) -> gd.workloads.Workload:
@@ -145,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def balls(table: pd.DataFrame) -> Claim:
-    """Predictions of ball noise equal a closed form that does not come from the library."""
+    """Claim that predictions of ball noise equal a closed form computed without the library."""
     rows = table[(table.quantity == Quantity.PREDICTED) & (table.curve == "Ball")]
     found = []
     for row in rows.itertuples():
@@ -180,7 +180,7 @@ def nothing_excluded(table: pd.DataFrame) -> Claim:
 
 
 def slopes(table: pd.DataFrame) -> Claim:
-    """Exact predictions are those of additive noise: n times the error is constant."""
+    """Additive noise has exact predictions, for which n times the error is constant."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
     products = (exact.n * exact.rmse).groupby([exact.problem, exact.curve])
     worst = float((products.max() / products.min()).max() - 1)
@@ -228,12 +228,12 @@ LOOKS = {
 def relative(table: pd.DataFrame) -> pd.DataFrame:
     """Errors of one workload over the least error predicted for additive noise at the same n."""
     exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
-    # Additive noise errs as 1/n, also between the n of the predictions.
+    # The error of additive noise is proportional to 1/n, so n times this error serves every n.
     return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over the least of additive noise: first row against n, second row by mechanism."""
+    """Draw errors over the least of additive noise: against n, and below by mechanism."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 3, sharey="row", height_ratios=(1, 1.15))
     every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
@@ -256,7 +256,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
-    """Least errors before and after processing, Laplace noise, and shaded what is excluded."""
+    """Draw least errors before and after processing and Laplace noise; shade excluded errors."""
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
         excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED
@@ -282,12 +282,12 @@ def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
-    """One row for each noise: its error alone, and the least after processing, at the least n."""
+    """Draw a row for each noise: its own error, and the least after processing at the least n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
     fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]
     least = fewest[fewest.noise.isin(names)].groupby("noise").ratio.min()
-    # A little apart, so that equal errors are both seen.
+    # The two marks of a row are shifted apart, so that equal errors are both seen.
     for label, ratios, shift in ((ADDITIVE, exact, -0.15), (AFTER, least, 0.15)):
         rows = [names.index(str(name)) + shift for name in ratios.index]
         draw_points(axes, ratios, rows, LOOKS[label], label, line="none")

@@ -1,4 +1,4 @@
-"""Errors of the accuracy frontier: predicted, excluded, or found by walks, and what is aimed at."""
+"""Errors of the accuracy frontier: predicted, excluded, or found by walks; and their goals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PUBLIC_DRAWS = 1024
 
 
 class Source(enum.StrEnum):
-    """What has an error, or excludes one, in the order of the figure."""
+    """Mechanisms and heuristic noises with an error, and bounds, in the order of the figure."""
 
     MATRIX = "matrix"
     HIERARCHICAL = "K-norm on levels"
@@ -64,9 +64,9 @@ class Config:
     """One error on one line."""
 
     line: Line  # Workload
-    source: Source  # What has the error
-    #: Independent chains and their steps, of which the first quarter is burn-in; 0 where nothing is
-    #: walked.
+    source: Source  # Mechanism, heuristic noise or bound
+    #: Number of independent chains, and number of their steps, the first quarter of which is
+    #: burn-in. Both are 0 where no chain runs.
     chains: int = 0
     steps: int = 0
 
@@ -93,7 +93,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
     """The error that uniform points of a body would give, from chains with diagnostics.
 
     For U uniform in K - K the noise is Z = R U with R ~ Gamma(r + 1). For U_1 and U_2 uniform in K,
-    it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1); K has the centroid 0 here.
+    the noise is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1). Here K has the centroid 0.
     """
     framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension
@@ -110,7 +110,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
 
 
 def body_of(config: Config) -> Framed:
-    """Where the chains of a source walk."""
+    """The body in which the chains of a source walk."""
     Q = line_workload(config.line)
     if config.source is Source.CUT:
         assert isinstance(Q, MarginalTables)
@@ -118,12 +118,12 @@ def body_of(config: Config) -> Framed:
     return polytope(Q) if config.source is Source.PAIRED else difference(polytope(Q))
 
 
-#: Ratio to the error of the peer that an exact sampler should reach.
+#: Goals for the error of a mechanism with an exact sampler, divided by the error of the peer.
 GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
 def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
-    """Mean squares over the peer's, which are known exactly, by line and source."""
+    """Mean squares over those of the peer, which are exact; by line and source."""
     means = pooled_by(table, ["line", "source"])
     found = {}
     for (line, source), mean in means.items():
@@ -134,7 +134,7 @@ def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
 def least(
     found: dict[tuple[str, str], MeanSquare], sources: tuple[Source, ...]
 ) -> dict[str, MeanSquare]:
-    """The least of some errors on each line."""
+    """The least error among `sources` on each line."""
     best: dict[str, MeanSquare] = {}
     for (line, source), mean in found.items():
         if source in sources and (line not in best or mean.value < best[line].value):

@@ -15,9 +15,9 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v: the axes that
-#: contribute most to the error are moved most. For 3-way tables and the body K - K this multiplied
-#: the effective number of draws by 2.7.
+#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v. The chains therefore
+#: move most along the axes that contribute most to the error. For 3-way tables and the body K - K,
+#: LEAN = 0.5 multiplied the effective number of draws by 2.7.
 LEAN = 0.5
 #: Variances of answers below this share of the largest are rounding errors.
 FLAT = 1e-9
@@ -29,7 +29,7 @@ INSIDE = 1 - 1e-9
 class Framed:
     """A body with 0 as its centroid, in coordinates made for random directions."""
 
-    body: gd.bodies.Body  # In R^r, full-dimensional, with chords
+    body: gd.bodies.Body  # A full-dimensional body in R^r that finds chords
     weights: FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
 
     def squares(self, points: FloatArray) -> FloatArray:
@@ -38,7 +38,10 @@ class Framed:
 
 
 def polytope(workload: Workload) -> Framed:
-    """conv{Q(x)} about the mean of all Q(x), which symmetry makes its centroid for tables."""
+    """conv{Q(x)}, moved so that the mean of all Q(x) is 0.
+
+    For tables this mean is the centroid, by symmetry.
+    """
     answers = explicit_answers(workload)
     answers -= answers.mean(axis=0)
     variances, axes = np.linalg.eigh(answers.T @ answers / len(answers))
@@ -92,7 +95,7 @@ class CutTables(gd.bodies.Body):
 
     @cached_property
     def _rows(self) -> tuple[FloatArray, FloatArray]:
-        """F numbers that must not be negative: slopes (F, r), and values (F,) at the centre."""
+        """Slopes (F, r) and values (F,) at the centre of F linear functions that must stay >= 0."""
         both = np.concatenate([self.centre[None], self.moves])
         constant = np.eye(len(both))[0]
         found = [both[:, a, b] for a, b in zip(*self._pairs, strict=True)]
@@ -112,13 +115,13 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities: all, but only one of a column of two levels."""
+        """Levels in triangle inequalities: one of a column of two levels, all of the others."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of chords: where the matrix becomes singular or one of `_rows` becomes 0."""
+        """Ends of chords, at which the matrix becomes singular or one of `_rows` becomes 0."""
         slopes, offsets = self._rows
         room, ways = points @ slopes.T + offsets, directions @ slopes.T
         # At the end t of the chord, a row or an eigenvalue becomes 0. 1 / t is the largest rate at
@@ -142,7 +145,7 @@ class CutTables(gd.bodies.Body):
 
 
 def cut_tables(workload: MarginalTables) -> Framed:
-    """The moment body of 2-way tables with all cuts: it holds the polytope of the workload."""
+    """The moment body of 2-way tables with all cuts, which contains the workload's polytope."""
     body = CutTables(workload.levels)
     return Framed(body, body.weights)
 

@@ -5,11 +5,12 @@ Formula sheet JL-GAUSS, JL-L13b.
 
 Claim: k queries with answers in [-1, 1] over N elements are asked of n records. Gaussian noise of
 scale sigma = Delta_2 / sqrt(2 rho) has a root mean squared error per query of exactly sigma, where
-Delta_2 is the l2 sensitivity. The nearest point of the sensitivity polytope K, of Gaussian width
-w(K), errs at most sqrt(sigma w(K) / k), and this bound is at most (2 sqrt(ln N / rho) / n)^(1/2).
-So where records are few, projection turns the rate 1 / n into 1 / sqrt(n), and the universe costs
-(ln N)^(1/4). No map to fewer dimensions is needed, unlike in the theorem for pure privacy. Data are
-one element, or uniform.
+Delta_2 is the l2 sensitivity. The point of the sensitivity polytope K nearest to the noisy answers
+errs at most sqrt(sigma w(K) / k), where w(K) is the Gaussian width of K. This bound is at most (2
+sqrt(ln N / rho) / n)^(1/2). Where records are few, projection therefore turns the rate 1 / n into 1
+/ sqrt(n), and the error grows with the universe as (ln N)^(1/4). No map to fewer dimensions is
+needed, unlike in the theorem for pure privacy. The records are copies of one element, or uniform on
+the universe.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -47,9 +48,9 @@ from geomdp.bounds.upper.offline import gaussian_projection
 
 QUERIES = 200
 RHO = 0.5
-#: Size of the universe in panel (a), and records of panel (b).
+#: Number of elements of the universe in panel (a), and number of records in panel (b).
 SIZE, RECORDS = 1000, 20
-#: Up to this many records are called few: the noise then reaches far beyond the polytope.
+#: Up to this many records are called few. With them the noise reaches far beyond the polytope.
 FEW = 200
 
 
@@ -79,7 +80,7 @@ class Config:
     family: Family  # Mechanism and data
     n: int  # Number of records
     size: int  # Size N of the universe
-    releases_per_trial: int  # Independent releases in one cell
+    releases_per_trial: int  # Independent releases in one trial
 
 
 @cache
@@ -96,7 +97,7 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
 
 
 def closed_bound(n: int, size: int) -> float:
-    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` gives the n for an error."""
+    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` gives the n that an error needs."""
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 

@@ -6,10 +6,10 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 Claim: additive pure-DP noise errs as 1/n, exactly as predicted before seeing data. K-norm noise
 errs less than Laplace noise. Projecting K-norm noise Z / n onto the sensitivity polytope K changes
 the rate to n^(-1/2) while the noise is larger than K. Wherever the data lie, the mean squared
-length of the projected error stays below E h_K(Z) / n, where h_K is the support function of K.
-Workloads: all 2-way marginal tables of ten binary columns, on a real sample and on uniform data,
+length of the projected error stays below E h_K(Z) / n, where h_K is the support function of K. The
+workloads are all 2-way marginal tables of ten binary columns, on a real sample and on uniform data,
 and 200 random sign queries over 1000 elements. The rate n^(-1/2) is claimed for the random signs
-only. The marginals move in no more than 55 dimensions: their error goes from the size of the
+only. The answers to the marginals span only 55 dimensions, so their error goes from the size of the
 polytope to the rate 1/n within a decade of n.
 
 All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
@@ -17,8 +17,8 @@ All noise here has an exact sampler, so every release is 1-DP (in real arithmeti
 grows as rows^(1/4), and this number of rows balances their squares at n^(-2/3). Theorem 21 takes
 epsilon n rows, for K-norm noise without a known exact sampler. JL is left out where the map would
 have as many rows as the answers have dimensions, or more. With few rows the bound of JL is the
-diameter of the polytope, which no error exceeds. So errors of JL are compared with the bound where
-it is less than the diameter, and the distortion is checked at every n.
+diameter of the polytope, which no error exceeds. Errors of JL are therefore compared with the bound
+only where the bound is less than the diameter. The distortion is checked at every n.
 
 Run time on one core: quick 10 s, full 7 minutes.
 """
@@ -65,11 +65,11 @@ class Config:
     data: Data  # Records; drawn anew for each release
     family: Family  # Mechanism
     n: int  # Number of records
-    releases_per_trial: int  # Independent releases in one cell
+    releases_per_trial: int  # Independent releases in one trial
 
 
 def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Curves over `ns` for the three panels, and projected noise at `positions` in the body."""
+    """Curves over `ns` for three panels; projected noise on placed data over `positions`."""
     curves = [
         Config(queries, data, family, n, releases)
         for queries, data in (
@@ -114,10 +114,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 POINT = ("queries", "data", "family", "n")
 #: Range of n over which projected noise must fall as n^(-1/2) on the random signs, and the slopes
 #: allowed. These were set after a first look (-0.44): -1/2 is the slope of the bound, and errors
-#: far from the corners fall a little slower. They exclude -1/3.
+#: far from the corners fall a little slower. The allowed slopes exclude -1/3.
 PROJECTED_RANGE = (100, 3000)
 PROJECTED_SLOPES = (-0.5, -0.4)
-#: Up to this n K-norm noise is so large on all workloads that the projection must help.
+#: Up to this n, K-norm noise is so large on all workloads that projection must help.
 NOISY = 100
 
 
@@ -213,7 +213,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of exact K-norm noise: three panels of mechanisms, one of places."""
+    """Draw errors over that of K-norm noise: three panels of mechanisms, one of places of data."""
     figure = Figure(figsize=(7.2, 7.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):

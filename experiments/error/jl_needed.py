@@ -5,30 +5,32 @@ JL-L13b. The proof of the theorem's bound needs the map: in some directions K-no
 than a Gaussian of the same energy. The paper leaves open whether projection alone reaches the same
 error.
 
-Measured: the error of projection alone, divided by the error with the best of three maps. The maps
-have ceil(epsilon n) rows, as in the theorem, a quarter of these, or the number of rows with the
-least predicted error. Let r be the effective dimension: epsilon n is r / 32, r / 4 or r. K-norm
-noise is that of the best body with an exact sampler. There are eight families of workloads, each in
-growing sizes. Three are taken as they are; five are stretched so that K-norm noise is wide in
-directions where a Gaussian is not: one query repeated, rows that decay, one query in larger units,
-an eighth of the queries in larger units (a long body next to a wide one), and a ball with one long
-axis, called the needle. Recursive noise is measured too where it differs from K-norm noise. The
-data are the worst that local searches find; their errors are measured again with fresh noise, so
-that no search profits from lucky draws.
+The figure shows the error of projection alone, divided by the error with the best of three maps.
+The first map has ceil(epsilon n) rows, as in the theorem. The second has a quarter of these rows,
+and the third has the number of rows with the least predicted error. Let r be the effective
+dimension. The numbers of records are such that epsilon n is r / 32, r / 4 or r. K-norm noise is
+that of the best body with an exact sampler. There are eight families of workloads, each in growing
+sizes. Three are taken as they are. Five are stretched so that K-norm noise is wide in directions
+where a Gaussian is not. These five have one query repeated, rows that decay, one query in larger
+units, an eighth of the queries in larger units (a long body next to a wide one), and a ball with
+one long axis, called the needle. Recursive noise is measured too where it differs from K-norm
+noise. The data are the worst that local searches find. Their errors are measured again with fresh
+noise, so that no search profits from lucky draws.
 
-Seen at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
-chance, on signs, marginals and parities. At n = r / 32 this depends on the number m of queries: on
-random signs the ratio grows with m and is 1.06 at m = 256. On stretched families the map errs up to
-1.5 times less than projected K-norm noise, and gains more at larger sizes. But recursive noise,
-which the theorem itself uses, errs no more alone than behind a map, up to chance, wherever it
-splits the body. It does not split the needle; there the map gains a factor of 1.3 at n = r / 32,
-and no more at larger sizes. Intervals and slopes are in the claims.
+Results at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
+chance, on signs, marginals and parities. At n = r / 32 the result depends on the number m of
+queries: on random signs the ratio grows with m and is 1.06 at m = 256. On stretched families the
+error with the map is up to 1.5 times smaller than that of projected K-norm noise, and the gain
+grows with the size. Recursive noise, which the theorem itself uses, is different: wherever it
+splits the body, it errs no more with projection alone than with a map, up to chance. It does not
+split the needle. There the map gains a factor of 1.3 at n = r / 32, and no more at larger sizes.
+Intervals and slopes are in the claims.
 
-Not shown: that the gap keeps growing for the noise that is best without a map; anything about other
-sizes, about noise without an exact sampler (the box around random signs is far from the tightest
-body), or about data that the search misses. Only one map was drawn for each number of rows. So the
-question stays open for pure-DP noise in general. For K-norm noise of a body chosen by its energy
-alone the answer is that projection does not always suffice.
+The results do not show that the gap keeps growing for the noise that is best without a map. They
+show nothing about other sizes, about noise without an exact sampler (the box around random signs is
+far from the tightest body), or about data that the search misses. Only one map was drawn for each
+number of rows. The question therefore stays open for pure-DP noise in general. For K-norm noise of
+a body chosen by its energy alone, the answer is that projection does not always suffice.
 
 Run time on one core: quick 6 s, full 3 minutes.
 """
@@ -79,7 +81,7 @@ AS_THEY_ARE = (Family.SIGNS, Family.MARGINALS, Family.PARITIES)
 #: Families with recursive noise. On all others recursion stops at the first level, so that the
 #: noise is K-norm noise.
 RECURSED = (Family.DECAYING, Family.LONG, Family.GLUED)
-#: Effective dimension divided by epsilon n: few records, more, and the most.
+#: Effective dimension divided by epsilon n, from the fewest records to the most.
 FAR, MIDDLE, END = 32, 4, 1
 
 
@@ -93,7 +95,7 @@ class Config:
     noise: Noise
     route: Route  # Projection alone, or behind which map
     exchanges: int  # Exchanges tried in one search
-    releases_per_trial: int  # Releases of the data found
+    releases_per_trial: int  # Releases of the worst data found
 
 
 #: Independent searches for bad data.
@@ -121,7 +123,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds, then ratios by family and regime, with their trends."""
+    """Claims about bounds, and about ratios by family and number of records, with their trends."""
     points = ratios(table)
     found = [
         stays_below_prediction(
@@ -174,7 +176,7 @@ def no_gap(name: str, points: dict[Point, MeanSquare]) -> Claim:
     )
 
 
-#: Where the map gains over projected K-norm noise.
+#: Families and divisors where the map errs less than projected K-norm noise.
 GAPS = (
     (Family.LONG, MIDDLE),
     (Family.GLUED, MIDDLE),
@@ -184,7 +186,7 @@ GAPS = (
 
 
 def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
-    """On long bodies projected K-norm noise errs more than noise behind the map, over all sizes."""
+    """On long bodies projected K-norm noise errs more than with the map, on average over sizes."""
     found = []
     for family, divisor in GAPS:
         mine = {key: r for key, r in points.items() if key[:3] == (family, divisor, Noise.KNORM)}
@@ -276,7 +278,7 @@ def grid(
     exchanges: int,
     releases: int,
 ) -> tuple[Config, ...]:
-    """All ways to answer every workload, at every size and in every regime."""
+    """All ways to answer every workload, at every size and with every divisor."""
     return tuple(
         Config(family, size, divisor, noise, route, exchanges, releases)
         for family, mine in sizes.items()
@@ -296,7 +298,7 @@ SIZES = {
         (32, 64, 128),
     ),
 }
-#: Half as many families and fewer attempts; panels of the others stay empty.
+#: Half of the families, in small sizes; the panels of the other families stay empty.
 SMALL = {Family.SIGNS: (16, 32), Family.MARGINALS: (5,), Family.PARITIES: (5,), Family.GLUED: (16,)}
 QUICK = Sweep(grid(SMALL, (MIDDLE,), 2, 60), trials=1, seed=0)
 FULL = Sweep(grid(SIZES, (FAR, MIDDLE, END), 6, 200), trials=1, seed=0)

@@ -4,20 +4,20 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 (arXiv 2208.07410), Algorithm 1, Theorems 2 and 21, Lemma 16; formula sheet JL-A1, JL-D8, JL-T2,
 JL-L13, JL-L16, JL-T21.
 
-Claims, for worst-case data that know the public map: with m = eps n / 2 rows the error falls as
-(eps n)^(-1/2), in n and in eps, and not as (eps n)^(-1/3). The error does not grow as k^(1/2) with
-the dimension k; the measurements agree with no growth at all. With more rows the error first falls,
-as the map distorts less. From about eps n / 2 rows on it rises, as there is more noise. The error
-stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), where w is the Gaussian width of the body and
-the constants are explicit, and is within a factor 7 of this bound. The records that Theorem 2 asks
-for at the measured error are those used, up to a constant between 1 and 16. Sign maps and sparse
-maps err as Gaussian ones. Without a map the error is larger; ball noise behind a map needs fewer
-rows and errs more.
+Claims, for worst-case data that depend on the public map: with m = eps n / 2 rows the error falls
+as (eps n)^(-1/2), in n and in eps, and not as (eps n)^(-1/3). The error does not grow as k^(1/2)
+with the dimension k; the measurements agree with no growth at all. With more rows the error first
+falls, because the map distorts less. From about eps n / 2 rows on, the error rises, because there
+is more noise. The error stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), where w is the
+Gaussian width of the body and the constants are explicit, and is within a factor 7 of this bound.
+The number of records that Theorem 2 asks for at the measured error equals the number used, up to a
+factor between 1 and 16. Sign maps and sparse maps err as Gaussian maps do. Without a map the error
+is larger. Ball noise behind a map needs fewer rows and errs more.
 
 The body is a needle in a thin ball: one semi-axis of length 1, all others of length k^(-1/2). Its
-width is about 2^(1/2), and the images are ellipsoids, so all noise has an exact sampler. Errors
-are in Euclidean norm, not divided by k^(1/2). Constants: c2 is computed from the noise (about 2),
-c1 w = 2 w + 0.61 diam(K) holds for Gaussian maps.
+width is about 2^(1/2), and the images are ellipsoids, so all noise has an exact sampler. Errors are
+in Euclidean norm, not divided by k^(1/2). The constant c2 is computed from the noise and is about
+2. For Gaussian maps, c1 w = 2 w + 0.61 diam(K).
 
 Run time on one core: quick 30 s, full 7 minutes.
 """
@@ -81,7 +81,7 @@ class Config:
     n: int  # Number of records
     epsilon: float  # Pure privacy
     rows: int  # Rows of the map, 0 without one
-    maps: int  # Independent maps in one cell; without a map, releases
+    maps: int  # Independent maps in one trial; without a map, releases
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -161,7 +161,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def fixed(rows: pd.DataFrame, panel: Panel) -> str:
-    """What does not vary in a panel."""
+    """Text with the parameters that are fixed in a panel."""
     first = rows[rows.route == Route.GAUSSIAN].iloc[0]
     parts = {
         "k": f"$k={first.k}$",
@@ -194,7 +194,7 @@ def draw(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
 
 @dataclass(frozen=True)
 class Size:
-    """How large the figure is."""
+    """The sizes of the figure at one preset."""
 
     k: int  # Queries of panels (a) to (c)
     records: Sequence[int]  # Panel (a)

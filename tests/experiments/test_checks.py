@@ -133,7 +133,7 @@ def test_order() -> None:
     shares = [is_below("x", "X", *pair).used for pair in ((small, large), (large, large))]
     assert isinstance(shares[0], float) and shares[0] < 1  # noqa: PT018
     assert isinstance(shares[1], float) and shares[1] > 1  # noqa: PT018
-    with pytest.raises(ValueError, match="points must agree"):
+    with pytest.raises(ValueError, match="must hold the same points"):
         is_below("x", "X", large, {("a", 10): large["a", 10]})
 
 

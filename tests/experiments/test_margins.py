@@ -45,7 +45,7 @@ def test_what_is_infinitely_far_off_can_be_stored(measured: float) -> None:
 
 
 def test_no_measurement_is_refused() -> None:
-    with pytest.raises(ValueError, match="one measurement or more"):
+    with pytest.raises(ValueError, match="at least 1 measurement"):
         margins.share(np.empty(0), 1.0)
 
 

@@ -1,1 +1,1 @@
-"""What the script `accuracy_table` compares: places, predictions, verdicts, goals, the figure."""
+"""Parts of the script `accuracy_table`: grid, predictions, verdicts, goals, advice and figure."""

@@ -1,4 +1,4 @@
-"""What `advise` offers, compared with all of the accuracy table by predictions and as measured."""
+"""The mechanism that `advise` offers, compared with the accuracy table: predicted and measured."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from experiments.engine.statistics import pooled_by
 from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line
 
-#: Share by which what is advised may err more than the best of what it is compared with.
+#: The advised mechanism may err by at most this share more than the best mechanism compared.
 ALLOWED = 0.02
-#: Methods of the table that the library can release as they are.
+#: Methods of the table that the library can release. `ADVISED` is left out, because it is compared
+#: with them.
 RELEASED = [
     method
     for method in Method
@@ -24,8 +25,9 @@ RELEASED = [
 def advice_is_best(table: pd.DataFrame) -> list[Claim]:
     """The claim that advice is best by exact predictions; none if `advise` was not asked.
 
-    Exact predictions are inversely proportional to n, so the predictions of a line are compared in
-    counts, whatever n they were made for. One counting query has goals of its own.
+    Exact predictions are inversely proportional to n. The predictions of a line are therefore
+    compared in counts (n times the error), for whatever n they were made. One counting query is
+    left out, because it has goals of its own.
     """
     listed = table[table.line != Line.ONE_COUNT]
     offered = listed[(listed.method == Method.ADVISED) & (listed.releases == 0)]
@@ -51,12 +53,12 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Goals for one counting query, and for measured errors against the least measured ones."""
+    """Goals for one counting query, and for measured errors over the least measured ones."""
     return [*_one_count(table), *_as_measured(table)]
 
 
 def _one_count(table: pd.DataFrame) -> list[Goal]:
-    """What is advised for one counting query, at each epsilon."""
+    """Goals for the mechanism advised for one counting query, one goal for each epsilon."""
     goals = []
     mine = table[table.line == Line.ONE_COUNT]
     for epsilon, rows in mine.groupby("epsilon", sort=True):
@@ -83,9 +85,9 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
 
 
 def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, str, str]]:
-    """Measured error of what is advised over the least measured one of the library, by line and n.
+    """Measured error of the advised mechanism over the library's least one, by line and n.
 
-    Each value also names what is advised and the mechanism with the least error.
+    Each value also names the advised mechanism and the mechanism with the least error.
     """
     offered = table[(table.method == Method.ADVISED) & (table.releases > 0)]
     names = offered.set_index(PLACE).advised
@@ -97,7 +99,7 @@ def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, s
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Goals where releases were made: measured errors can have another order than proved bounds."""
+    """Goals where releases were made: measured errors can rank otherwise than proved bounds."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

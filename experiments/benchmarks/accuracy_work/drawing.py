@@ -1,4 +1,4 @@
-"""The figure of the accuracy table: errors over that of the best peer, a row for each place."""
+"""The figure of the accuracy table: errors over that of the best peer, one row per line and n."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def label_of(method: str) -> str:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Errors over the error of the best peer, line by line, with the goals and our best named."""
+    """Draw errors over that of the best peer on each line, the goals, and the name of our best."""
     table = table[table.releases > 0]
     found, advised = verdicts(table), measured_shares(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
@@ -72,7 +72,7 @@ BEYOND = f"more than {EDGE} times the best other"
 
 
 def draw_line(axes: Axes, table: pd.DataFrame, peer: float, height: int) -> None:
-    """All mechanisms of one line; post-processed and advised ones are a little lower."""
+    """Draw all mechanisms of one line, the post-processed and advised ones a little lower."""
     for (method,), mean in pooled_by(table, ["method"]).items():
         label, relative = label_of(str(method)), mean.over(peer)
         place = height - 0.12 + 0.24 * (method in (*PROJECTED, Method.ADVISED))

@@ -1,4 +1,4 @@
-"""What the accuracy table aims at before projection: ratios to peers, and lifted elliptopes."""
+"""Goals of the accuracy table before projection: ratios to peers, and lifted elliptopes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CAUSES: dict[Line, str] = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """The ratio to the best peer where one was set, and what lifted elliptopes would give."""
+    """Goals for the ratios to the best peer and to the joint table, and for lifted elliptopes."""
     return [*_ratios(table), *_against_joint_tables(table), *_lifted(table)]
 
 
@@ -70,7 +70,7 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
 
 
 def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
-    """The library over Laplace noise on the table of all columns."""
+    """Least error of the library over that of Laplace noise on the table of all columns."""
     goals = []
     joint = table[(table.method == Method.JOINT) & table.line.isin(JOINT_LINES)]
     for row in joint.itertuples():
@@ -90,7 +90,7 @@ def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
 
 
 def _lifted(table: pd.DataFrame) -> list[Goal]:
-    """The closed form of lifted elliptopes over the best of everything else."""
+    """Error of lifted elliptopes, in closed form, over the least error of everything else."""
     goals = []
     for row in table[table.method == Method.LIFTED].itertuples():
         Q = line_workload(Line(row.line))
@@ -112,13 +112,13 @@ def _lifted(table: pd.DataFrame) -> list[Goal]:
     return goals
 
 
-#: Error of cone noise on 2-way tables of ten binary columns: with cuts, divided by that without
-#: cuts. The line of these tables measures it.
+#: Error of cone noise whose body is cut by inequalities of the tables, divided by the error without
+#: cuts, as measured on 2-way tables of ten binary columns.
 CUT_GAIN = 0.87
 
 
 def _cause(lifted: Lifted, ratio: float) -> str:
-    """Why lifting does not gain, and what cuts and recursion could change."""
+    """Why lifting does not lower the error, and what cuts and recursion could change."""
     widest = sorted(set(lifted.entries(lifted.k)))
     spread = f"{widest[0]}" if len(widest) == 1 else f"{widest[0]} to {widest[-1]}"
     return (

@@ -6,7 +6,7 @@ from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 
 #: From this many records on, mechanisms are compared before projection. Random signs are the
-#: exception: their noise is far larger than the body, so that projection always helps.
+#: exception, because their noise is far larger than the body and projection always helps.
 MANY = 1000
 
 
@@ -15,7 +15,8 @@ def compared_before(line: Line | str, n: int) -> bool:
     return n >= MANY and line != Line.SIGNS
 
 
-#: Two peers that run on every line, then groups of mechanisms, then what is tried on each line.
+#: First two peers that run on every line, then groups of mechanisms, then the mechanisms on each
+#: line.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -57,8 +58,8 @@ GOALS = {
 }
 #: Tables of many columns, on which a lifted elliptope, in closed form, is compared with all else.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-#: Lines with recursive noise. On all of them it errs more than noise on levels. It is predicted
-#: because the claim about `advise` is made for all exact mechanisms.
+#: Lines on which recursive noise is predicted. It errs more than noise on levels on all of them,
+#: but the claim about `advise` covers all exact mechanisms.
 RECURSIVE_LINES = (
     Line.BINARY,
     Line.CATEGORICAL,
@@ -67,8 +68,9 @@ RECURSIVE_LINES = (
     Line.RANGES,
     Line.TWELVE,
 )
-#: Releases of what `advise` offers, by line and number of records; 0 where predictions alone are
-#: compared. For a hundred columns there are few, because a draw of that noise takes seconds.
+#: Number of releases of the advised mechanism, by line and number of records; 0 where predictions
+#: alone are compared. For a hundred columns there are few releases, because a draw of their noise
+#: takes seconds.
 ADVISED: dict[tuple[Line, int], int] = {
     **{
         (line, 5000): 0
@@ -90,13 +92,14 @@ ADVISED: dict[tuple[Line, int], int] = {
     (Line.HUNDRED, 200): 5,
     **dict.fromkeys(((Line.SIGNS, n) for n in (100, 300, 1000, 3000)), 100),
 }
-#: Epsilons for one counting query: the larger epsilon is, the more noise on whole numbers gains.
+#: Epsilons for one counting query. The gain of noise on whole numbers grows with epsilon.
 EPSILONS = (0.02, 0.1, 1.0, 3.0, 10.0)
-#: Tables on which a graphical model is fitted: over all pairs or triples it fits in memory.
+#: Lines on which a graphical model is fitted. Here a model of all pairs or triples of columns fits
+#: in memory.
 MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
 
 
-#: Releases where a hundred might not tell which error is smaller.
+#: Number of releases where a hundred might not tell which error is smaller.
 RELEASES = {(Line.CATEGORICAL, 200): 200, (Line.THREE_WAY, 200): 300}
 
 
@@ -126,7 +129,7 @@ def one_count() -> tuple[Config, ...]:
 
 
 def advised() -> tuple[Config, ...]:
-    """What `advise` offers: its prediction everywhere, and releases with few records."""
+    """The mechanism that `advise` offers: predicted everywhere, released with few records."""
     return tuple(
         Config(line, n, Method.ADVISED, GOALS.get(line, 1.0), releases)
         for (line, n), most in ADVISED.items()
@@ -149,7 +152,7 @@ def full_grid() -> tuple[Config, ...]:
     )
     return (
         *tables,
-        # 3 releases of 14 s each; its error is known in closed form.
+        # Only 3 releases, of 14 s each: the error is known in closed form.
         Config(Line.HUNDRED, 5000, Method.SPECTRAL, GOALS[Line.HUNDRED], 3),
         *grid(Line.PREFIXES, 5000, 100),
         *grid(Line.RANGES, 5000, 100),

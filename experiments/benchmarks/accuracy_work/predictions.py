@@ -80,9 +80,10 @@ def geometric_error(epsilon: float) -> float:
 
 
 def least_prediction(mechanism: gd.mechanisms.Mechanism) -> Predicted:
-    """The prediction of a mechanism, or that of its noise if this is less.
+    """The prediction of a mechanism, or the prediction of its noise if that is less.
 
-    A projection never errs more than the noise before it, whatever the bound on its own error.
+    A projection never errs more than the noise before it, even if the bound on the projection is
+    larger.
     """
     own, noise = mechanism.predicted_rmse, additive_within(mechanism)
     if noise is None or own.value <= noise.predicted_rmse.value:

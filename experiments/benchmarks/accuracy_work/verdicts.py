@@ -9,10 +9,10 @@ from experiments.engine.statistics import pooled_by
 from experiments.shared.accuracy_lines import NOT_OURS, PEERS, PROJECTED, Method
 from experiments.shared.workloads import Line
 
-#: Columns that tell lines of the table apart: one workload at two values of n makes two.
+#: Columns that tell lines of the table apart: one workload at two values of n makes two lines.
 PLACE = ["line", "n"]
 #: A verdict uses measured errors that are means over at least this many releases. Mechanisms whose
-#: draws take seconds have fewer.
+#: draws take seconds have fewer releases and are left out.
 LEAST_RELEASES = 20
 
 
@@ -63,7 +63,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def predicted_ratios(table: pd.DataFrame) -> pd.Series:
-    """Our least predicted error over the least of the peers, line by line, before projection."""
+    """Our least predicted error before projection over the least one of the peers, by line."""
     many = table[(table.n >= MANY) & ~table.line.isin([Line.SIGNS, Line.ONE_COUNT])]
     ours = many[many.method.isin(OURS_BEFORE)].groupby("line", sort=False).predicted.min()
     peers = many[many.method.isin(PEERS_BEFORE)].groupby("line", sort=False).predicted.min()

@@ -1,1 +1,1 @@
-"""What the script `geometry` times: instances, methods, physical limits and goals."""
+"""Parts of the script `geometry`: instances, timed methods, physical limits and goals."""

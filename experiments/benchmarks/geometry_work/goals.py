@@ -1,4 +1,4 @@
-"""What the geometry core aims at: ratios to named peers, rates, and seconds."""
+"""Goals of the geometry core: ratios to named peers, rates, and seconds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ KEYS = ["work", "vertices", "dimension", "count"]
 BOTH = (Vertices.GAUSSIAN, Vertices.MARGINALS)
 ALONE = (Vertices.NONE,)
 
-#: Each row: work, kinds of vertices, dimension, the first word of the peers' names, and the ratio
-#: aimed at. The ratio is the time of the fastest of these peers over the time of geomdp.
+#: Each row holds the work, the kinds of vertices, the dimension, the first word of the peers'
+#: names, and the ratio aimed at. The ratio is the time of the fastest of these peers over the time
+#: of geomdp.
 _AIMED: tuple[tuple[Work, tuple[Vertices, ...], int, str, float], ...] = (
     (Work.CHORD, BOTH, 10, "linprog", 150),
     (Work.CHORD, BOTH, 20, "linprog", 120),
@@ -54,7 +55,7 @@ RATES = {(Work.DRAW, 20): 50.0}
 #: work and number of attributes.
 DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
 
-#: What the time goes into, for each kind of work.
+#: What takes the time, for each kind of work.
 REASONS: dict[Work, str] = {
     Work.CHORD: "each end of a chord is a linear program, whose pivots follow one another and each "
     "price the vertices",
@@ -76,9 +77,9 @@ REASONS: dict[Work, str] = {
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of peers, with the goal and their seconds over those of geomdp on the same line.
+    """Rows of peers, with the ratio of their seconds to those of geomdp, and the goal for it.
 
-    A goal is the ratio aimed at for the fastest method of that peer.
+    The goal applies to the fastest method of a peer.
     """
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
     peers = table[table.method != GEOMDP].copy()
@@ -97,13 +98,13 @@ def _of(table: pd.DataFrame) -> Iterable[pd.Series]:
 
 
 def _word(work: str, vertices: str, dimension: int, method: str) -> str:
-    """The beginning of a peer's name for which the line has a goal; empty if it has none."""
+    """The beginning of a peer's name for which the line has a goal; empty if there is no goal."""
     words = (word for *line, word in RATIOS if line == [work, vertices, dimension])
     return next((word for word in words if method.startswith(word)), "")
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """A goal for every number aimed at that the table measures, with the distance from a limit."""
+    """A goal for every target that the table measures, with the ratio to the physical limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
     found = []
@@ -140,7 +141,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def _extrapolated(row: pd.Series) -> str:
-    """Says how many directions were timed, if the goal is about more; empty if not."""
+    """Note on the number of timed directions if the goal is about more of them; else empty."""
     timed = int(row.operations)
     return f", extrapolated from {timed:,}" if timed < DIRECTIONS else ""
 

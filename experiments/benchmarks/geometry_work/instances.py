@@ -1,4 +1,4 @@
-"""Instances and stop-watches of the geometry benchmark."""
+"""Instances of the geometry benchmark, and functions that time operations on them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 GEOMDP = "geomdp"
-#: Chains of a hit-and-run walk. The chords of all chains are computed together, as in the samplers.
+#: Number of chains of a hit-and-run walk. The chords of all chains are computed together, as in the
+#: samplers.
 CHAINS = 64
-#: Chains on polytopes with listed facets; they all make each step together.
+#: Number of chains on polytopes with listed facets. All chains make each step together.
 LOCKSTEP = 256
-#: Targets that share one body.
+#: Number of targets that share one body.
 TARGETS = 100
 #: Most directions in one dense product.
 DIRECTIONS = 16
@@ -70,8 +71,8 @@ class Config:
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
     """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
 
-    The queries are the first m pairs of attributes, of as few attributes as have m pairs. N
-    elements are drawn from a pool of N / 2, so that most answer vectors occur more than once.
+    The queries are m pairs of attributes, from the smallest number of attributes that has m pairs.
+    N elements are drawn from a pool of N / 2, so that most answer vectors occur more than once.
     """
     count, dimension = config.count, config.dimension
     if config.vertices is Vertices.GAUSSIAN:

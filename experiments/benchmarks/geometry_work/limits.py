@@ -1,9 +1,10 @@
 """Physical limits beside which geometry is timed: one pass over the data, one matrix product.
 
-Any method that looks at all N vertices once reads N m numbers from memory; any method that prices
-all vertices for a batch of points does one matrix product. The width of 2-way marginals is computed
-without a list of vertices: there any method that looks at all elements compares 2^d numbers. All
-limits are measured with NumPy, in the same run as the times that are compared with them.
+Any method that looks at all N vertices once reads N m numbers from memory. Any method that prices
+all vertices (takes their inner products with a vector for each point of a batch) does one matrix
+product. The width of 2-way marginals is computed without a list of vertices. There any method that
+looks at all elements compares 2^d numbers. All limits are measured with NumPy, in the same run as
+the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from experiments.benchmarks.geometry_work.instances import (
 )
 
 #: A limit is the median of REPETITIONS. Each repetition does about OPERATIONS multiplications (some
-#: 5 ms), in at most MOST_PRODUCTS products: the smallest products take as long as a call of NumPy.
+#: 5 ms), but at most MOST_PRODUCTS products, because a small product takes at least the time of a
+#: call of NumPy.
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: Of larger matrices, rows with this many entries are timed and the time is scaled up: these 80 MB
-#: are far more than any cache holds.
+#: Of a matrix with more entries, only rows with about this many entries are timed, and the time is
+#: scaled up. These 80 MB are far more than any cache holds.
 MOST_ENTRIES = 10**7
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A least time of one operation."""
+    """A lower limit on the time of one operation."""
 
     name: str  # What takes this time
     seconds: float
@@ -52,7 +54,7 @@ def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generat
 
 
 def timed_product(left: Array, right: Array) -> float:
-    """Median processor seconds of a product into memory that is there already."""
+    """Median processor seconds of a product that is written to memory allocated before."""
     result = left @ right
     times = min(max(1, OPERATIONS // (result.size * left.shape[-1])), MOST_PRODUCTS)
 
@@ -64,7 +66,7 @@ def timed_product(left: Array, right: Array) -> float:
 
 
 def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], Limit]:
-    """Pricing all vertices for a batch of points; seconds a point."""
+    """Limit of pricing all vertices for a batch of points, in seconds per point."""
 
     def limit(config: Config, rng: np.random.Generator) -> Limit:
         seconds = seconds_of_product(config.count, config.dimension, batch, rng)
@@ -74,20 +76,20 @@ def vertices_with_batch(batch: int) -> Callable[[Config, np.random.Generator], L
 
 
 def one_pass(config: Config, rng: np.random.Generator) -> Limit:
-    """Reading all vertices once, for one product with a vector."""
+    """Limit of reading all vertices once, for one product with a vector."""
     seconds = seconds_of_product(config.count, config.dimension, 1, rng)
     return Limit("one pass over the vertices", seconds)
 
 
 def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
-    """Slacks of all facets for the chains in lockstep; seconds a point."""
+    """Limit of computing the slacks of all facets for `LOCKSTEP` chains, in seconds per point."""
     facets = config.count or 2 * config.dimension
     seconds = seconds_of_product(facets, config.dimension, LOCKSTEP, rng)
     return Limit(f"one product of the facets with {LOCKSTEP} points, a point", seconds)
 
 
 def square(config: Config, rng: np.random.Generator) -> Limit:
-    """A matrix (d, d + 1) times its transpose, which forms one Wishart matrix."""
+    """Limit of the product of a matrix (d, d + 1) with its transpose, a Wishart matrix."""
     d = config.dimension
     batch = rng.standard_normal((LOCKSTEP, d, d + 1))
     seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP
@@ -99,9 +101,10 @@ BLOCK = 1 << 16
 
 
 def one_look_at_elements(config: Config, rng: np.random.Generator) -> Limit:
-    """The largest of 2^d numbers, block by block in the cache; seconds a direction.
+    """Limit of finding the largest of 2^d numbers, block by block, in seconds per direction.
 
-    Any method that compares the answers of all elements does this, and it also computes them.
+    A method that compares the answers of all elements takes longer, because it must first compute
+    these answers.
     """
     elements = 2**config.dimension
     block = rng.standard_normal(min(elements, BLOCK))

@@ -29,10 +29,10 @@ from geomdp.geometry import Projector
 
 #: Relative gap asked of geomdp's projections.
 GAP = 1e-12
-#: Largest allowed distance to the answer of a solver that is exact up to rounding, divided by the
-#: scale of the vertices: sqrt(GAP).
+#: Largest allowed distance to the answer of a solver that is exact up to rounding, in units of the
+#: scale of the vertices. This distance is sqrt(GAP).
 EXACT = 1e-6
-#: The same for SCS at its default tolerances.
+#: Largest allowed distance, in the same unit, for SCS at its default tolerances.
 LOOSE = 0.3
 #: The largest SCS instance, in vertices times dimension: one solve of (500, 20000) takes a minute.
 SCS_ENTRIES = 10**7
@@ -65,7 +65,7 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
 
 
 def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of `gd.project` with everything it needs, and of each peer, on the same targets."""
+    """Seconds of `gd.project`, its set-up included, and of each peer, on the same targets."""
     vertices = draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
     targets = [draw_target(vertices, config.work, rng) for _ in range(config.operations)]
@@ -151,7 +151,8 @@ def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
     directions = rng.standard_normal((config.operations, workload.n_queries))
     gd.gaussian_width(body, rng=rng, samples=2)
     estimate, seconds = timed(lambda: gd.gaussian_width(body, rng=rng, samples=config.operations))
-    # Certificate: the width divided by a bound for any N points, sqrt(2 ln N) times their length.
+    # Certificate: the width divided by sqrt(2 ln N) times the largest length of a point, which is a
+    # bound on the width of any N points.
     centred = math.sqrt(workload.n_queries) / 2  # answers are within 1/2 of (1/2, .., 1/2)
     most = centred * math.sqrt(2 * config.dimension * math.log(2))
     rows = [line(GEOMDP, [seconds / config.operations], estimate.value / most, 1)]

@@ -32,7 +32,8 @@ from experiments.engine.cells import Row
 from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 
-#: Steps before chords are timed: the points are then near the boundary, as uniform points are.
+#: Number of steps before chords are timed. After them the points are near the boundary, as uniform
+#: points are.
 WARM_UP = 5
 #: Largest relative difference between the ends of a chord and those found by a linear program with
 #: tolerance 1e-9.
@@ -83,8 +84,8 @@ def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
 def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds of one effective K-norm draw: seconds of a hit-and-run step times correlation time.
 
-    Peers find chords only. They would walk in the same way, so their step takes the time of their
-    chord.
+    Peers find chords only. A walk with a peer's chords would mix in the same way, so a step of a
+    peer is given the time of its chord.
     """
     body = symmetric_hull(draw_vertices(config, rng))
     walk = prepared_walk(body, rng)
@@ -153,9 +154,9 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per uniform draw; for the peer, hit-and-run, seconds per effective sample.
 
     The peer walks on the same matrices. It finds chords by eigenvalues on the spectraplex and by
-    bisection on the difference body. It starts from uniform points, so it needs no burn-in. It may
-    be too slow to converge in `MATRIX_STEPS`: its correlation time is then a lower bound, which
-    favours the peer.
+    bisection on the difference body. It starts from uniform points, so it needs no burn-in. The
+    walk may be too slow to converge in `MATRIX_STEPS`. Its measured correlation time is then a
+    lower bound, which favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:

@@ -1,1 +1,1 @@
-"""What benchmarks compare with: other packages, and plain code without geomdp."""
+"""Peers of the benchmarks: other packages, and plain code without geomdp."""

@@ -18,7 +18,7 @@ DUAL, PRIMAL = 1, 4
 
 
 def program(vertices: Array) -> Array:
-    """Rows of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column, of t, is still 0."""
+    """Matrix of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column, of t, is 0."""
     count, dimension = vertices.shape
     rows = np.zeros((dimension + 1, 2 * count + 1))
     rows[:dimension, :count], rows[:dimension, count:-1] = vertices.T, -vertices.T
@@ -54,7 +54,7 @@ class KeptColumns:
         self._model = kept_model(rows, lower, sides, sides, strategy)
 
     def chord(self, point: Array, direction: Array) -> tuple[float, float]:
-        """Both ends: the second from the basis of the first."""
+        """Both ends; the second solve starts from the basis of the first."""
         for row in range(self._dimension):
             self._model.changeCoeff(row, self._time, -direction[row])
         rows = np.arange(self._dimension, dtype=np.int32)
@@ -70,7 +70,7 @@ class KeptColumns:
 class KeptRows:
     """The dual model, with a row per signed vertex: min {s - <z, p> : |<z, v_i>| <= s, <z, u> = 1}.
 
-    Vertices and strategy as for `KeptColumns`.
+    The vertices and the strategy are those of `KeptColumns`.
     """
 
     def __init__(self, vertices: Array, strategy: int) -> None:

@@ -1,8 +1,9 @@
 """Second moments by Laplace noise on eigenvalues and privately sampled eigenvectors.
 
-The baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace noise.
-Eigenvectors are chosen one after the other by the exponential mechanism. Each then has a Bingham
-distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia 2018).
+This is the baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace
+noise. Eigenvectors are chosen one after the other by the exponential mechanism. Each eigenvector
+then has a Bingham distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia
+2018).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 #: Share of epsilon for the eigenvalues; the rest is spread evenly over the eigenvectors.
 VALUES_SHARE = 0.5
-#: Proposals at a time.
+#: Number of proposals drawn at a time.
 BATCH = 64
 
 
@@ -45,7 +46,7 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
 
 
 def bingham(matrix: Array, rng: np.random.Generator) -> Array:
-    """A unit vector (q,) with density proportional to exp(x^T matrix x), exactly.
+    """Draw a unit vector (q,) exactly, with density proportional to exp(x^T matrix x).
 
     Let A = lambda_max I - matrix have the eigenvalues a_i, and let b solve
     sum_i 1 / (b + 2 a_i) = 1. Proposals come from the angular Gaussian with precision I + 2 A / b.

@@ -21,7 +21,7 @@ STEPS = 100
 
 @cache
 def _mbi() -> ModuleType:
-    """The module `mbi`, in double precision: in single precision it stalls on large counts."""
+    """The module `mbi` in double precision; single precision stalls on large counts."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -36,8 +36,8 @@ def _mbi() -> ModuleType:
 def fitted_tables(levels: Sequence[int], k: int, noisy: Array, n: int) -> Array:
     """Means (m,) of all k-way tables of the model nearest to noisy means (m,), for n records.
 
-    Tables in lexicographic order, cells in row-major order. The model has a clique for every table,
-    all weighted alike; its total n is public.
+    Tables are in lexicographic order, and cells in row-major order. The model has a clique for
+    every table, and all cliques have the same weight. The total n is public.
     """
     mbi = _mbi()
     names = [f"c{column}" for column in range(len(levels))]

@@ -1,4 +1,4 @@
-"""Chebyshev product moments by what one would write, or call, without geomdp."""
+"""Chebyshev product moments as a user would compute them without geomdp: NumPy and finufft."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-#: Records in a block of NumPy: arrays of a block stay in the second-level cache.
+#: Number of records in a block, so small that the arrays of a block stay in the second-level cache.
 BLOCK = 2048
 
 
@@ -22,7 +22,7 @@ def blocked_cosines(points: Array, size: int) -> Array:
 
 
 def blocked_recurrences(points: Array, size: int) -> Array:
-    """The same with Chebyshev recurrences in place of cosines, which is faster in NumPy."""
+    """The same means by Chebyshev recurrences in place of cosines, which is faster in NumPy."""
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         x = np.ascontiguousarray(points[start : start + BLOCK].T)

@@ -53,7 +53,8 @@ def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, s
 def _diffprivlib() -> ModuleType:
     """The module `diffprivlib`.
 
-    Its decision trees, which are not used here, import names that scikit-learn 1.6 dropped.
+    Its decision trees are not used here, but they import names that scikit-learn 1.6 dropped. These
+    names are set before the import.
     """
     import sklearn.tree._tree as trees
 

@@ -24,8 +24,8 @@ def hopsy_draws(
 ) -> tuple[Array, float]:
     """States (chains, draws, m) of a walk on {normals @ x <= offsets}, and its seconds.
 
-    The polytope must contain 0. A fifth as many draws are made first and discarded. If `rounded`,
-    hopsy rounds the polytope before that. Neither is timed.
+    The polytope must contain 0. If `rounded`, hopsy rounds the polytope first. Then a fifth as many
+    draws are made and discarded. Neither step is timed.
     """
     problem = hopsy.Problem(normals, offsets)
     if rounded:

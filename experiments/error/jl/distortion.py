@@ -18,7 +18,7 @@ from experiments.engine.claims import Claim
 from experiments.shared.records import Queries, workload
 
 #: The largest loss of a distance between vertices, as a mean over maps, must be at least this share
-#: of the stated distortion. The bound adds up two suprema over the body, and pairs of vertices
+#: of the stated distortion. The bound is a sum of two suprema over the body, and pairs of vertices
 #: attain about half of each. The share was set after a first look (0.48 to 0.73 for single maps).
 LEAST = 0.4
 
@@ -54,7 +54,7 @@ def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
 
 
 def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> Claim:
-    """Errors behind maps against their bound, where this is less than the polytope's diameter."""
+    """Claim that errors with a map stay below their bound, where the diameter is larger."""
     return stays_below_prediction(
         "JL stays below its bound, where this is less than the diameter",
         "JL-L13",
@@ -64,7 +64,7 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: the loss, as a mean over the maps of a point, and the stated bound on delta(A)."""
+    """Two-sided: at a point, the mean loss over maps is `LEAST` to 1 of the bound on delta(A)."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # A stated distortion of 0 has an infinite share.
     with np.errstate(divide="ignore"):

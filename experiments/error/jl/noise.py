@@ -1,4 +1,4 @@
-"""The noise that the JL mechanism adds to its measurements, before it looks for a nearby point."""
+"""The noise that the JL mechanism adds to its measurements, before it finds a nearby point."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRAWS = 100
 def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
     """Mean square of noisy measurements of no records, over the stated one; empty if not JL.
 
-    Without records the sums are S = 0, so A S = 0 for every map A: all that is seen is noise.
+    Without records the sums are S = 0, so A S = 0 for every map A, and a measurement is noise.
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}
@@ -46,5 +46,5 @@ def measurements_have_their_noise(table: pd.DataFrame) -> Claim:
     )
 
 
-#: Of the 180 cells of all 2-way tables of ten binary columns: queries, dimension, l2 diameter.
+#: Number of queries, dimension and l2 diameter of all 2-way tables of ten binary columns.
 MARGINALS = (180, 55, math.sqrt(90))

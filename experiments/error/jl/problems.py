@@ -52,13 +52,13 @@ class Route(enum.StrEnum):
 
 @cache
 def workload(family: Family, size: int) -> gd.workloads.Workload:
-    """The queries: `size` of them; all 2-way marginals or 3-way parities of `size` attributes.
+    """The workload: `size` queries, or all 2-way marginals or 3-way parities of `size` attributes.
 
     Random signs have m = `size` queries (rows) on 4 m elements. Four families are stretched random
     signs. Repeated query: half of all rows are copies of the first. Decaying rows: row i is divided
     by i^(1/2). Long query: all rows but the first are divided by m^(1/2), so that their directions
-    together weigh as much as the first. Glued blocks: the same, but for the first eighth of the
-    rows, which makes a long body next to a wide one. The needle is a ball of radius m^(-1/2),
+    together weigh as much as the first. Glued blocks: all rows but the first eighth are divided by
+    m^(1/2), so that a long body stands next to a wide one. The needle is a ball of radius m^(-1/2),
     stretched along its first axis to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
@@ -82,14 +82,14 @@ def long_rows(m: int, count: int) -> npt.NDArray[np.float64]:
 
 
 def scaled_signs(scales: npt.NDArray[np.float64]) -> gd.workloads.Workload:
-    """Random signs, each query in units of its own."""
+    """Random signs, with row i multiplied by ``scales[i]``."""
     m = len(scales)
     matrix = shared.random_signs(m, 4 * m).matrix
     return gd.workloads.Explicit(scales[:, None] * matrix)
 
 
 def repeated(m: int) -> gd.workloads.Workload:
-    """Random signs, half of the m rows copies of the first."""
+    """Random signs; half of the m rows are copies of the first row."""
     matrix = shared.random_signs(m - m // 2, 4 * m).matrix
     return gd.workloads.Explicit(np.vstack([matrix, np.repeat(matrix[:1], m // 2, axis=0)]))
 
@@ -125,11 +125,11 @@ def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.Addi
 
 @cache
 def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
-    """The noise projected, or behind a public map.
+    """The mechanism that projects the noise, with or without a public map before the noise.
 
     The theorem's map has ceil(epsilon n) rows. This number minimises the bound only up to
-    constants. So two others are tried: a quarter of it, and the number whose predicted error is
-    least. The first two are capped below the effective dimension.
+    constants, so two other numbers are tried: a quarter of it, and the number with the least
+    predicted error. The theorem's number and its quarter are capped below the effective dimension.
     """
     inner = noisy(family, size, noise, n)
     if route is Route.ALONE:
@@ -158,11 +158,11 @@ class Judgement:
     answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
 
 
-#: Releases that judge an exchange, all with the same noise.
+#: Number of releases that judge an exchange. Every exchange is judged with the same draws of noise.
 JUDGES = 8
 #: Seeds of the noise that judges exchanges, and of the noise that compares searches.
 DURING, AFTER = range(JUDGES), range(JUDGES, 3 * JUDGES)
-#: Elements among which a directed exchange chooses.
+#: Number of elements among which a directed exchange chooses.
 POOL = 64
 
 
@@ -178,10 +178,10 @@ class Search:
     """A local search for the worst data, run `restarts` times; the worst result counts.
 
     An exchange replaces a share of the records by one new element, and is kept if this raises the
-    error under common noise. Random and directed exchanges take turns. A random one draws the new
-    element at random. A directed one takes, among 64 elements, the one that is furthest from the
-    mean of the releases: if releases did not change, data at this element would have the largest
-    error.
+    error under common noise. Random and directed exchanges take turns. A random exchange draws the
+    new element at random. A directed exchange takes, among 64 elements, the element whose answers
+    are furthest from the mean of the releases. If the releases did not change, data at this element
+    would have the largest error.
     """
 
     family: Family  # Workload

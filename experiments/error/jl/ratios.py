@@ -11,7 +11,8 @@ from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slop
 from experiments.error.jl.problems import Route
 
 KEYS = ["family", "divisor", "noise"]
-#: A curve (family, divisor, noise) and a value of m.
+#: A curve and a value of m, the number of queries. A curve is (family, divisor, noise), where the
+#: divisor is the effective dimension r over epsilon n.
 Point = tuple[str, int, str, int]
 
 
