@@ -87,7 +87,7 @@ MISSING = {
 
 
 def _not_built(name: str, rows: pd.DataFrame) -> Goal:
-    """A goal that is open until the argument is built, with the most that it could gain."""
+    """A goal that is open until the argument is built, with the largest gain that is possible."""
     wide = ratio(rows)
     gain = (
         f"it would narrow a bracket by a factor {wide.max():.3g} at most, and by a median of "

@@ -3,13 +3,13 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
 JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
-Claim: the width w of an alpha-net of answers is at most the sum of its chaining links (Lemma 27).
-The square of a link at scale t is at most 8 t / alpha times the certified packing bound at that
-scale, up to terms for rounding. The coarse mechanism, which rounds answers to the net, has the
-upper bound w^2 / (k alpha^2 epsilon). By these two facts, this upper bound is at most a multiple of
-D / alpha times the lower bound at error alpha / 4 (Theorem 4). Here D is the diameter of the
-answers. The multiple is at most 46.6, and it grows with D / alpha no faster than a sum over the
-scales, which converges. The two bounds are thus within a constant of each other for constant
+Claim: the width w of an alpha-net of answers is at most the sum of its chaining links, one for each
+scale (Lemma 27). The square of a link at scale t is at most 8 t / alpha times the certified packing
+bound at that scale, up to terms for rounding. The coarse mechanism, which rounds answers to the
+net, has the upper bound w^2 / (k alpha^2 epsilon). By these two facts, this upper bound is at most
+a multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4). Here D is the diameter
+of the answers. The multiple is at most 46.6, and it grows with D / alpha no faster than a sum over
+the scales, which converges. The two bounds are thus within a constant of each other for constant
 D / alpha only.
 
 The upper bound is known up to its constant only; the lower bounds are certified. Run time on one

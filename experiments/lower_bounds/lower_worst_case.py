@@ -103,7 +103,7 @@ def position(table: pd.DataFrame, regime: str) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Optimal up to a constant in each regime; certificates hold; sets grow as they should."""
+    """Theorem 1 is optimal up to a constant, certificates hold, and sets grow as predicted."""
     return [
         *(ratio_is_flat(table[table.regime == regime], regime) for regime in Regime),
         one_constant(table),

@@ -166,7 +166,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def limits(table: pd.DataFrame) -> Claim:
-    """Where the shortcut stops following from advanced composition."""
+    """The largest delta at which the shortcut follows from advanced composition."""
     found = table[table.quantity == Quantity.LIMIT].groupby("steps").value.first()
     limit = math.exp(-0.25)
     first, last = found[1], found.iloc[-1]
@@ -229,7 +229,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
 
 
 def agreement(found: pd.DataFrame) -> list[Claim]:
-    """Simulated losses: the exact delta for randomised responses, and at most this for Laplace."""
+    """Simulated losses have the exact delta for randomised responses, and no more for Laplace."""
     reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()

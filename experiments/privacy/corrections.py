@@ -77,7 +77,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """What is measured and what is promised."""
+    """The measured and the promised value."""
     found = MEASURES[config.statement](config.version, config.x, config.runs, rng)
     return [{"measured": found.measured, "promised": found.promised, "drawn": found.drawn}]
 
@@ -152,7 +152,7 @@ def with_shares(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """For each statement: where the printed one fails, and that the corrected one holds."""
+    """Printed statements fail exactly where they should, and the corrected ones hold."""
     shares = with_shares(table)
     found = []
     for statement, correction in CORRECTIONS.items():

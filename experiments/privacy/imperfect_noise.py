@@ -253,7 +253,7 @@ def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
-    """Privacy loss of staircases against how far their density is off."""
+    """Privacy loss of staircases against the error of their log density."""
     look = LOOKS[Flaw.STAIRS]
     draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
     draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))

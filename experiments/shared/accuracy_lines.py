@@ -177,5 +177,5 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
 
 
 def excluded_error(line: Line, n: int, epsilon: float = PRIVACY.epsilon) -> float:
-    """An error that no mechanism has on all data sets of n records (orthogonal lines)."""
+    """A lower bound, by orthogonal lines, on every mechanism's worst error at n records."""
     return orthogonal_lines_error(line_workload(line), n, epsilon=epsilon, metric=RMS())

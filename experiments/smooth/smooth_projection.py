@@ -105,7 +105,7 @@ def post_processing(
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error; distances of the moments, and how near optimal they are."""
+    """Mean square of the worst error; distances of the moments, and their optimality gaps."""
     M, process = mechanism(config.d, config.n), post_processing(config)
     family = kernel_family(config.d, SMOOTHNESS, QUERIES)
     shrunk = config.method is Method.SHRUNK
@@ -174,7 +174,7 @@ def distance_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Distances of moments; worst errors of answers after the projection against before."""
+    """Projected moments are near the exact ones, and worst errors of answers fall."""
     nearest = table[table.method == Method.SEMIDEFINITE]
     return [is_nearest(nearest), distance_is_bounded(nearest), worst_error_falls(table)]
 

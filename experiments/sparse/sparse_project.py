@@ -82,7 +82,7 @@ class Config:
 
 
 def balanced_rows(n: int) -> int:
-    """T = n^2, rounded up to a power of two, at most 2^16: distortion and noise fall together."""
+    """T = n^2, rounded up to a power of two, at most 2^16. Distortion and noise fall together."""
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
 
 

@@ -1,7 +1,8 @@
 """Theorem 5 of the iterative construction, with the worst distinguisher that it allows (DISC-13).
 
 The theorem is stated for every private distinguisher that chooses a query within F(epsilon) of the
-best. The distinguisher here is private, keeps to its F, and chooses a query as bad as F permits.
+best. The distinguisher here is private, stays within its F(epsilon), and chooses a query nearly as
+bad as F(epsilon) permits.
 """
 
 from __future__ import annotations
