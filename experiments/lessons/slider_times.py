@@ -1,4 +1,4 @@
-"""Processor time of one step of each control of the lessons: what a student waits for.
+"""Processor time of one step of each control of the lessons, for which a student waits.
 
 Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
 it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
@@ -25,12 +25,15 @@ from matplotlib import pyplot as plt
 
 from geomdp.cli.planning.lessons import all_lessons, find_lesson
 
-#: At most this many positions of a control are visited; on a longer slider they are evenly spaced.
+#: Largest number of timed positions of a control. On a longer slider they are evenly spaced.
 POSITIONS = 12
 
 
 class OpenLesson:
-    """A lesson without a browser: all cells ran once, and run again when a control moves."""
+    """A lesson without a browser.
+
+    All cells have run once. Moving a control runs the cells that depend on it again.
+    """
 
     def __init__(self, path: Path) -> None:
         register_formatters()  # without them marimo shows a figure as text and never draws it
@@ -128,8 +131,8 @@ def _positions(control: Any) -> list[Any]:
 
 
 def step_times(lesson: OpenLesson, name: str) -> list[float]:
-    """Processor time in milliseconds of every step of a control but the first."""
-    gc.collect()  # The time must not contain the clearing of what earlier controls left behind.
+    """Processor time in milliseconds of every step of a control except the first."""
+    gc.collect()  # Otherwise the time could include freeing the memory of earlier controls.
     times = []
     for position in lesson.controls()[name]:
         start = time.process_time()

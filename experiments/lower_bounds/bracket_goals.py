@@ -1,4 +1,7 @@
-"""Goals for brackets: how narrow the typical and the widest are to be, by epsilon."""
+"""Goals for the widths of brackets, by epsilon.
+
+A bracket is a lower and an upper bound on the number of records that a mechanism needs.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import pandas as pd
 from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
-#: Aims for the ratio of the two sides: the median, and the largest ratio by the largest privacy
-#: loss.
+#: Goals for the ratio of the two bounds: for its median, and for its largest value by the upper end
+#: of a range of epsilon.
 MEDIAN = 4.0
 LARGEST = {1.0: 12.0, 10.0: 20.0}
 #: Number of guarantees for which brackets are wanted: pure, zero-concentrated and approximate.
@@ -75,7 +78,7 @@ class Missing:
 
 
 WEAKER = (Guarantee.CONCENTRATED, Guarantee.APPROXIMATE)
-#: Arguments of the literature that no bracket uses.
+#: Known arguments from the literature that no bracket uses.
 MISSING = {
     "volume packings at a fixed number of records": Missing((Guarantee.PURE,), tables_only=False),
     "factorisation norms": Missing(WEAKER, tables_only=False),
@@ -84,7 +87,7 @@ MISSING = {
 
 
 def _not_built(name: str, rows: pd.DataFrame) -> Goal:
-    """A goal that is open until the argument is built, with the most that it could gain."""
+    """A goal that is open until the argument is built, with the largest gain that is possible."""
     wide = ratio(rows)
     gain = (
         f"it would narrow a bracket by a factor {wide.max():.3g} at most, and by a median of "

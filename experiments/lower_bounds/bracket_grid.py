@@ -1,4 +1,4 @@
-"""Which brackets the table holds: standard workloads by epsilon and alpha, and random workloads."""
+"""The rows of the table: standard workloads at several epsilon and alpha, and random workloads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ def grid(
     epsilons: tuple[float, ...],
     alphas: tuple[float, ...],
 ) -> tuple[Config, ...]:
-    """The main panels, and the two other kinds of error at the last epsilon and second alpha."""
+    """Rows of standard workloads under pure differential privacy.
+
+    There is a row in mean l2 error for each of `queries` at each epsilon and alpha. The two other
+    kinds of error have a row for each of `compared`, at the last epsilon and the second alpha.
+    """
     main = [
         Config(name, size, epsilon, alpha, Error.MEAN_L2)
         for name in queries
@@ -49,7 +53,7 @@ def grid(
 
 
 def weaker(size: Size, queries: Sequence[Kind], epsilon: float, alpha: float) -> tuple[Config, ...]:
-    """One question about the root mean square for each workload and each weaker guarantee."""
+    """One row in root mean square error for each workload and each guarantee weaker than pure."""
     return tuple(
         Config(name, size, epsilon, alpha, Error.RMS, guarantee)
         for guarantee in (Guarantee.CONCENTRATED, Guarantee.APPROXIMATE)
@@ -58,5 +62,5 @@ def weaker(size: Size, queries: Sequence[Kind], epsilon: float, alpha: float) ->
 
 
 def drawn(numbers: Sequence[int]) -> tuple[Config, ...]:
-    """Random workloads with the questions that belong to them."""
+    """One row for each random workload, with the epsilon, alpha and error drawn for it."""
     return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw=draw) for draw in numbers)

@@ -1,4 +1,4 @@
-"""How many records the best private mechanism needs, from both sides, for many workloads.
+"""How many records the best private mechanism needs: lower and upper bounds for many workloads.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6 and 7 for lower bounds, Lemmas 13 to 16 and
 Theorems 21 to 23 for upper bounds; Hardt and Talwar 2010; formula sheet JL-DEF, JL-L6, JL-L7,
@@ -13,10 +13,10 @@ argument.
 
 Goals, which may stay open, are about these rows and 60 small random workloads with epsilon from
 0.02 to 10. For epsilon up to 1, the ratio of the two bounds is to be at most 4 in the median and at
-most 12 in every row. For epsilon above 1 and up to 10, the ratio is to be at most 20. There are to
-be brackets for other guarantees than pure privacy; the rows for 0.5-zCDP and (1, 1e-6)-DP bound the
-root mean square error. Three arguments of the literature for lower bounds are not built; each is a
-goal, too.
+most 12 in every row. For epsilon above 1 and up to 10, the ratio is to be at most 20. Brackets are
+also wanted for guarantees other than pure privacy; the rows for 0.5-zCDP and (1, 1e-6)-DP bound the
+root mean square error. Three arguments for lower bounds from the literature are not built; each of
+them is a goal, too.
 
 The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one. Panel
 (c) also has the root mean square error and the largest error over the queries. Run time on one
@@ -53,13 +53,14 @@ from experiments.lower_bounds.certified_bounds import confirmed_records, packing
 from experiments.lower_bounds.random_workloads import COUNT, random_workload
 from experiments.shared.workloads import Kind, workload
 
-#: Largest ratio of the two sides, which is claimed for lower bounds of at least `FROM`.
+#: The claim is that the ratio of the two sides is at most `WIDEST` if the lower bound is at least
+#: `FROM`.
 WIDEST, FROM = 64, 10
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Both bounds with their arguments. The lower bound is checked from its file."""
-    del rng  # the seed below is fixed: all rows search the same elements and can be compared
+    """Both bounds and how they are proved. The lower bound is checked from its file."""
+    del rng  # the seed below is fixed, so all rows search the same elements and can be compared
     if config.draw:
         Q = random_workload(config.draw)
     else:
@@ -97,7 +98,7 @@ def checked(bound: gd.bounds.Bound) -> int:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """What a bracket must be, and how wide these are."""
+    """Claims that every bracket meets, and a claim on the width of standard brackets."""
     along = [("alpha", ["queries", "epsilon", "error"]), ("epsilon", ["queries", "alpha", "error"])]
     standard = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
     return [
@@ -156,7 +157,7 @@ def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
 
 
 def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
-    """Both sides fall, weakly, as one parameter grows."""
+    """Neither side grows as one parameter grows."""
     steps = [
         group.sort_values(by)[["lower", "upper"]].diff().dropna()
         for _, group in table.groupby(keys)

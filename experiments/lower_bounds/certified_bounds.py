@@ -1,4 +1,4 @@
-"""What scripts on lower bounds share: checked certificates, exact slopes, and bounds as curves."""
+"""Checked certificates, exact slopes and curves of bounds, for the scripts on lower bounds."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory
 from geomdp import bounds
 
-#: Mean l2 error. If data sets are separated by 2.25 alpha, an accurate mechanism reveals the data
-#: set with odds of just 1/8 (`MeanL2`). The packings here are so large that this is enough.
+#: Mean l2 error. An accurate mechanism reveals the right one of several data sets, separated by
+#: 2.25 alpha, with odds of only 1/8 (`MeanL2`). The packings here are so large that this suffices.
 METRIC = bounds.MeanL2(separation=2.25)
-#: Largest modulus of the slope, for ratios that are claimed not to grow.
+#: Largest absolute value of a log-log slope, for ratios that are claimed not to grow.
 SLOPE = 0.1
 
 
 def confirmed_records(certificate: bounds.Certificate) -> int:
-    """Records excluded according to the independent checker, from a file of the certificate."""
+    """Number of records that the independent checker finds excluded, from a certificate's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         certificate.save(path)
@@ -46,7 +46,7 @@ def certified_columns(bound: bounds.Bound) -> Row:
 
 
 def certificates_hold(table: pd.DataFrame) -> Claim:
-    """The checker finds what the construction says, in every cell."""
+    """The checker confirms the number of records of the construction, in every cell."""
     same = int((table.checked == table.lower).sum())
     return Claim(
         "every certificate is confirmed from its file",
@@ -86,7 +86,7 @@ def draw_bounds(
 
 
 def packing_in_words(bound: bounds.Bound) -> str:
-    """The last rung of a certificate in words: number and size of its data sets or lines."""
+    """The last step (rung) of a certificate in words: number and size of its data sets or lines."""
     if not isinstance(bound.certificate, bounds.Certificate):
         return "none"
     last = bound.certificate.rungs[-1]

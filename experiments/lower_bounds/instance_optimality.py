@@ -3,13 +3,14 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
 JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
-Claim: the width w of an alpha-net of answers is at most the sum of its chaining links (Lemma 27).
-The square of a link at scale t is at most 8 t / alpha times the certified packing bound at that
-scale, up to terms for rounding. So the upper bound w^2 / (k alpha^2 epsilon) of the coarsened
-mechanism is at most a multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4).
-Here D is the diameter of the answers. The multiple is at most 46.6, and it grows with D / alpha no
-faster than a sum over the scales, which converges. So the two bounds are within a constant of each
-other for constant D / alpha only.
+Claim: the width w of an alpha-net of answers is at most the sum of its chaining links, one for each
+scale (Lemma 27). The square of a link at scale t is at most 8 t / alpha times the certified packing
+bound at that scale, up to terms for rounding. The coarse mechanism, which rounds answers to the
+net, has the upper bound w^2 / (k alpha^2 epsilon). By these two facts, this upper bound is at most
+a multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4). Here D is the diameter
+of the answers. The multiple is at most 46.6, and it grows with D / alpha no faster than a sum over
+the scales, which converges. The two bounds are thus within a constant of each other for constant
+D / alpha only.
 
 The upper bound is known up to its constant only; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.
@@ -88,7 +89,7 @@ def width(config: Config, alpha: float) -> float:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """One row for each scale of the chain."""
-    del rng  # nets are greedy: nothing is random
+    del rng  # nets are greedy, and `width` has a fixed seed
     Q = asked(config.queries, config.size)
     diameter = Q.l2_diameter() / math.sqrt(Q.n_queries)
     found = gd.bounds.instance_optimality(
@@ -137,7 +138,7 @@ def chain_holds(table: pd.DataFrame) -> Claim:
     )
 
 
-#: How near to its bound the largest link comes, at least; set after a first look (0.91).
+#: Least share of its bound that the largest link must reach. A first run gave 0.91.
 NEARLY = 0.8
 
 
@@ -172,7 +173,7 @@ LEAST_SHARE = 0.6
 
 
 def limit_is_the_sum(table: pd.DataFrame) -> Claim:
-    """Two-sided: the root of the limit is the sum of what the packing allows each link.
+    """The root of the limit is the sum, over the scales, of the largest links that packings allow.
 
     The limit is for the sum over all scales below D. A net has finitely many of these scales, so
     its sum comes near to the limit from below.
@@ -195,10 +196,11 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
 
 
 def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
-    """Two-sided: how much the multiple of D / alpha grows when alpha is halved.
+    """The multiple of D / alpha does not fall when alpha is halved, and grows only as allowed.
 
     The bound of Theorem 4 sums 2^(-j/2) over the scales j = 1, ..., h of a net of h halvings and
-    takes the square. So the multiple may grow by the ratio of the squared sums, which tends to 1.
+    takes the square. The multiple may therefore grow by the ratio of the squared sums, which tends
+    to 1.
     """
     last = nets(table).sort_values("halvings").set_index(["queries", "halvings"]).excess
     found = []

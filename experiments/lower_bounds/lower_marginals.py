@@ -5,13 +5,13 @@ JL-T23, JL-T25, JL-L6.
 
 Claim: let d be the number of attributes and l the width. At a small error the certified lower
 bounds grow with d as d / (alpha eps) for width 1, and as d^((l+1)/2) / (alpha eps) for widths 2 and
-3. These are the rates that Theorem 1 promises: its ratio to the lower bounds has a log-log slope
-within 0.1 of 0. At a fixed d and larger errors, the best packing uses some but not all Hadamard
-blocks; there the lower bounds for widths 2 and 3 grow as 1 / alpha^2. The upper bounds with
-explicit constants are those of the formula sheet: ball noise for all widths, and the Wishart
-mechanism (Theorem 23) for width 2. The figure shows how far the lower bounds are below them. Unlike
-for random signs, nothing is left to probability: the separations are proved, the minimum distances
-of the codes are computed, and every certificate is checked again from its file.
+3. These are the rates that Theorem 1 promises: the ratio of Theorem 1 to the lower bounds has a
+log-log slope within 0.1 of 0. At a fixed d and larger errors, the best packing uses some but not
+all Hadamard blocks; there the lower bounds for widths 2 and 3 grow as 1 / alpha^2. The upper bounds
+with explicit constants are those of the formula sheet: ball noise for all widths, and the Wishart
+mechanism (Theorem 23) for width 2. The figure shows how far the lower bounds are below these upper
+bounds. Unlike for random signs, nothing is left to probability: the separations are proved, the
+minimum distances of the codes are computed, and every certificate is checked again from its file.
 
 Nothing here is random. Run time on one core: quick 6 s, full 15 s.
 """
@@ -46,7 +46,7 @@ WIDTHS = (1, 2, 3)
 
 
 class Along(enum.StrEnum):
-    """What grows along a panel."""
+    """The parameter that grows along a panel."""
 
     ATTRIBUTES = "attributes"
     ERROR = "1 / alpha"
@@ -215,7 +215,7 @@ def grid(
     return (*growing, *falling)
 
 
-#: Attributes where the error varies.
+#: Number of attributes d, by width, in the panels along 1 / alpha.
 FIXED = {1: 128, 2: 256, 3: 48}
 QUICK = Sweep(
     grid(

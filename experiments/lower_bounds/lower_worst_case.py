@@ -4,14 +4,15 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Theorems 1 and 24; formula sheet JL-T1,
 
 Claim: for at least half of all workloads of k random sign queries on N elements, every mechanism
 needs as many records as Theorem 1 promises, up to a constant factor. The theorem has three regimes,
-by which of k, sqrt(k ln N) and ln N / alpha is the smallest. In the first two regimes k varies, in
-the third 1 / alpha. In each of them the ratio of Theorem 1 (with constant 1) to the certified lower
-bound has a log-log slope within 0.1 of 0. One constant serves all regimes: the ratios are at most
-64, and the largest is at most 5 times the smallest. In the first regime the best packing consists
-of single elements. In the other two it is a Reed-Solomon family of sets, of about k / ln N and
-1 / alpha^2 elements. The e^400 to e^(4 x 10^6) sets of a family are never listed. Every certificate
-is written to a file and checked again by code that shares nothing with the construction. The older
-bounds (SmallDB, projection) are drawn for comparison, with constant 1 too.
+by which of k, sqrt(k ln N) and ln N / alpha is the smallest. The number of queries k varies in the
+first two regimes, and 1 / alpha varies in the third. In each of them the ratio of Theorem 1 (with
+constant 1) to the certified lower bound has a log-log slope within 0.1 of 0. One constant serves
+all regimes: the ratios are at most 64, and the largest is at most 5 times the smallest. In the
+first regime the best packing consists of single elements. In the other two regimes it is a
+Reed-Solomon family of sets, of about k / ln N and 1 / alpha^2 elements. The e^400 to e^(4 x 10^6)
+sets of a family are never listed. Every certificate is written to a file and checked again by code
+that shares nothing with the construction. The older bounds (SmallDB, projection) are drawn for
+comparison, with constant 1 too.
 
 Nothing is random but the signs of sampled pairs. Run time on one core: quick 3 s, full 5 s.
 """
@@ -43,10 +44,11 @@ from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
 
 EPSILON = 0.1
-#: A lower bound may fail for this share of all signs: the theorem asks for one workload.
+#: A lower bound may fail for this share of all workloads, because Theorem 24 needs only one for
+#: which it holds.
 FAILURE = 0.5
-#: Largest ratio of Theorem 1, with constant 1, to the lower bound; and the largest of these ratios
-#: over the smallest.
+#: Largest allowed ratio of Theorem 1, with constant 1, to the lower bound; and largest allowed
+#: quotient of two such ratios.
 LARGEST, SPREAD = 64, 5
 
 
@@ -96,12 +98,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def position(table: pd.DataFrame, regime: str) -> pd.Series:
-    """What grows along a panel: k, or 1 / alpha."""
+    """The parameter that grows along a panel: k, or 1 / alpha."""
     return 1 / table.alpha if regime == Regime.UNIVERSE else table.queries
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Optimal up to a constant in each regime; certificates hold; sets grow as they should."""
+    """Theorem 1 is optimal up to a constant, certificates hold, and sets grow as predicted."""
     return [
         *(ratio_is_flat(table[table.regime == regime], regime) for regime in Regime),
         one_constant(table),

@@ -12,11 +12,11 @@ from experiments.lower_bounds.bracket_problems import Error
 
 #: Public seed of all draws, and number of problems drawn.
 SEED, COUNT = 17, 60
-#: Values of epsilon; successive problems of one kind go through them in turn.
+#: Values of epsilon. Successive problems of one kind take these values in turn.
 EPSILONS = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Target errors are log-uniform between these.
 ALPHAS = (0.01, 0.1)
-#: Most elements of a universe, most columns of marginals and parities, and most queries.
+#: Largest numbers of elements of a universe, of columns of marginals and parities, and of queries.
 ELEMENTS, COLUMNS, QUERIES = 32, 5, 12
 
 
@@ -31,7 +31,7 @@ def _shape(rng: np.random.Generator) -> tuple[int, int]:
     return int(rng.integers(1, QUERIES + 1)), int(rng.integers(4, ELEMENTS + 1))
 
 
-#: Kinds of workloads; successive draws go through them in turn.
+#: Kinds of workloads. Successive draws take these kinds in turn.
 KINDS: tuple[Callable[[np.random.Generator], gd.workloads.Workload], ...] = (
     lambda rng: gd.workloads.Histogram(int(rng.integers(2, ELEMENTS + 1))),
     lambda rng: gd.workloads.Prefixes(int(rng.integers(2, ELEMENTS + 1))),
@@ -50,7 +50,10 @@ def random_workload(draw: int) -> gd.workloads.Workload:
 
 
 def random_question(draw: int) -> tuple[float, float, Error]:
-    """Epsilon, target error and kind of error; every kind of workload meets every epsilon."""
+    """Epsilon, target error and kind of error of one draw.
+
+    Over all draws, every kind of workload is combined with every epsilon.
+    """
     rng = np.random.default_rng([SEED, draw, 1])
     alpha = math.exp(rng.uniform(math.log(ALPHAS[0]), math.log(ALPHAS[1])))
     epsilon = EPSILONS[(draw // len(KINDS)) % len(EPSILONS)]

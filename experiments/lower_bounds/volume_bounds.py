@@ -6,10 +6,11 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy"; Nikolo
 Claim: let K be the hull of the answers and their negatives, and vr_i(K) the largest volume radius
 of its projections on i dimensions. No epsilon-DP mechanism (add/remove) that answers histograms of
 every size has an l2 error, in counts, below max_i i vr_i(K) / (8 e^2 epsilon). For a ball, K-norm
-noise has E ||Z|| = k / epsilon. This is 8 e^2 = 59.1 times the bound, and the factor is lost in the
-proof. For other bodies about as wide in all directions, the error of K-norm noise over the bound
-stays within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with sides 2^-i it grows
-with the dimension. On the largest such box recursive noise errs less than half as much.
+noise has E ||Z|| = k / epsilon. This error is 8 e^2 = 59.1 times the bound; the proof of the bound
+loses this factor. For other bodies about as wide in all directions, the error of K-norm noise over
+the bound stays within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with sides
+2^-i this ratio grows with the dimension. On the largest such box, recursive noise errs less than
+half as much as K-norm noise.
 
 All noise has an exact sampler. Run time on one core: quick 3 s, full 30 s.
 """
@@ -55,7 +56,7 @@ ROUND = (Family.MEANS, Family.CUBE, Family.MARGINALS, Family.MOMENTS, Family.HIS
 
 
 class Method(enum.StrEnum):
-    """Noise."""
+    """Kinds of noise."""
 
     KNORM = "K-norm noise"
     RECURSIVE = "recursive noise"
@@ -85,7 +86,7 @@ def noise_of(method: Method, K: gd.bodies.Body) -> Noise:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean length of the noise, and what no mechanism can be below."""
+    """Mean length of the noise, and the lower bound for every mechanism."""
     K = symmetric_body(config.family, config.size)
     radii = volume_radii(K, rng)
     lengths = np.linalg.norm(noise_of(config.method, K).sample(rng, config.draws), axis=1)
@@ -108,10 +109,10 @@ def ratios(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Error over bound: 8 e^2 for balls, near that for round bodies, and growing for long boxes."""
+    """Error over bound: 8 e^2 for balls, near 8 e^2 for round bodies, growing for long boxes."""
     found = ratios(table, LEVEL)
     near, balls = (found[found.family.isin(names)] for names in (ROUND, (Family.MEANS,)))
-    # For a ball E||Z|| = k and the bound, rounded down by a margin, is k / (8 e^2).
+    # For a ball, E||Z|| = k. The bound is k / (8 e^2), rounded down by a small margin.
     inside = (balls.ratio_low <= CONSTANT * (1 + 1e-8)) & (balls.ratio_high >= CONSTANT)
     return [
         Claim(
@@ -131,12 +132,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-#: Largest power of the dimension that the ratio of round bodies may grow or fall with.
+#: The ratio of round bodies may grow or fall at most as this power of the dimension.
 FLAT = 0.15
 
 
 def round_bodies(table: pd.DataFrame) -> Claim:
-    """Two-sided: the ratio is 1 to 1.6 times that of a ball, and hardly depends on dimension."""
+    """The ratio is 1 to 1.6 times that of a ball, and hardly depends on the dimension."""
     shares = np.array([table.ratio_low, table.ratio_high]) / CONSTANT
     slopes = {
         str(family): float(np.polyfit(np.log(rows.dimension), np.log(rows.ratio), 1)[0])

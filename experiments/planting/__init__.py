@@ -1,1 +1,1 @@
-"""Edits of one function, each in force in a separate process, and what notices an edit."""
+"""Edits of one function, each in a separate process, and the tests and claims that fail with it."""

@@ -1,7 +1,7 @@
 """A planted edit: another text of one function, in force inside a ``with`` block only.
 
 The source file stays as it is. The text of the function is changed in memory and compiled, and the
-function object gets the new code. So every module that has imported the function runs the
+function object gets the new code. Therefore every module that has imported the function runs the
 edited code.
 """
 

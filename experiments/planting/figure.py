@@ -1,6 +1,6 @@
-"""The process that `red_claims` starts: plant an edit, run a script, print its red claims.
+"""The process that `red_claims` starts: plant an edit, run a script, print the claims that fail.
 
-``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON.
+The command is ``python -m experiments.planting.figure MODULE EDIT``, with the edit as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from experiments.planting.runs import RedClaim
 
 
 def red(script: LoadedScript) -> list[RedClaim]:
-    """The claims that fail; if a cell or the check of the claims fails, this as the only one."""
+    """The claims that fail. If a cell or the check of the claims raises, only this is listed."""
     outcomes = []
     for cell in script.sweep(Preset.QUICK).cells():
         outcome = run_cell(script.module.compute, cell)

@@ -1,4 +1,4 @@
-"""Run tests, or a figure at its quick preset, in a process that holds one edit."""
+"""Run tests, or a figure at its quick preset, in a process in which one edit is planted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
     Raises
     ------
     RuntimeError
-        If pytest could not run them.
+        If pytest could not run the tests.
     """
     options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
     if edit is not None:

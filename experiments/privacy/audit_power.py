@@ -1,4 +1,4 @@
-"""What an audit can see: how much noise must be missing before a privacy claim is refuted.
+"""How much noise must be missing before an audit refutes a privacy claim.
 
 Clopper and Pearson 1934; Ding, Wang, Wang, Zhang and Kifer 2018. Formula sheet GEN-2, JL-L14.
 
@@ -7,20 +7,21 @@ neighbours, scores and threshold on one half of the draws, and tests one event o
 It refutes no true claim. For two counting queries, it refutes every additive mechanism without
 noise, with a coordinate that gets no noise, with one draw for two coordinates, with noise in a
 subspace that misses a direction in which neighbours differ, or with noise of half the size. With
-more draws it refutes noise that is closer to the correct size. Where the laws of outputs are known,
-so is the event that refutes a factor with the fewest draws (Neyman and Pearson). An audit needs
-about twice as many draws, because it tests on one half of them.
+more draws it refutes noise that is closer to the correct size. Where the laws of the outputs are
+known, the lemma of Neyman and Pearson gives the event that refutes a noise factor with the fewest
+draws. An audit needs about twice as many draws, because it tests on one half of them.
 
 Most mechanisms answer two counting queries, whose answers on one record form the square {0, 1}^2,
-with epsilon = 1 or rho = 1/2. The audits of one search share a seed. SecondMoment, PairMarginals
-and Covariance are audited before the last step, a projection. This step does not read the records,
-so an audit of the released matrix refutes no smaller faults. For the same reason, Projected, JL,
-Coarse, Shrunk and Fitted have at most the power of the noise inside them. SparseProject with
-Gaussian noise on rows has at most the power of Gaussian at the same rho.
+with epsilon = 1 or rho = 1/2. A search for the largest noise factor that audits refute uses one
+seed for all its audits. SecondMoment, PairMarginals and Covariance are audited before the last
+step, a projection. This step does not read the records, so an audit of the released matrix refutes
+no smaller faults. For the same reason, audits of Projected, JL, Coarse, Shrunk and Fitted have at
+most the power of an audit of the noise inside them. Audits of SparseProject with Gaussian noise on
+rows have at most the power of audits of Gaussian at the same rho.
 
-A draw of spectral noise takes 10 ms. It is therefore audited in the full run only, and not with
-noise of half the size, which 20,000 draws do not refute. Run time on one core: quick 50 s, full 6
-minutes.
+A draw of spectral noise takes 10 ms. Spectral noise is therefore audited in the full run only. The
+fault of half the noise is left out there, because 20,000 draws do not refute it. Run time on one
+core: quick 50 s, full 6 minutes.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ from experiments.privacy.faulty_noise import (
 
 #: The classifier learns events for noise whose density is not known.
 NEEDS = Needs(("sklearn",), extra="audit")
-#: What noise is multiplied by.
+#: Factors by which the noise is multiplied.
 FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
 
 
@@ -106,11 +107,12 @@ def verdict(config: Config, seed: int) -> Row:
 
 
 def searched(config: Config, seed: int) -> Row:
-    """The largest noise factor refuted, with the same draws for each factor, and what is possible.
+    """The largest noise factor that audits refute, compared with the best event.
 
-    `needed` is the number of draws with which the best event refutes this factor, and `best` is the
-    factor that it refutes with all draws. `seconds` is the time of the whole search. If no factor
-    is refuted, `factor` is 0, and `needed` is 1.
+    All factors are tried with the same draws. `needed` is the number of draws with which the best
+    event refutes this factor, and `best` is the largest factor that the best event refutes with
+    all draws. `seconds` is the time of the whole search. If no factor is refuted, `factor` is 0,
+    and `needed` is 1.
     """
     family, seconds = config.family, list[float]()
     with timed(seconds):
@@ -125,7 +127,7 @@ def searched(config: Config, seed: int) -> Row:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """No false alarm, every planted fault refuted, and more draws see smaller faults."""
+    """No true claim is refuted, each planted fault is refuted, more draws see smaller faults."""
     true = table[table.fault == Fault.CORRECT]
     planted = table[table.fault.isin(PLANTED)]
     missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
@@ -188,7 +190,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """What the table leaves out."""
+    """Goals for what the table does not measure."""
     return open_goals(table)
 
 
@@ -203,7 +205,7 @@ def planted(
     few: int = 4_000,
     faults: Sequence[Fault] = PLANTED,
 ) -> tuple[Config, ...]:
-    """Audits of mechanisms with correct and with faulty noise, most of them with `few` draws."""
+    """Audits with correct and with faulty noise: 40,000 draws for half the noise, else `few`."""
     return tuple(
         config
         for family in families
@@ -225,7 +227,7 @@ def scaled(families: Sequence[Family], sizes: Mapping[int, int]) -> tuple[Config
 
 FAST = tuple(family for family in SQUARE if family is not Family.SPECTRAL)
 #: Mechanisms for other queries. Faults that need two counting queries are not planted in them. With
-#: half the noise, 40,000 draws refute these mechanisms. For `REST` they are too few.
+#: half the noise, 40,000 draws refute these mechanisms. For `REST`, 40,000 draws are too few.
 HALVED = (
     Family.RESIDUAL,
     Family.SECOND_MOMENT,

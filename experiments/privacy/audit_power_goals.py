@@ -1,4 +1,4 @@
-"""What the table of the power of audits leaves out, and the draws that its audits lose."""
+"""Goals for what the table on the power of audits does not measure, and the draws that are lost."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ AUDITS_OF_SEARCH = 9
 #: Longest time of a search that the full run can afford, in seconds.
 AFFORDED = 60.0
 MOST_DRAWS = 1_000_000
-#: Shares of the draws with which the best event refutes what audits refute: the least for each
-#: mechanism, and the least on average. An audit tests on one half of its draws. Chance moves the
-#: share of one search by about 40 percent.
+#: The best event needs only a share of an audit's draws to refute the same noise factor. These are
+#: the least values of the share: for each mechanism, and on average. An audit tests on one half of
+#: its draws. Chance moves the share of one search by about 40 percent.
 LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
 
 
 def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
-    """The share of the draws with which the best event refutes what audits refute, by mechanism.
+    """By mechanism, the share of an audit's draws that the best event needs for the same factor.
 
-    Geometric means over all searches of mechanisms with known laws.
+    The shares are geometric means over all searches. Only mechanisms with known laws have one.
     """
     found = table[(table.fault == Fault.SCALED) & table.needed.notna()]
     logs = np.log(found.needed / found.trials)
@@ -37,7 +37,7 @@ def shares_of_draws(table: pd.DataFrame) -> pd.Series[float]:
 
 
 def open_goals(table: pd.DataFrame) -> list[Goal]:
-    """Mechanisms, sizes and draws that are missing; the quick run measures fewer of them."""
+    """Goals for mechanisms, numbers of draws and speed. A goal without rows is left out."""
     factors = table[table.fault == Fault.SCALED]
     return [
         *_rows(factors),

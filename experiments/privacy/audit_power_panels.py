@@ -20,8 +20,8 @@ LOOKS = {
     Fault.HALF: Look("C3", "D"),
     Fault.CORRECT: Look("C6", "|"),
 }
-#: Heights of marks within the row of a mechanism. The faults that no noise hides all have the same
-#: bound on epsilon, the largest that their number of draws can give, so their marks would coincide.
+#: Heights of marks within the row of a mechanism. These four faults have the same bound on epsilon,
+#: the largest that their number of draws can give. At the same height their marks would coincide.
 OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
 SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
 #: Legend of the factors that the best event refutes, in the colour of the number of draws.

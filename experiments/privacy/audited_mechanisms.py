@@ -83,7 +83,7 @@ OF_MOMENTS = np.array([[2.0, 0.0], [1.0, 2.0]])
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Additive noise, with what its claim of privacy refers to."""
+    """Additive noise, with the workload and the guarantee of its privacy claim."""
 
     noise: gd.audit.AdditiveNoise  # Noise on sums
     workload: gd.workloads.Workload  # The answers whose sums get the noise
@@ -144,7 +144,7 @@ def second_moment() -> Subject:
 
 
 def pair_marginals() -> Subject:
-    """The noise of second moments, where records are bits over sqrt(2)."""
+    """Noise on the second moments of records of two bits, each divided by sqrt(2)."""
     M = gd.mechanisms.PairMarginals(gd.workloads.Marginals(2, 2), n=RECORDS, privacy=PURE)
     bits = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     return Subject(M.inner.inner.noise, listed(moments(bits / np.sqrt(2))), M.guarantee)
@@ -207,7 +207,7 @@ class Joint:
 
 
 def laws(family: Family, factor: float) -> list[Laws]:
-    """Laws of outputs on neighbouring inputs, with noise scaled by `factor`; see `KNOWN`."""
+    """Laws of a `KNOWN` mechanism's outputs on neighbours, with noise scaled by `factor`."""
     if family in NORMAL:
         # The length of the change over the standard deviation is sqrt(2 rho).
         return [normal_laws(float(np.sqrt(2 * CONCENTRATED.rho)), factor)]

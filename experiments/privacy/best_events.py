@@ -1,9 +1,10 @@
 """The best event of an audit, from the exact laws of outputs on two neighbouring inputs.
 
 Let p and q be the laws. By the lemma of Neyman and Pearson, no event of the same probability under
-q is likelier under p than {p / q >= t}. So the best event is one of these, and its probabilities
-are sums of known masses. This gives the number of draws with which a claim can be refuted at all.
-No sample is drawn here, so faults of an audit do not show here, and the two can be compared.
+q is likelier under p than {p / q >= t}. The best event is therefore of this form, and its
+probabilities are sums of known masses. These probabilities give the least number of draws that can
+refute a claim. No sample is drawn here. An error in the code of an audit cannot affect these
+numbers, so audits can be compared with them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import geomdp as gd
 from experiments.engine.statistics import LEVEL
 
 FloatArray = npt.NDArray[np.float64]
-#: Log-ratios p / q are rounded to this many decimals. Exact ratios are constant on whole regions,
-#: and rounding errors must not split a region.
+#: Values of ln(p / q) are rounded to this many decimals. Exact ratios are constant on whole
+#: regions, and rounding errors must not split a region.
 DECIMALS = 9
 #: Number of events {p / q >= t} that are tried for two laws.
 EVENTS = 400
@@ -31,11 +32,11 @@ EVENTS = 400
 CELLS, SIDE = 240, 20.0
 #: Cells of the law of one normal variable, and the reach on both sides in standard deviations.
 NORMAL_CELLS, NORMAL_REACH = 4000, 9.0
-#: The largest number of draws that is looked for.
+#: Largest number of draws in a search.
 MOST_DRAWS = 1e12
 #: Deltas at which a zCDP claim is tested, finer than those of an audit.
 DELTAS = tuple(float(delta) for delta in np.geomspace(1e-8, 0.4, 80))
-#: Searches for a factor end if 1 - factor is known up to this ratio.
+#: A search ends when the number of draws, or 1 - factor, is known up to this ratio.
 PRECISION = 1.02
 
 
@@ -55,7 +56,7 @@ class Laws:
         ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
         inside = np.cumsum(self.first[order])[ends], np.cumsum(self.second[order])[ends]
         if len(ends) > EVENTS:
-            # Small steps for events that are rare on either side.
+            # Events of probability near 0 or near 1 are kept in smaller steps.
             steps = np.geomspace(1e-5, 0.5, EVENTS // 2)
             wanted = np.concatenate([steps, 1 - steps])
             kept = np.unique(np.searchsorted(inside[0], wanted).clip(max=len(ends) - 1))
@@ -122,8 +123,8 @@ def best_factor(laws_at: LawsAt, privacy: gd.privacy.Privacy, draws: float) -> f
 def largest_factor(refuted: Callable[[float], bool]) -> float:
     """The largest noise factor that is refuted, searched between 0.05 and 0.999.
 
-    What is searched is 1 - factor, on a logarithmic scale: with many draws it is small.
-    The result is 0 if no factor that was tried is refuted.
+    The search is over 1 - factor on a logarithmic scale, because 1 - factor is small with many
+    draws. The result is 0 if no factor that was tried is refuted.
     """
     low, largest = math.log(1e-3), math.log(0.95)
     high = largest

@@ -4,14 +4,14 @@ Papers: Dwork and Roth 2014, Theorem 3.20 and Corollary 3.21; Blum and Roth 2011
 and Steinke 2016; Kairouz, Oh and Viswanath 2015. Formula sheet GEN-2, GEN-2a, GEN-2b, BR-T2.10.
 
 Claim: T pure steps of epsilon_0 never lose more privacy than T randomised responses. The total loss
-of these is (2 B - T) epsilon_0 with B binomial. This gives the exact total epsilon for each delta.
+of these is (2 B - T) epsilon_0 with B binomial, which gives the exact total epsilon for each delta.
 The sum of the epsilons, advanced composition and zCDP never give a smaller total; the sum grows as
 T, the others as sqrt(T). Blum and Roth's shortcut allows steps of epsilon / sqrt(8 T ln(1/delta)).
-Within a budget of (1, 1e-6) this is between half and all of the epsilon_0 that advanced composition
-allows. The shortcut follows from advanced composition for epsilon <= 1 and delta <= 1/2. At
-epsilon = 1 it follows up to delta = 0.709 for one step and up to e^(-1/4) for many, not for every
-delta below 1 as printed. Exact composition shows no violation up to delta = 0.99; the figure
-`corrections` shows one from 0.997 on.
+Within a budget of (1, 1e-6) such a step is between half and all of the epsilon_0 that advanced
+composition allows. The shortcut follows from advanced composition for epsilon <= 1 and
+delta <= 1/2. At epsilon = 1 it follows up to delta = 0.709 for one step and up to e^(-1/4) for many
+steps. It does not follow for every delta below 1, although it is printed for all. Exact composition
+shows no violation up to delta = 0.99; the figure `corrections` shows one from 0.997 on.
 
 All numbers are exact except the simulated losses of steps. Run time on one core: quick 2 s, full
 30 s.
@@ -53,12 +53,12 @@ SLACKS = (1e-6, 1e-3, 0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 #: Largest delta at which the shortcut follows from advanced composition for one step at
 #: epsilon = 1, to three decimals (GEN-2b).
 ONE_STEP = 0.709
-#: Largest relative distance that the claim allows from the limit for many steps.
+#: Largest relative distance from Gaussian noise that the claim on many steps allows.
 NEAR_LIMIT = 0.03
 
 
 class Quantity(enum.StrEnum):
-    """What a row holds."""
+    """The quantity that a row holds."""
 
     TOTAL = "total epsilon"
     ALLOWED = "epsilon of a step"
@@ -166,7 +166,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def limits(table: pd.DataFrame) -> Claim:
-    """Where the shortcut stops following from advanced composition."""
+    """The largest delta at which the shortcut follows from advanced composition."""
     found = table[table.quantity == Quantity.LIMIT].groupby("steps").value.first()
     limit = math.exp(-0.25)
     first, last = found[1], found.iloc[-1]
@@ -212,7 +212,7 @@ def gaussian_epsilon(delta: float) -> float:
 
 
 def tends_to_gaussian(table: pd.DataFrame) -> Claim:
-    """Two-sided: the exact epsilon of many shortcut steps is near that of Gaussian noise."""
+    """The exact epsilon of many shortcut steps is near that of Gaussian noise, on both sides."""
     found = table[(table.quantity == Quantity.NEEDED) & (table.steps == table.steps.max())]
     limits = found.delta.map(gaussian_epsilon)
     some = limits > 0
@@ -229,7 +229,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
 
 
 def agreement(found: pd.DataFrame) -> list[Claim]:
-    """Simulated losses: the exact delta for randomised responses, and at most this for Laplace."""
+    """Simulated losses have the exact delta for randomised responses, and no more for Laplace."""
     reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()

@@ -6,25 +6,25 @@ Theorem 2.10 (DISC-5) and Corollary 4.7 (DISC-4). Formula sheet, section 10, and
 BR-MED, SM-A1, SM-T3.1, BR-T2.10, BR-OIC, BR-L4.6.
 
 Each panel shows what is measured on instances that meet all assumptions of a statement, divided by
-what the statement promises: above 1 the statement fails. Claims: the printed statements fail
-exactly where the corrections say. The corrected statements hold on all instances, and the largest
-share of their promise that is measured is as predicted.
+what the statement promises. The statement fails where this share is above 1. Claims: the printed
+statements fail exactly where the corrections say. The corrected statements hold on all instances,
+and the largest of their shares is as predicted.
 
 (a) A private distinguisher that always loses nearly F(epsilon) makes the early stop of the
 iterative construction err by up to 5/4 of the printed alpha. (b) The noise of ten released values
 exceeds the printed accuracy more often than beta. (c) A net with mesh alpha can be deleted
 completely, by one update more than the bound allows; the corrected mesh is alpha / 2. (d) The
 printed noise scale loses up to 1.217 epsilon under replace-one. (e) The error for smooth queries
-stops falling at large epsilon. Both rates have the least constant for which the corrected rate
-holds at epsilon up to 1. (f) The composition shortcut, printed for all delta below 1, has a much
-larger epsilon for delta above 0.997; the corrected one is for delta below 1/2. Where nothing is
-drawn, the exact epsilon is 0.
+stops falling at large epsilon. The printed and the corrected rate have the same constant, the least
+for which the corrected rate holds at epsilon up to 1. (f) The composition shortcut is printed for
+all delta below 1. For delta above 0.997 its exact epsilon is much larger than promised. The
+corrected shortcut is for delta of at most 1/2. Where nothing is drawn, the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
-beta. With the printed factor 32 in place of 36 this fails if beta is tiny. (h) With natural
-logarithms Corollary 4.7 is 1.166 times smaller than what Lemma 4.6 gives for the best r; base 2
-corrects it.
+beta. With the printed factor 32 in place of 36, this probability is smaller than needed if beta is
+tiny. (h) With natural logarithms, the bound of Corollary 4.7 is 1.166 times smaller than what Lemma
+4.6 gives for the best r. Logarithms of base 2 correct it.
 
 All numbers are exact but the errors in (a) and (e). Run time on one core: quick 3 s, full 1 minute.
 """
@@ -77,7 +77,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """What is measured and what is promised."""
+    """The measured and the promised value."""
     found = MEASURES[config.statement](config.version, config.x, config.runs, rng)
     return [{"measured": found.measured, "promised": found.promised, "drawn": found.drawn}]
 
@@ -89,10 +89,10 @@ class Correction:
     id: str  # Ids of the formula sheet
     first: float  # The printed statement fails for x at or above this ...
     last: float  # ... and at or below this, and nowhere else
-    where: str  # The same in words
+    where: str  # The range from `first` to `last` in words
     #: Range that must hold the largest measured share of the corrected promise.
     tightest: tuple[float, float]
-    why: str  # The range in words, or where it comes from
+    why: str  # The range `tightest` in words, or its derivation
 
 
 #: A share of 1, up to rounding.
@@ -117,7 +117,7 @@ CORRECTIONS = {
     Statement.SMOOTH_ERROR: Correction(
         "DISC-17, SM-T3.1", 3, np.inf, "epsilon >= 3", (0.5, FULL_SHARE), "1/2 to 1"
     ),
-    # What advanced composition, which the shortcut simplifies, loses to exact composition.
+    # The shortcut follows from advanced composition, which overstates the exact epsilon.
     Statement.COMPOSITION: Correction(
         "DISC-5, BR-T2.10", 320, np.inf, "delta >= 0.9969", (0.37, 0.38), "0.376 at delta = 1e-6"
     ),
@@ -125,7 +125,7 @@ CORRECTIONS = {
     Statement.ONLINE: Correction(
         "DISC-21, BR-OIC", 0, 1e-11, "beta <= 1e-11", (0.0416, 0.0418), "1/(8k) at k = 3"
     ),
-    # e^(1/2) (ln 2 / 2)^(1/2) for the best real r; r must be even.
+    # The share is e^(1/2) (ln 2 / 2)^(1/2) for the best real r, and larger because r must be even.
     Statement.FLAT: Correction(
         "DISC-4, BR-L4.6",
         1,
@@ -135,14 +135,15 @@ CORRECTIONS = {
         "0.9706, and more for even r",
     ),
 }
-#: Largest epsilon at which the constant of the smooth error is taken.
+#: The constant of the rate for smooth queries is fitted at epsilon up to this value.
 CALIBRATED = 1.0
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with what is measured over what is promised.
+    """The table with the shares: what is measured divided by what is promised.
 
-    The constant of the smooth error is the least for which it holds for epsilon up to 1.
+    The rate of the error for smooth queries gets the least constant for which the corrected rate
+    holds at epsilon up to `CALIBRATED`.
     """
     share = table.measured / table.promised
     smooth = table.statement == Statement.SMOOTH_ERROR
@@ -151,7 +152,7 @@ def with_shares(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """For each statement: where the printed one fails, and that the corrected one holds."""
+    """Printed statements fail exactly where they should, and the corrected ones hold."""
     shares = with_shares(table)
     found = []
     for statement, correction in CORRECTIONS.items():
@@ -226,7 +227,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Where each statement is tried.
+#: Values of x at which each statement is tried.
 PLACES: Mapping[Statement, tuple[float, ...]] = {
     Statement.ITERATIVE: (0.5, 0.7, 0.9, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0),
     Statement.NUMERIC: (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000),

@@ -1,7 +1,7 @@
 """Mechanisms with few possible outputs, whose laws are exact: sparse vector runs and selections.
 
-Outputs are drawn from these laws, so a draw costs nothing. Tests of the library compare the laws
-with runs. Noise scaled by a factor c is the noise of the claim epsilon / c.
+Outputs are drawn from these laws, so the mechanisms need not run. Tests of the library compare the
+laws with runs. Noise scaled by a factor c is the noise of the mechanism that claims epsilon / c.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Discrete(Protocol):
 
     @property
     def learners(self) -> Sequence[gd.audit.Learner]:
-        """Learners of scores that know the laws of the correct mechanism."""
+        """Learners of the scores that an audit tries. They may know the laws of correct noise."""
 
     def outcomes(self, factor: float) -> tuple[npt.NDArray[np.int64], Laws]:
         """The outputs (k, ...), and their laws on both inputs, with noise scaled by `factor`."""
@@ -39,8 +39,8 @@ class Discrete(Protocol):
 class Scales:
     """Laplace scales of a sparse vector mechanism."""
 
-    threshold: float  # Of the noise on the threshold
-    query: float  # Of the noise on each query
+    threshold: float  # Scale of the noise on the threshold
+    query: float  # Scale of the noise on each query
     redraw: bool  # Whether the threshold noise is drawn anew after each query found above
 
 
@@ -48,9 +48,9 @@ class Scales:
 class Stream:
     """A sparse vector run on six queries with true answers at the threshold.
 
-    Between neighbours, the first answers move up by 1, and the last ones move down, as many as may
-    be found above the threshold. Streams of 1 to 8 queries with two distances from the threshold
-    were compared; of these, the best event refutes most with 10^5 draws on this one.
+    Between neighbours, the last `cutoff` answers move down by 1, and all others move up by 1.
+    Streams of 1 to 8 queries with two distances from the threshold were compared. With 10^5 draws,
+    the best event refutes the largest noise factor on this one.
     """
 
     build: Callable[[], gd.AboveThreshold | gd.Sparse]  # The mechanism
@@ -79,10 +79,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Selected:
-    """The choice between two counting queries, of which neighbours move one up and one down.
+    """The choice between two counts. At the neighbour one count is larger by 1, the other smaller.
 
-    With a larger gap, one choice is rarer and its probability loses more. The gaps of `DISCRETE`
-    are the best ones for 10^4 draws among 0, 1, 2, 3, 4 and 6.
+    With a larger gap between the counts, one choice is rarer, but its privacy loss is larger. The
+    gaps of `DISCRETE` are the best ones for 10^4 draws among 0, 1, 2, 3, 4 and 6.
     """
 
     kind: Callable[..., gd.mechanisms.Selection]  # The mechanism

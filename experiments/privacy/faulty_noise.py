@@ -29,7 +29,7 @@ class Fault(enum.StrEnum):
     HALF = "half the noise"
 
 
-#: Faults that show in every kind of noise, and all planted faults.
+#: Faults that an audit of any kind of noise can refute with few draws, and all planted faults.
 UNHIDDEN = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE)
 PLANTED = (*UNHIDDEN, Fault.HALF)
 

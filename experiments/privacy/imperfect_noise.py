@@ -1,19 +1,19 @@
-"""What noise that is not quite right costs: in total variation, in density, in floating point.
+"""How much privacy imperfect noise loses: errors in total variation, in density and in float64.
 
 Formula sheet SAM-1, SAM-2, SAM-6; Mironov 2012, "On significance of the least significant bits for
 differential privacy".
 
 Claim: noise within total variation tau of the Laplace law of scale 1 / epsilon makes an answer of
 sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but not purely private. The exact delta is
-e^epsilon tau if draws are clamped from one side, tau if a chain stays at its start with probability
-tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again. In all three
-cases some outputs are impossible for the neighbour. If the density is off by a factor of at most
-e^(+-tau), privacy stays pure: it is (epsilon + 2 tau)-DP. A staircase with steps of width h in
-place of the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h). All of
-this holds in real arithmetic only. In float64, four of five noisy versions of the answer 0 cannot
-arise from the answer 1 by any draw. So every privacy record of float64 noise states a caveat.
-Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace, cone and
-K-norm noise, a neighbouring data set can give every release.
+e^epsilon tau if draws are clamped from one side, tau if a Markov chain stays at its start with
+probability tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again. In
+all three cases some outputs are impossible for the neighbour. If the density is off by a factor of
+at most e^(+-tau), privacy stays pure: the answer is (epsilon + 2 tau)-DP. A staircase with steps of
+width h in place of the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h).
+All of this holds in real arithmetic only. In float64, four of five noisy versions of the answer 0
+cannot arise from the answer 1 by any draw. Every privacy record of float64 noise therefore states a
+caveat. Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace, cone
+and K-norm noise, a neighbouring data set can give every release.
 
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
@@ -52,7 +52,7 @@ EPSILON = 1.0
 
 
 class Flaw(enum.StrEnum):
-    """What is wrong, in the order of the legend."""
+    """Flaws of the noise, in the order of the legend."""
 
     CLAMPED = "clamped from one side"
     STUCK = "chain stays at its start"
@@ -69,7 +69,7 @@ TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
 class Config:
     """One point of the figure."""
 
-    flaw: Flaw  # What is wrong
+    flaw: Flaw  # Flaw of the noise
     size: float  # Total variation tau, width h of a step, or scale of the noise
     draws: int  # Simulated draws; 0 for staircases, whose loss is computed exactly
 
@@ -80,7 +80,7 @@ def limit(flaw: Flaw, tau: float) -> float:
 
 
 def exact_delta(flaw: Flaw, tau: float) -> float:
-    """Probability of the outputs that the neighbour cannot give: delta at epsilon."""
+    """The delta at epsilon, which is the probability of outputs that the neighbour cannot give."""
     return {
         Flaw.CLAMPED: math.exp(EPSILON) * tau,
         Flaw.STUCK: tau,
@@ -107,7 +107,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.flaw is Flaw.FLOATS:
         return [float_outputs(config.size, config.draws, rng)]
     if config.flaw is Flaw.ROUNDED:
-        # Without a seed, the bits are the operating system's.
+        # Without a seed, the operating system supplies the random bits.
         return [rounded_outputs(EPSILON / config.size, config.draws)]
     return [stairs(config) if config.flaw is Flaw.STAIRS else variation(config, rng)]
 
@@ -132,8 +132,8 @@ def stairs(config: Config) -> Row:
     """Largest log ratio of a staircase density to itself shifted by 1.
 
     On [j h, (j + 1) h) the density is the exponential density at the middle, times a constant that
-    is the same for all steps. So, up to this constant, the two densities differ by a factor of at
-    most e^(+-epsilon h / 2).
+    is the same for all steps. Up to this constant, the staircase and the exponential density
+    therefore differ by a factor of at most e^(+-epsilon h / 2).
     """
     h = config.size
     # A shift by 1 moves a point just below the end of a step by 1 / h steps, rounded up.
@@ -143,7 +143,7 @@ def stairs(config: Config) -> Row:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact values against bounds and simulated frequencies, and what floats give away."""
+    """Exact values against bounds and simulated frequencies, and counts of impossible outputs."""
     flawed = table[table.flaw.isin(TV)]
     shares = flawed.exact / flawed.bound
     chances = np.minimum(
@@ -253,7 +253,7 @@ def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
-    """Privacy loss of staircases against how far their density is off."""
+    """Privacy loss of staircases against the error of their log density."""
     look = LOOKS[Flaw.STAIRS]
     draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
     draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))

@@ -20,7 +20,7 @@ KINDS = 3
 
 
 def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
-    """Count noisy answers to 0 that the answer 1 cannot give, and those that 0 itself cannot."""
+    """Count noisy versions of the answer 0 that 1 cannot give, and those that 0 cannot give."""
     released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
     explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
@@ -29,8 +29,8 @@ def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
 def rounded_outputs(epsilon: float, releases: int) -> Row:
     """Count releases without a seed that are off the grid of the data set, or of its neighbour.
 
-    The noise can be any multiple of the unit. So the sums that a data set can give are its exact
-    sums plus all multiples of the unit.
+    The noise can be any multiple of the grid's unit. Therefore a data set can give its exact sums
+    plus any multiples of the unit.
     """
     privacy, off = gd.PureDP(epsilon), np.zeros(2, dtype=int)
     records = np.zeros((RELEASED, 3), dtype=int)

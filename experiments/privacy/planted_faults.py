@@ -1,6 +1,7 @@
 """Planted faults: which test notices each of them.
 
-No paper: would the tests of this library see the faults that break privacy (GEN-1)?
+There is no paper. The question is whether the tests of this library see the faults that break
+privacy (GEN-1).
 
 Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
 purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. A
@@ -10,8 +11,8 @@ that fails has caught the fault. The same tests pass without a fault.
 Claims: every planted fault is caught, and no test fails without one. A new fault is one row in
 `experiments/privacy/faults`.
 
-The results depend on the tests too, but do not become stale when a test changes: run this script
-again then. Run time on one core: quick 15 s, full 45 minutes.
+The results depend on the tests too, but a changed test does not mark them as stale. Run this script
+again after a change of the tests. Run time on one core: quick 15 s, full 45 minutes.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """All faults are caught, and only faults are."""
+    """Every fault is caught, and no test fails without a fault."""
     planted, control = table[table.fault.notna()], table[table.fault.isna()]
     missed = list(planted.fault[~planted.failed])
     alarms = list(control.part[control.failed])

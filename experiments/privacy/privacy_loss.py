@@ -8,11 +8,11 @@ Claim: for answers that move by s and noise Z of density f, the privacy loss is
 L = ln f(Z) - ln f(Z - s). Let s be a vertex of the sensitivity body. The loss of K-norm noise then
 never exceeds epsilon, and its mean is at most epsilon tanh(epsilon / 2), the mean loss of
 randomised response. The least delta for which the noise is (t, delta)-DP is
-delta(t) = E (1 - e^(t - L))_+. It falls to 0 at t = epsilon, for one query as
+delta(t) = E (1 - e^(t - L))_+. This delta(t) falls to 0 at t = epsilon. For one query it falls as
 1 - e^((t - epsilon) / 2). For 32 one-way marginals, Laplace and ball noise are far larger than
-needed: their mean loss is about a thirtieth of epsilon tanh(epsilon / 2). Noise of the cube itself
-uses the budget in full, as one query does. The loss of Gaussian noise of rho = epsilon^2 / 2 can
-exceed epsilon.
+needed: their mean loss is about a thirtieth of epsilon tanh(epsilon / 2). K-norm noise of the cube
+itself uses the budget in full, as Laplace noise does for one query. The loss of Gaussian noise of
+rho = epsilon^2 / 2 can exceed epsilon.
 
 Losses are exact numbers for each draw; delta and means are averages over independent draws. Run
 time on one core: quick 3 s, full 30 s.
@@ -47,7 +47,7 @@ EPSILON = 1.0
 DIMENSION = 32
 #: Thresholds t at which delta and the tail are recorded.
 THRESHOLDS = np.linspace(-EPSILON, 2 * EPSILON, 61)
-#: Values of delta below this are rounding.
+#: Values of delta below this are rounding errors.
 ROUNDING = 1e-9
 
 
@@ -60,7 +60,7 @@ class Noise(Protocol):
 
 
 class Family(enum.StrEnum):
-    """Noise, in the order of the legend."""
+    """Kinds of noise, in the order of the legend."""
 
     ONE = "one query, Laplace"
     LAPLACE = f"{DIMENSION} queries, Laplace"
@@ -80,8 +80,9 @@ class Config:
 def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
     """The noise at budget epsilon, and a largest move of the answers.
 
-    The records hold one bit for each query, so answers move within the cube [-1, 1]^m, and farthest
-    to a corner. Laplace noise encloses the cube in an l1 ball, ball noise in an l2 ball.
+    The records hold one bit for each query, so answers move by a vector of the cube [-1, 1]^m. The
+    corners are the largest moves. Laplace noise encloses the cube in an l1 ball, and ball noise
+    encloses it in an l2 ball.
     """
     m = 1 if family is Family.ONE else DIMENSION
     corner = np.ones(m)
@@ -103,7 +104,7 @@ def exact_delta(family: Family, t: float) -> float | None:
     if family is Family.ONE:
         return max(1 - math.exp((t - EPSILON) / 2), 0.0)
     if family is Family.GAUSSIAN:
-        return gd.privacy.gaussian_delta(1.0, 1 / EPSILON, t)  # of rho = epsilon^2 / 2
+        return gd.privacy.gaussian_delta(1.0, 1 / EPSILON, t)  # noise of rho = epsilon^2 / 2
     return None
 
 
@@ -236,7 +237,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
-    """Pr[L > t]. For pure noise it drops to 0 at epsilon, a value that L has with chance > 0."""
+    """Pr[L > t]. For pure noise it jumps to 0 at epsilon, because Pr[L = epsilon] > 0."""
     marked = table.iloc[::5]
     draw_points(
         axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]

@@ -42,9 +42,9 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
     scripts : sequence of LoadedScript
         The scripts, in the order of the pages.
     preset : Preset
-        Whose outputs are shown.
+        The preset whose outputs are shown.
     folders : Folders
-        Where outputs are.
+        The folders that hold the outputs.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content)
     for stale in folder.iterdir():
-        # Left by an earlier report.
+        # An earlier report has left these files.
         if stale.suffix in (".html", ".webp") and stale.name not in files:
             stale.unlink()
     verdicts = [claim["passed"] for entry in found for claim in entry.claims]

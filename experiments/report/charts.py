@@ -66,7 +66,7 @@ def panels_of(figure: Figure) -> list[Panel]:
     panels = []
     for axes in figure.axes:
         curves = tuple(_curves(axes, names))
-        # Coordinates of three dimensions are not values that can be read off.
+        # Values cannot be read off a picture of three dimensions.
         if (
             axes.get_visible()
             and axes.name != "3d"

@@ -1,4 +1,4 @@
-"""What is stored about one script: its record, figure and curves, or why there are none."""
+"""The stored results of one script: its record, figure and curves, or why there are none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Gathered:
 
     @property
     def goals(self) -> list[dict[str, Any]]:
-        """The stored goals; empty if the script has none, or if its record is from before goals."""
+        """The stored goals; empty without goals, or if the record is older than the goals."""
         return [] if self.record is None else list(self.record.get("goals", ()))
 
     @property
@@ -54,7 +54,7 @@ class Gathered:
 
 
 def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> list[Gathered]:
-    """What is stored about all scripts; nothing is computed.
+    """The stored results of all scripts. Nothing is computed.
 
     Raises
     ------

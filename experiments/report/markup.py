@@ -37,7 +37,7 @@ def verdict(passed: bool) -> str:
 
 
 def reached(is_reached: bool) -> str:
-    """The word for the state of a goal; an open goal is no failure and has no colour of one."""
+    """The word for the state of a goal. An open goal is no failure and not coloured as one."""
     return (
         '<span class="verdict passed">reached</span>'
         if is_reached

@@ -53,7 +53,7 @@ def _letter(found: re.Match[str]) -> str:
             return f"<mi>{unicodedata.lookup(f'{prefix}{variant} CAPITAL {found[2]}')}</mi>"
         except KeyError:
             continue
-    raise ValueError(f"there is no {found[1]} {found[2]}")
+    raise ValueError(f"Unicode has no {found[1]} letter {found[2]}")
 
 
 def to_text(text: str) -> str:

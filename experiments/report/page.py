@@ -66,7 +66,7 @@ def page(contents: Sequence[Entry], here: Entry, body: str) -> str:
 
 
 def _short(title: str) -> str:
-    """The question that a title begins with, because window titles are short; else all of it."""
+    """The question at the start of a title, to keep window titles short; else the whole title."""
     return title.partition("?")[0] + ("?" if "?" in title else "")
 
 

@@ -29,8 +29,8 @@ _SIGNS = (
     (re.compile(r"\bl2\b"), "ℓ<sub>2</sub>"),
     (re.compile(r"\bl1\b"), "ℓ<sub>1</sub>"),
     (re.compile(r"\bln (?=\w)"), "ln&nbsp;"),
-    # A hyphen is a minus sign between spaces. It is one before a digit or bracket too, if it
-    # follows no letter, digit, dot or closing bracket.
+    # A hyphen between spaces is a minus sign. A hyphen before a digit or bracket is a minus sign,
+    # too, unless it follows a letter, digit, dot or closing bracket.
     (re.compile(r" - (?=\S)"), " − "),
     (re.compile(r"(?<![\w.)])-(?=\d|\()"), "−"),
 )

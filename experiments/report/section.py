@@ -17,8 +17,8 @@ from experiments.report.mathematics import to_html, to_text
 from experiments.report.prose import prose
 from experiments.theorems import Theorem
 
-#: Up to this many values of a parameter are listed. Of more numbers, the report gives the least,
-#: the largest and how many there are.
+#: The report lists up to this many values of a parameter. If there are more numbers, it gives their
+#: least, their largest and their count.
 LISTED = 8
 
 
@@ -73,7 +73,7 @@ def drawing(entry: Gathered) -> str:
 
 
 def description(entry: Gathered) -> str:
-    """What the figure shows, in words."""
+    """The headline, panels and axes of the figure in words, for readers who cannot see it."""
     panels = [
         f"{to_text(panel.title)} {to_text(panel.y_label)} against {to_text(panel.x_label)}".strip()
         for panel in entry.panels

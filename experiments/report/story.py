@@ -23,8 +23,7 @@ class Chapter:
     #: Paragraphs of prose, formulas as in docstrings.
     text: tuple[str, ...]
     figure: str  # Short name of the script that draws it
-    #: Beginnings of names: claims of that script with such a name are quoted, with what was
-    #: measured.
+    #: Claims of that script whose names begin with one of these are quoted, with what was measured.
     quoted: tuple[str, ...] = ()
 
 

@@ -1,1 +1,1 @@
-"""What scripts of several folders use: workloads, records and bodies."""
+"""Workloads, records and bodies that scripts of several folders use."""

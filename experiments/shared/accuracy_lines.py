@@ -54,10 +54,10 @@ class Method(enum.StrEnum):
 #: Not counted as ours: a closed form that no mechanism of the library has, and the choice of
 #: `advise`, which is one of the other methods.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
-#: What exists without this library: independent noise, optimised strategies with least squares
-#: (matrix mechanism, HDMM), the same with answers moved to attainable ones, and graphical models.
-#: The optimised strategies are those of `Matrix`. So `Matrix` is a peer, and its errors never count
-#: as ours.
+#: Methods that exist without this library: independent noise, optimised strategies with least
+#: squares (matrix mechanism, HDMM), both with answers moved to attainable ones, and graphical
+#: models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a peer, and its
+#: errors never count as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
@@ -69,7 +69,7 @@ PEERS = (
     Method.FITTED_MATRIX,
     Method.GRAPHICAL,
 )
-#: Post-processed: their error depends on the records.
+#: Post-processed mechanisms. Their error depends on the records.
 PROJECTED = (
     Method.PROJECTED_CONE,
     Method.FITTED_CONE,
@@ -100,8 +100,8 @@ class Config:
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Records of one release, drawn anew each time.
 
-    `Line.BINARY` takes records of the real sample, without replacement. Other tables take records
-    from a mixture of product distributions, all other workloads uniform elements.
+    `Line.BINARY` takes records of the real sample, without replacement. Other marginal tables take
+    records from a mixture of product distributions. All other workloads take uniform elements.
     """
     Q = line_workload(line)
     if line is Line.BINARY:
@@ -134,7 +134,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
         Method.RECURSIVE: lambda: M.Recursive(Q, n=1, privacy=PRIVACY),
     }
-    # With a hundred columns the cone is not cut.
+    # With a hundred columns, the plain cone mechanism is used instead of the cut one.
     cone = Method.CONE if line is Line.HUNDRED else Method.TIGHT_CONE
     after: Mapping[Method, tuple[Callable[..., gd.mechanisms.Mechanism], Method]] = {
         Method.PROJECTED_CONE: (M.Projected, cone),
@@ -159,7 +159,7 @@ JL_SEED = 0
 
 @cache
 def advice(line: Line, n: int, epsilon: float) -> Advice:
-    """What `advise` says among mechanisms with exact samplers."""
+    """The advice of `advise`, restricted to mechanisms with exact samplers."""
     privacy = gd.PureDP(epsilon)
     return gd.advise(line_workload(line), n=n, privacy=privacy, exact_only=True)
 
@@ -177,5 +177,5 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
 
 
 def excluded_error(line: Line, n: int, epsilon: float = PRIVACY.epsilon) -> float:
-    """An error that no mechanism has on all data sets of n records (orthogonal lines)."""
+    """A lower bound, by orthogonal lines, on every mechanism's worst error at n records."""
     return orthogonal_lines_error(line_workload(line), n, epsilon=epsilon, metric=RMS())

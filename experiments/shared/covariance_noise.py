@@ -14,7 +14,7 @@ import geomdp as gd
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare, quantile
 
-#: Least share of the noise in the bound that must be measured.
+#: Least share of the noise in the bound that the measured noise must reach.
 LEAST = 0.9
 
 
@@ -33,7 +33,7 @@ def lengths(
 
 
 def is_that_of_theorem_3(points: Mapping[int, tuple[MeanSquare, float]]) -> Claim:
-    """Two-sided: mean lengths over the bound of Theorem 3 without its term 3 / n^(1/2)."""
+    """Mean lengths are `LEAST` to 1 times the bound of Theorem 3 without its term 3 / n^(1/2)."""
     level = LEVEL / (2 * len(points))
     shares = {d: mean.value / noise for d, (mean, noise) in points.items()}
     reach = {d: quantile(level, m.count) * m.stderr / noise for d, (m, noise) in points.items()}

@@ -13,7 +13,7 @@ import geomdp as gd
 
 @dataclass(frozen=True)
 class Shares:
-    """A distribution on the elements, as a hypothesis shows it."""
+    """A distribution on the elements, under the attribute name that hypotheses use."""
 
     distribution: npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from geomdp.workloads.smooth import Coefficients, GaussianMixture
 
 #: Number of kernels of one query, and of places of the records.
 KERNELS, PLACES = 3, 10
-#: Narrowest bandwidth of a kernel by number of variables. It is below the resolution 1 / t of the
-#: summaries: a larger t resolves narrower kernels but adds noise, so the worst query depends on t.
+#: Narrowest bandwidth of a kernel by number of variables, below the resolution 1 / t of the
+#: summaries. A larger t resolves narrower kernels but adds noise, so the worst query depends on t.
 NARROWEST = {1: 1e-3, 2: 1e-2, 3: 5e-2}
 #: Public seed of the queries, which are a part of the problem.
 SEED = 20131205

@@ -9,7 +9,7 @@ from functools import cache
 import geomdp as gd
 from experiments.shared.rand_sample import SCHEMA
 
-#: Which random signs are asked is part of the problem, so all scripts share one public seed.
+#: The signs are a part of the problem, so all scripts draw them with one public seed.
 SIGNS_SEED = 0
 
 
@@ -37,8 +37,8 @@ def random_signs(queries: int, elements: int) -> gd.workloads.RandomSigns:
 
 
 #: How to build each family from its sizes. Histograms, prefixes and ranges take the size of the
-#: universe, random signs the numbers of queries and of elements, all others the number of
-#: attributes or the dimension of a record.
+#: universe. Random signs take the numbers of queries and of elements. All others take the number
+#: of attributes or the dimension of a record.
 FAMILIES: Mapping[Kind, Callable[..., gd.workloads.Workload]] = {
     Kind.HISTOGRAM: gd.workloads.Histogram,
     Kind.PREFIXES: gd.workloads.Prefixes,

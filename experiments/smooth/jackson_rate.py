@@ -1,23 +1,24 @@
-"""The Jackson operator of the paper: from where on its error falls at the rate of the theorems.
+"""The degree from which the error of the paper's Jackson operator falls as the theorems state.
 
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Theorems 3.1 and 3.2; formula sheet SM-T3.1, SM-T3.2, SM-JK.
 
 Queries: products over d variables of sign(x - 0.3)^(K-1) |x - 0.3|^K / K!, whose derivative of
-order K jumps at 0.3. So they are only as smooth as the theorems require. All records lie where the
-polynomial errs most. The summary has t = n^(1/(2d+K)) degrees in each variable, and uniform Laplace
-noise.
+order K jumps at 0.3. These queries are therefore only as smooth as the theorems require. All
+records lie where the polynomial errs most. The summary has t = n^(1/(2d+K)) degrees in each
+variable, and uniform Laplace noise.
 
 Claims: with t' = t / r, r = ceil((K+3)/2), the error of the operator tends to a constant times
 t'^(-K). The constant comes from the limit of the operator's kernel, (sin(s/2) / (s/2))^(2r). For a
-kink psi of the angle, it is the sup over u of the integral over s of the kernel times sum_k
-(-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)), divided by the integral of the kernel. The factors by
-which the operator multiplies coefficients tend to those of this limit: at most 1.2, 1.5 and 2 for
-K = 1, 2 and 4. So coefficients do not grow with t (Theorem 3.2). Hence the error of an answer falls
-as n^(-K/(2d+K)) (Theorem 3.1), but only from t' = 16 K^2 on is it within 8% of the limit. For one
-variable and K = 1, 2 and 4 that is n = 3 x 10^4, 10^9 and 10^18. For t <= r the operator answers
-with the mean of the query. At K = 4 the error falls at most half as fast as stated, up to n = 2 x
-10^7. Truncated series err less at every n.
+kink psi of the angle, the constant is the sup over u of the integral over s of the kernel times
+sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)), divided by the integral of the kernel. The
+factors by which the operator multiplies coefficients tend to those of the limit kernel, which are
+at most 1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients therefore do not grow with t (Theorem 3.2).
+Hence the error of an answer falls as n^(-K/(2d+K)) (Theorem 3.1). The error is within 8% of the
+limit only from t' = 16 K^2 on. For one variable and K = 1, 2 and 4, such a t' needs n = 3 x 10^4,
+10^9 and 10^18 records. For t <= r the operator answers with the mean of the query. At K = 4 the
+error falls at most half as fast as stated, up to n = 2 x 10^7. Truncated series err less at every
+n.
 
 Nothing is drawn: root mean squares over the noise are exact. Run time on one core: quick 3 s, full
 10 s.
@@ -52,7 +53,7 @@ FloatArray = npt.NDArray[np.float64]
 PRIVACY = gd.PureDP(1.0)
 #: Angles from the kink at which errors are sought, in units of 1 / t'.
 NEAR = np.linspace(-8, 8, 641)
-#: Values of the other variable there; the query is largest at -1.
+#: Values of the other variable at these points. The query is largest in size at -1.
 ELSEWHERE = (-1.0, -0.6, 0.9)
 
 
@@ -114,11 +115,12 @@ def no_noise(workload: SmoothQueries) -> FloatArray:
     raise NotImplementedError(repr(workload))
 
 
-#: The rate is claimed for t' of at least 16 K^2, up to this relative deviation. It has two causes:
+#: The rate is claimed for t' >= 16 K^2, up to this relative deviation. A deviation has two causes:
 #: the smooth part of a query adds a share of order 1 / t', and computing coefficients from 2 t
 #: nodes changes the error by a few percent.
 BEGIN, NEAR_LIMIT = 16, 0.08
-#: Largest relative deviation of the largest factor, which is over whole degrees only.
+#: Largest relative deviation of the largest factor from its limit. The factor is measured at whole
+#: degrees only.
 NEAR_FACTOR = 0.02
 #: Largest deviation of a fitted exponent of n.
 EXPONENT = 0.02
@@ -148,7 +150,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def tends(rows: pd.DataFrame) -> Claim:
-    """Two-sided: the error against the limit of the kernel."""
+    """The error is the limit that the kernel gives, within `NEAR_LIMIT` on both sides."""
     limits = [limit(d, K) for d, K in zip(rows.d, rows.smoothness, strict=True)]
     ratio = rows.error * rows.terms**rows.smoothness / limits
     off = float((ratio - 1).abs().max())
@@ -163,7 +165,7 @@ def tends(rows: pd.DataFrame) -> Claim:
 
 
 def stays_bounded(rows: pd.DataFrame) -> Claim:
-    """Two-sided: the largest factor of a coefficient; and coefficients against their bound."""
+    """The largest factor is near its limit on both sides; coefficients are below their bound."""
     ratio = rows.factor / rows.smoothness.map(kernel_factor)
     off = float((ratio - 1).abs().max())
     bounds = [
@@ -183,7 +185,7 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
 
 
 def falls(rows: pd.DataFrame) -> Claim:
-    """Two-sided: slope in n of the error of an answer, against that of Theorem 3.1."""
+    """The slope in n of the error of an answer is near that of Theorem 3.1, on both sides."""
     slopes, off = [], []
     for (d, K), mine in rows.groupby(["d", "smoothness"]):
         stated = [
@@ -206,7 +208,7 @@ def falls(rows: pd.DataFrame) -> Claim:
 
 
 def is_the_mean(rows: pd.DataFrame) -> Claim:
-    """Two-sided: the error is the same at all t <= r."""
+    """The error is nearly the same at all t <= r."""
     by_curve = rows.groupby(["d", "smoothness"]).error
     spread = by_curve.max() / by_curve.min() - 1
     last = rows.n.max()
@@ -221,7 +223,7 @@ def is_the_mean(rows: pd.DataFrame) -> Claim:
 
 
 def falls_late(rows: pd.DataFrame) -> Claim:
-    """One-sided: exponents of n up to `MANY` records, which a user may have."""
+    """Up to `MANY` records, which a user may have, the exponent of n is at most half the stated."""
     slopes = {
         d: float(np.polyfit(np.log(mine.n), np.log(mine.rms), 1)[0])
         for d, mine in rows.groupby("d")
@@ -238,7 +240,7 @@ def falls_late(rows: pd.DataFrame) -> Claim:
 
 
 def is_behind(table: pd.DataFrame) -> Claim:
-    """The error of truncated series divided by the operator's."""
+    """The error of truncated series is below that of the operator."""
     wide = table.pivot(index=["d", "smoothness", "degree"], columns="operator", values="rms")
     ratio = wide[Operator.TRUNCATED] / wide[Operator.JACKSON]
     return Claim(

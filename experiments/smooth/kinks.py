@@ -54,7 +54,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Largest limit of a coefficient's factor: at degree x t', over all x."""
+    """Largest limit, over all x, of the operator's factor for a coefficient of degree x t'."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))

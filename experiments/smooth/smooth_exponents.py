@@ -9,7 +9,10 @@ def accuracy(d: int, smoothness: int) -> float:
 
 
 def accuracy_of_weighted(d: int, smoothness: int) -> float:
-    """With weighted noise, as n^(-min(1, K / (1.5 d))) up to logarithms: a hypothesis (SM-X1)."""
+    """The error with weighted noise may fall as n^(-min(1, K / (1.5 d))), up to logarithms.
+
+    This is a hypothesis (SM-X1).
+    """
     return min(1.0, smoothness / (1.5 * d))
 
 

@@ -1,11 +1,11 @@
-"""Smooth queries: what post-processing the noisy moments saves.
+"""Smooth queries: how much post-processing of the noisy moments reduces the error.
 
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries";
 formula sheet SM-A1, SM-A2, JL-L13b. Post-processing is not in the paper.
 
-Summaries of a fixed number of moments with uniform Laplace noise, epsilon = 1: t = 32 in one
-variable and t = 8 in two. Answers are taken in four ways: from the noisy moments as they are, from
-the same with shrunk coefficients, and from the nearest moments of a distribution on the cube. The
+Each summary has a fixed number of moments with uniform Laplace noise at epsilon = 1: t = 32 in one
+variable and t = 8 in two. Answers are computed from the noisy moments, from the noisy moments with
+shrunk coefficients of the query, or from the nearest moments of a distribution on the cube. The
 nearest moments are found by a semidefinite program (d = 1), or over the hull of a grid's moments.
 Queries are kernel mixtures in C^1_1; the figure shows the largest error over them. Records lie at
 ten random places, drawn anew for each release. Their moments are on the boundary of the body of all
@@ -13,8 +13,8 @@ moments.
 
 Claims: the semidefinite projection is the nearest moment vector, as its optimality condition shows.
 Its mean squared distance from the exact moments is between a third of min{E |Z|^2, E h_K(Z)} and
-all of it (JL-L13b). With few records the worst error of an answer falls by moving to the nearest
-moments.
+all of it (JL-L13b). With few records, moving to the nearest moments reduces the worst error of an
+answer.
 
 Run time on one core: quick 3 s, full 1 minute.
 """
@@ -53,15 +53,15 @@ from geomdp.workloads.smooth import Filter, Shrinkage, Truncation, approximate_m
 #: t, and grid angles in each variable, by number of variables.
 DEGREES = {1: 32, 2: 8}
 GRID = {1: 256, 2: 33}
-#: Points of [-1, 1] that optimality is checked at, and draws of noise for E h_K(Z).
+#: Number of points of [-1, 1] at which optimality is checked, and of draws of noise for E h_K(Z).
 POINTS, NOISES = 2049, 4000
 SMOOTHNESS, QUERIES = 1, 100
-#: Largest n at which the gain exceeds what 300 releases leave to chance.
+#: Largest n at which 300 releases can show that the gain is not due to chance.
 NOISY = 300
 
 
 class Method(enum.StrEnum):
-    """What answers are taken from, in the order of the legend."""
+    """The moments from which answers are computed, in the order of the legend."""
 
     NOISY = "noisy moments"
     SHRUNK = "noisy moments, shrunk coefficients"
@@ -105,7 +105,7 @@ def post_processing(
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error; distances of the moments, and how near optimal they are."""
+    """Mean square of the worst error; distances of the moments, and their optimality gaps."""
     M, process = mechanism(config.d, config.n), post_processing(config)
     family = kernel_family(config.d, SMOOTHNESS, QUERIES)
     shrunk = config.method is Method.SHRUNK
@@ -174,19 +174,19 @@ def distance_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Distances of moments; worst errors of answers after the projection against before."""
+    """Projected moments are near the exact ones, and worst errors of answers fall."""
     nearest = table[table.method == Method.SEMIDEFINITE]
     return [is_nearest(nearest), distance_is_bounded(nearest), worst_error_falls(table)]
 
 
-#: Largest optimality gap over the squared noise; solvers leave 2e-5 of it.
+#: Largest optimality gap divided by the squared noise. The solvers reach 2e-5.
 SOLVED = 1e-4
-#: Least share of the bound that the mean squared distance must have; set after a first look (0.48).
+#: Least share of the bound that the mean squared distance must have. A first run gave 0.48.
 LEAST = 1 / 3
 
 
 def is_nearest(rows: pd.DataFrame) -> Claim:
-    """Two-sided: the variational inequality of the projection is an equality at some point."""
+    """The variational inequality of the projection holds, with equality at some point."""
     return Claim(
         "the semidefinite projection is the nearest moment vector: the optimality gap is 0",
         bool((rows.gap <= SOLVED).all()),
@@ -198,7 +198,7 @@ def is_nearest(rows: pd.DataFrame) -> Claim:
 
 
 def distance_is_bounded(rows: pd.DataFrame) -> Claim:
-    """Two-sided: mean squared distances over min{E |Z|^2, E h_K(Z)}, above 1 by chance only."""
+    """Mean squared distances are `LEAST` to 1 times min{E |Z|^2, E h_K(Z)}, up to chance."""
     shares = rows.squared / rows.stated
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
@@ -214,7 +214,7 @@ def distance_is_bounded(rows: pd.DataFrame) -> Claim:
 
 
 def worst_error_falls(table: pd.DataFrame) -> Claim:
-    """Worst errors after moving to moments on a grid over those before: below 1 beyond chance."""
+    """Moving to moments on a grid reduces the worst errors, by more than chance explains."""
     small = table[table.n <= NOISY]
     before = pooled_by(small[small.method == Method.NOISY], ["d", "n"])
     after = pooled_by(small[small.method == Method.ON_GRID], ["d", "n"])

@@ -77,7 +77,7 @@ def coefficients(config: Config) -> tuple[Coefficients, ...]:
 
 
 def worst_errors(config: Config, rng: np.random.Generator) -> Row:
-    """Mean square of the worst error over the family, and the largest error over its stated one."""
+    """Mean square of the family's worst error, and the largest ratio of an error to its bound."""
     M, combine = mechanism(config), coefficients(config)
     family = kernel_family(config.d, config.smoothness, config.queries)
     matrix = stacked(combine)

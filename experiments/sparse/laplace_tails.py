@@ -8,9 +8,10 @@ with probability at most exp(-a^2 / (6 T)) for a <= T and exp(-a / 6) beyond. Eq
 the worst (Birnbaum: the larger the weights, the less peaked is a sum of symmetric log-concave
 variables). For them the tail is known exactly: the density of a sum of T is a mixture of T Gamma
 densities on each side. The lemma holds everywhere. For tails of a hundredth or less, the lemma's
-exponent is between a sixth and three quarters of the exact one. It is a sixth for large deviations
-of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a. At a = T it
-is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is closest.
+exponent is between a sixth and three quarters of the exact one. The share is a sixth for large
+deviations of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a.
+At a = T the exact exponent is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1. The lemma's
+exponent, T / 6, is closest to it there.
 
 Tails of uneven weights are simulated, all others are exact. Run time on one core: quick 2 s, full
 20 s.
@@ -51,7 +52,7 @@ SMALLEST = 1e-12
 
 
 class Weights(enum.StrEnum):
-    """Coefficients q_i, B = 1, in the order of the legend."""
+    """Coefficients q_i with B = 1, in the order of the legend."""
 
     EQUAL = "equal weights"
     UNEVEN = "uneven weights, $q_i=i/T$"
@@ -106,14 +107,14 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The lemma against exact tails, exact tails against simulation, and how loose it is."""
+    """The lemma against exact tails, exact tails against simulation, and the lemma's looseness."""
     once = table[table.weights == Weights.EQUAL]
     ratio = once.exact / once.lemma
     small = once[once.exact <= SMALL]
     exponents = np.log(small.lemma) / np.log(small.exact)
     full = table[table.weights != Weights.UNEVEN]
     chances = two_sided(full.hits, full.draws, full.exact)
-    # A single weight is an equal one.
+    # For T = 1 the only uneven weight is 1, which is the equal weight.
     uneven = table[(table.weights == Weights.UNEVEN) & (table["rows"] > 1)]
     seen = uneven[uneven.hits >= SHOWN]
     above = scipy.stats.binom.sf(uneven.hits - 1, uneven.draws, uneven.exact)

@@ -7,12 +7,12 @@ Claim: the error of an answer has two parts, taken as root mean squares over key
 noise, sigma ||Q|| / n, and what the projection changes, at most sqrt(2 / T) ||Q||. The mean squares
 of both are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
 error falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
-vector is smaller than Laplace noise on its rows. The bound of Theorem 4.9 is below 1, and so says
-something, from some thousand records on. There the errors stay below it with far fewer rows than
-the paper's. The bound is sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's
-noise. This is 166 or more, where 3 would do, because the proof bounds every coefficient of a
-projected query by the largest (Corollary 4.7). Every release here draws a new key, so that errors
-are averages over keys.
+vector is smaller than Laplace noise on its rows. From some thousand records on, the bound of
+Theorem 4.9 is below 1 and therefore informative. The errors then stay below the bound with far
+fewer rows than in the paper. The bound is sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations
+of an answer's noise. This factor is 166 or more, although 3 would suffice, because the proof bounds
+every coefficient of a projected query by the largest (Corollary 4.7). Every release here draws a
+new key, so that errors are averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
 """
@@ -43,21 +43,21 @@ PRIVACY = gd.ApproxDP(1.0, 1e-6)
 BETA = 0.05
 #: Queries asked of each summary, and elements that carry the records.
 QUERIES, ATOMS = 20, 64
-#: Independence of the signs where only their distortion is measured.
+#: Order of independence of the signs where only their distortion is measured.
 INDEPENDENCE = 64
-#: Rows where Theorem 4.9 is judged; the noise of an answer does not depend on them.
+#: Number of rows where Theorem 4.9 is checked. The noise of an answer does not depend on it.
 STATED_ROWS = 1 << 14
-#: Most rows used here.
+#: Largest number of rows used here.
 MOST_ROWS = 1 << 16
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """The parameter that varies along a panel."""
 
     RECORDS = "records"
     SPARSITY = "sparsity"
     ROWS = "rows"
-    #: So many records that Theorem 4.9 is below 1; this panel is not drawn.
+    #: The numbers of records are so large that Theorem 4.9 is below 1. This panel is not drawn.
     THEOREM = "Theorem 4.9"
 
 
@@ -82,7 +82,7 @@ class Config:
 
 
 def balanced_rows(n: int) -> int:
-    """T = n^2, rounded up to a power of two, at most 2^16: distortion and noise fall together."""
+    """T = n^2, rounded up to a power of two, at most 2^16. Distortion and noise fall together."""
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
 
 
@@ -100,8 +100,8 @@ class Errors:
 def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config) -> float:
     """Mean over the queries of the squared change by the projection, in expectation over keys.
 
-    For counts u and a 0/1 query Q of m elements, if any four signs are independent, it is (m
-    |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
+    Let u be the counts and Q a 0/1 query of m elements. If any four signs are independent, the
+    expectation is (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
     """
     counts = np.bincount(records, minlength=ATOMS).astype(float)
     changes = []
@@ -232,7 +232,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def exactly(table: pd.DataFrame) -> Claim:
-    """Two-sided: mean squared errors against their exact means."""
+    """Mean squared errors agree with their exact means, on both sides."""
     worst, reach = scores_of(table, "off")
     return Claim(
         "squared errors are on average sigma^2 m / n^2 and the variance of the projection",
@@ -252,7 +252,7 @@ def scores_of(table: pd.DataFrame, column: str) -> tuple[float, float]:
 
 
 def theorem(table: pd.DataFrame) -> Claim:
-    """Two-sided: the noise of answers against Theorem 4.9, where the theorem is below 1."""
+    """The noise of answers has the size that Theorem 4.9 implies, where its bound is below 1."""
     worst, reach = scores_of(table, "beside")
     kept = (table.within == table.releases).all()
     return Claim(

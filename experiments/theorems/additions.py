@@ -1,4 +1,4 @@
-"""Ideas that are not in the papers, and what is measured of the laboratory itself."""
+"""Ideas that are not in the papers, and the costs of running experiments and of a release."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

@@ -1,4 +1,4 @@
-"""What all papers use: definitions of privacy, basic noise, convex bodies; and sampling."""
+"""Statements that all papers use: privacy, basic noise, convex bodies and sampling."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

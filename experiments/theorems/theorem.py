@@ -1,4 +1,4 @@
-"""What is kept about one statement of a paper, and which scripts show it."""
+"""The record of one statement of a paper, and the scripts that show this statement."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> 
     """Short names of the scripts that the report shows beside a theorem, in the order given.
 
     These are the scripts whose claims the theorem names and those that only cite its id. A citation
-    proves nothing; what can fail is named by `Theorem.claims`.
+    proves nothing. `Theorem.claims` names the claims that can fail.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def resolve(dotted: str) -> object:
             found: object = importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                raise  # something else is missing
+                raise  # a module that this module imports is missing
             continue
         for part in parts[length:]:
             found = getattr(found, part)
         return found
-    raise ModuleNotFoundError(f"no module begins {dotted!r}")
+    raise ModuleNotFoundError(f"no leading part of {dotted!r} is a module")

@@ -1,7 +1,7 @@
 """Two statements that depend on the range of a parameter: composition, and flat queries.
 
-DISC-5: Theorem 2.10 of Blum and Roth, printed for every delta below 1. DISC-4: their Corollary 4.7,
-which follows from Lemma 4.6 for logarithms of base 2 only.
+Theorem 2.10 of Blum and Roth is printed for every delta below 1 (DISC-5 of the formula sheet).
+Their Corollary 4.7 follows from Lemma 4.6 for logarithms of base 2 only (DISC-4).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from experiments.shared.composition_rules import exact_epsilon
 from geomdp.bounds.upper import coefficient_bound
 from geomdp.mechanisms.printed import printed_shortcut_step
 
-#: Steps that are composed; with many the losses are nearly normal.
+#: Number of steps that are composed, large enough for a nearly normal total loss.
 STEPS = 1000
 #: Sparsity, rows and queries of the projection.
 SPARSITY, ROWS, QUERIES = 16, 1024, 100
 
 
 def composed(version: Version, odds: float, *_: object) -> Measured:
-    """Exact epsilon of `STEPS` steps of the shortcut at delta = odds / (1 + odds), and 1.
+    """Exact epsilon of `STEPS` shortcut steps at delta = odds / (1 + odds), and the promised 1.
 
     Randomised responses are among the steps that the theorem allows, and they have this epsilon.
     The corrected statement holds for delta at most 1/2.
@@ -36,7 +36,7 @@ def composed(version: Version, odds: float, *_: object) -> Measured:
 def lemma(failures: float) -> float:
     """Least bound of Lemma 4.6 over even r: X^(1/r) 2 (m r / T)^(1/2), with X = `failures`."""
     logs = math.log(failures)
-    # Least at r = 2 ln X over real r, so among the even numbers next to it.
+    # Over real r the least bound is at r = 2 ln X, so the best even r is next to this value.
     near = 2 * max(1, math.floor(logs))
     return min(
         math.exp(logs / r) * 2 * math.sqrt(SPARSITY * r / ROWS) for r in (near, near + 2, near + 4)

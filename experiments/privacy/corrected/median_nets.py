@@ -18,7 +18,7 @@ TRUTHS = 64
 
 
 def candidates(mesh: float) -> npt.NDArray[np.float64]:
-    """A net on two elements: every distribution is within `mesh` of a member, and some just so."""
+    """A net on two elements: every distribution is within `mesh` of it, and some are no closer."""
     first = np.arange(mesh, 1, 2 * mesh)
     return np.column_stack([first, 1 - first])
 
@@ -26,8 +26,8 @@ def candidates(mesh: float) -> npt.NDArray[np.float64]:
 def forced(version: Version, finest: float, *_: object) -> Measured:
     """Most updates that an adversary forces at alpha = 1 / `finest`, and the bound log2 |net|.
 
-    `finest` is a power of two, so that all shares are exact. Printed: a net of mesh alpha.
-    Corrected: alpha / 2.
+    `finest` is a power of two, so that all shares are exact in float64. The net of the printed
+    version has mesh alpha, and that of the corrected version has mesh alpha / 2.
     """
     alpha = 1 / finest
     mesh = alpha if version is Version.PRINTED else alpha / 2
@@ -43,9 +43,9 @@ def forced(version: Version, finest: float, *_: object) -> Measured:
 def updates(rule: Median, alpha: float, truth: float) -> int:
     """Length of an update sequence for data with share `truth` of the first element.
 
-    Each update is legal: the hypothesis is off by alpha or more, and the answer is exact. Of the
-    two queries the adversary asks the one after which more candidates are left. The sequence ends
-    when no query is legal, or with the update that deletes the last candidate.
+    Each update is legal: the hypothesis is off by alpha or more, and the answer is exact. If both
+    queries are legal, the adversary asks the one after which more candidates are left. The sequence
+    ends when no query is legal, or with the update that deletes the last candidate.
     """
     left, count = rule.candidates, 0
     while True:

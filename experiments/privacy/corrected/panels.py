@@ -17,8 +17,8 @@ class Panel:
 
     title: str  # What is measured
     label: str  # What varies
-    limits: tuple[float, float]  # Of the shares; logarithmic axis if the lower limit is above 0
-    ticks: tuple[float, ...] | None = None  # Labelled places; None for the decades
+    limits: tuple[float, float]  # Limits of the vertical axis, logarithmic if the first is above 0
+    ticks: tuple[float, ...] | None = None  # Labelled values of x; None labels the decades
 
 
 PANELS = {

@@ -1,7 +1,8 @@
 """Noise on the values that NumericSparse releases, against the accuracies stated for it.
 
-DISC-11: Theorem 3.28 of Dwork and Roth. DISC-21: their Theorem 4.14. Its proof needs all released
-values to be within alpha0 with probability 1 - beta.
+DISC-11 of the formula sheet is about Theorem 3.28 of Dwork and Roth, and DISC-21 about their
+Theorem 4.14. The proof of Theorem 4.14 needs all released values to be within alpha0 of the truth
+with probability 1 - beta.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
 #: reported.
 FAR = 100.0
 
-#: Online weights: privacy, numbers of elements and of queries, and the accuracy alpha0. With so few
-#: elements and queries the union bounds have little slack; at this alpha0 at most three updates are
-#: needed.
+#: Online weights: privacy, numbers of elements and of queries, and the accuracy alpha0. The union
+#: bounds have little slack for such small numbers. At this alpha0 at most three updates are needed.
 PURE, ELEMENTS, ASKED, ALPHA = gd.PureDP(1.0), 2, 3, 0.96
-#: The factor 32 printed in Theorem 4.14, where its proof gives 9 * 4; see `updated`.
+#: The factor that is printed in Theorem 4.14. Its proof gives 9 * 4 = 36 instead; see `updated`.
 PRINTED_FACTOR = 32
 
 
@@ -54,9 +54,9 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 def updated(version: Version, beta: float, *_: object) -> Measured:
     """Probability that the value of an update is off by more than alpha0, and beta.
 
-    n is as small as the stated alpha0 allows: ln |X| / alpha0^3 (ln k + ln(8 c / beta)) / eps times
-    32 (printed) or 36 (corrected). There are |X| elements, k queries and at most c = 4 ln
-    |X| / alpha0^2 updates.
+    n is as small as the stated alpha0 allows: 32 (printed) or 36 (corrected) times
+    ln |X| (ln k + ln(8 c / beta)) / (alpha0^3 eps). There are |X| elements, k queries and at most
+    c = 4 ln |X| / alpha0^2 updates.
     """
     rule = gd.mechanisms.MultiplicativeWeights(ELEMENTS)
     updates = rule.bound(ALPHA)

@@ -1,6 +1,7 @@
 """Theorem 3.1 for smooth queries: its noise is too small, its error does not fall as 1 / epsilon.
 
-DISC-15: the printed scale t^d / (n eps) under replace-one. DISC-17: the error at large epsilon.
+The formula sheet corrects the printed scale t^d / (n eps) for replace-one (DISC-15) and the rate of
+the error at large epsilon (DISC-17).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
 
 
 def loss(version: Version, degree: float, *_: object) -> Measured:
-    """Largest privacy loss over neighbours in one variable, and epsilon = 1.
+    """Largest privacy loss over neighbours in one variable, and the promised epsilon = 1.
 
     For Laplace noise of scale b_m the loss over all outputs is the sum of |difference_m| / b_m, and
     some output attains it. The constant moment is released exactly.

@@ -1,4 +1,4 @@
-"""What a panel of the figure compares: one statement, as printed and as corrected."""
+"""The statements that the panels of the figure compare, each as printed and as corrected."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Measured:
 
     measured: float  # The quantity that the statement bounds
     promised: float  # The bound that the statement gives for it
-    #: If `measured` is a probability and was simulated too: the share of runs. None otherwise.
+    #: The share of runs, if `measured` is a probability that was also simulated; otherwise None.
     drawn: float | None = None

@@ -1,7 +1,8 @@
 """Theorem 5 of the iterative construction, with the worst distinguisher that it allows (DISC-13).
 
 The theorem is stated for every private distinguisher that chooses a query within F(epsilon) of the
-best. The distinguisher here is private, keeps to its F, and chooses a query as bad as F permits.
+best. The distinguisher here is private, stays within its F(epsilon), and chooses a query nearly as
+bad as F(epsilon) permits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from geomdp.mechanisms.printed import PRINTED_STOPPING
 from geomdp.noise.scalar import ScalarNoise
 
 BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
-#: So many records that the noise is negligible, and a failure is not due to noise.
+#: Number of records, so large that the noise is negligible and cannot be the cause of a failure.
 RECORDS = 10**15
 #: Largest error of the uniform start, the parity with this error, and one with a smaller error.
 START, STRONG, WEAK = 0.25, 1, 2
@@ -34,8 +35,8 @@ class LazyDistinguisher(KnownShares):
 
     The score of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
     -TILT (gap - target) for a gap above. The score changes by at most 2 / n between neighbours, as
-    the query's gap and the largest one change by 1 / n each. So the exponential mechanism with
-    scale 4 / (n eps) is eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
+    the query's gap and the largest one change by 1 / n each. The exponential mechanism with scale
+    4 / (n eps) is therefore eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
     probability 1 - gamma the gap chosen is at most F(eps) = (1 + TILT) slack + 4
     ln(|C| / gamma) / (n eps) below the largest (IC-DIST).
 
@@ -44,7 +45,7 @@ class LazyDistinguisher(KnownShares):
     shares : (2^d,) array
         Share of each element.
     slack : float
-        How far below the largest gap it aims.
+        Distance of the target below the largest gap.
     """
 
     def __init__(self, shares: npt.NDArray[np.float64], slack: float) -> None:
@@ -52,7 +53,7 @@ class LazyDistinguisher(KnownShares):
         self.slack = slack
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """F(eps) as above."""
+        """F(eps): with probability 1 - `gamma`, the chosen gap is this close to the largest."""
         return (1 + TILT) * self.slack + 4 * math.log(self.size / gamma) / (n * epsilon)
 
     def choose(
@@ -96,8 +97,8 @@ def construction(version: Version, ratio: float) -> gd.IterativeConstruction[Any
 def stopped(version: Version, ratio: float, runs: int, rng: np.random.Generator) -> Measured:
     """Largest error on all parities, and the alpha promised.
 
-    Printed: the least over all runs, so that every run fails where it is above alpha. Corrected:
-    the largest over all runs.
+    For the printed version this is the least error over all runs: if it is above alpha, every run
+    fails. For the corrected version it is the largest error over all runs.
     """
     built = construction(version, ratio)
     truths = built.distinguisher.truths(None, RECORDS)
