@@ -35,13 +35,19 @@ def sparse_updates(sparsity: int, alpha: float) -> int:
     return math.floor(4 * (math.log(math.ceil(slots)) + 1) / alpha**2)
 
 
-def value_scale(n: int, updates: int) -> float:
+def value_scale(n: int, updates: int, epsilon: float = PRIVACY.epsilon) -> float:
     """Scale of the noise on a value, if c = `updates` values share epsilon / 9 and delta / 2."""
     shortcut = math.sqrt(8 * updates * math.log(2 / PRIVACY.delta))
-    return 9 * shortcut / (PRIVACY.epsilon * n)
+    return 9 * shortcut / (epsilon * n)
 
 
-def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -> float:
+def solved_accuracy(
+    n: int,
+    *,
+    sparsity: int | None = None,
+    universe: int = 0,
+    epsilon: float = PRIVACY.epsilon,
+) -> float:
     """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
 
     B is the bound of sparse weights or, if no `sparsity` is given, of dense weights on `universe`
@@ -50,7 +56,7 @@ def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -
 
     def excess(alpha: float) -> float:
         c = dense_updates(universe, alpha) if sparsity is None else sparse_updates(sparsity, alpha)
-        return alpha - value_scale(n, c) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
+        return alpha - value_scale(n, c, epsilon) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
 
     return float(scipy.optimize.bisect(excess, 1e-6, 1.0, xtol=1e-15, rtol=1e-12))
 
