@@ -43,10 +43,14 @@ from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
 from experiments.interactive import online_epsilon
 from experiments.interactive.online_gaps import (
     BETA,
+    FAR,
+    LEFT,
+    NEAR,
     PRIVACY,
     QUERIES,
     at_gap,
     solved_accuracy,
+    threshold,
 )
 from experiments.interactive.online_noise import falls, has_its_noise
 from geomdp.workloads import DenseQuery, SparseQuery
@@ -155,10 +159,6 @@ POINT = ["panel", "rule", "n", "sparsity", "universe"]
 
 #: Largest relative difference of the library's alpha0 and the alpha0 solved here.
 SOLVED = 1e-9
-#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2, and with
-#: probability 1 - beta its comparisons err by at most 1: then no query at NEAR causes an update,
-#: and every query at FAR causes one. LEFT is just below 2.
-NEAR, LEFT, FAR = 0.95, 1.9, 3.05
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -170,41 +170,6 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         has_its_noise(gaps),
         falls(gaps[gaps.gap == FAR]),
         *online_epsilon.claims(against_epsilon),
-    ]
-
-
-def threshold(table: pd.DataFrame) -> list[Claim]:
-    """Which queries cause an update, and the error of queries just below the threshold."""
-    by_gap = table.groupby("gap").agg(
-        runs=("runs", "sum"),
-        untouched=("untouched", "sum"),
-        all_updated=("all_updated", "sum"),
-    )
-    near, far = by_gap.loc[NEAR], by_gap.loc[FAR]
-    left = table[table.gap == LEFT].groupby(["n", "sparsity"]).left.max()
-    tails = [
-        scipy.stats.binom.cdf(right, runs, 1 - BETA)
-        for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
-    ]
-    return [
-        Claim(
-            f"no query at {NEAR} alpha0 is updated, all at {FAR} alpha0 are",
-            bool(min(tails) > LEVEL / 2),
-            f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
-            "runs",
-            f"probability at least {1 - BETA} at each",
-            "BR-OIC",
-            used=margins.rarity(tails, LEVEL / 2),
-        ),
-        Claim(
-            "an adversary leaves errors of nearly two thirds of 3 alpha0, at every n and m",
-            bool(left.between(0.6, 1).all()),
-            f"{left.min():.3f} to {left.max():.3f} of it at {len(left)} pairs, by queries at "
-            f"{LEFT} alpha0 that are not updated",
-            "0.6 to 1",
-            "BR-OIC, BR-ACC, BR-T3.8",
-            used=float(left.max()),
-        ),
     ]
 
 

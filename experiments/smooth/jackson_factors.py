@@ -9,8 +9,14 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from experiments.engine import margins
+from experiments.engine.claims import Claim
+from experiments.shared.smooth_problems import kernel_family, stacked
 from experiments.smooth.kinks import half_power, signed_binomials
+from experiments.smooth.smooth_releases import Config, Method, coefficients, mechanism
+from geomdp.workloads.smooth import Truncation, approximate_many
 
 
 def factors(order: int, size: int) -> npt.NDArray[np.float64]:
@@ -32,4 +38,35 @@ def factors(order: int, size: int) -> npt.NDArray[np.float64]:
             factor * np.cos(k * degrees[:, None] * s) @ kernel
             for k, factor in signed_binomials(order)
         )
+    )
+
+
+def off(config: Config) -> float:
+    """Largest deviation of a coefficient from its formula, over the largest coefficient; d = 1.
+
+    The formula is the coefficient of the truncated series times a factor, which is 1 for the series
+    itself.
+    """
+    K, t = config.smoothness, mechanism(config).degree
+    series = stacked(approximate_many(kernel_family(1, K, config.queries), t, 1, Truncation()))
+    expected = series * factors(K, t) if config.method is Method.PAPER else series
+    found = stacked(coefficients(config))
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+#: Largest relative rounding error of coefficients. Signed binomials that add up to 2^(K+1) lose
+#: three of the 16 digits of float64 at K = 8, sums over 2 t nodes and (K + 2) t points two more.
+ROUNDING = 1e-10
+
+
+def is_the_operator(table: pd.DataFrame) -> Claim:
+    """Two-sided: coefficients of answers against an integration of the operator's kernel."""
+    off = float(table.operator_off.max())
+    return Claim(
+        "Jackson operator: coefficients are those of the kernel of power 2r",
+        off <= ROUNDING,
+        f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
+        f"equal, up to a rounding error of {ROUNDING:g}",
+        "SM-JK",
+        used=margins.share(off, ROUNDING),
     )

@@ -3,8 +3,8 @@
 The degree t of the theorem depends on n alone, so it is the same for every epsilon. Then the noise
 of the worst answer falls as 1 / epsilon exactly, and what is left for large epsilon is the error of
 the approximation (DISC-17). For weighted noise, t is chosen by a prediction that sees the noise,
-and the noise depends on n epsilon alone. So with n as well as with epsilon ten times larger or
-smaller in turn, errors have one distribution.
+and the noise depends on n epsilon alone. So n records at epsilon give the same errors as n / 10
+records at 10 epsilon.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from experiments.smooth.smooth_releases import Config, Method, Panel, coefficien
 
 #: Number of records of the curves.
 RECORDS = 10**4
-#: Largest half width of the interval of the slope.
-REACH = 0.06
-NOISE = r"$1/\varepsilon$: the noise of uniform noise"
+#: Largest half width of the interval of the slope. Slopes of -1/2, 0 and -2 are far outside.
+REACH = 0.1
+NOISE = r"$1/\varepsilon$: uniform noise alone"
 
 
 def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
@@ -127,14 +127,14 @@ def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
 def grid(
     epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
 ) -> tuple[Config, ...]:
-    """Both summaries at `RECORDS` records; weighted noise also for ten times as many records."""
+    """Both summaries at `RECORDS` records; weighted noise also with a tenth at ten times epsilon."""
     return tuple(
         Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
         for K in orders
         for method, n, scale in (
             (Method.TRUNCATED, RECORDS, 1.0),
             (Method.WEIGHTED, RECORDS, 1.0),
-            (Method.WEIGHTED, 10 * RECORDS, 10.0),
+            (Method.WEIGHTED, RECORDS // 10, 10.0),
         )
-        for epsilon in (each / scale for each in epsilons)
+        for epsilon in (each * scale for each in epsilons)
     )

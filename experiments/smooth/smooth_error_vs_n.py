@@ -165,7 +165,10 @@ def plot(table: pd.DataFrame) -> Figure:
     """Worst error against n: a column for each d, a row for each K; last row against epsilon."""
     figure = Figure(figsize=(7.2, 9.6))
     above, below = figure.subfigures(2, 1, height_ratios=(3, 1.05))
-    panels, last = above.subplots(3, 3, sharex="col", sharey="row"), below.subplots(1, 3)
+    panels, last = (
+        above.subplots(3, 3, sharex="col", sharey="row"),
+        below.subplots(1, 3, sharey=True),
+    )
     for K, axes, letter in zip(SMOOTHNESS, last, "jkl", strict=True):
         rows = table[(table.panel == Panel.EPSILON) & (table.smoothness == K)]
         smooth_epsilon.draw(axes, rows, LOOKS)
@@ -252,7 +255,7 @@ QUICK = Sweep(
         queries=40,
         draws=lambda _: 200,
     )
-    + smooth_epsilon.grid((0.1, 1.0, 10.0), orders=(1, 4), queries=40, draws=200),
+    + smooth_epsilon.grid((0.01, 0.1, 1.0, 10.0), orders=(1, 4), queries=40, draws=200),
     trials=1,
     seed=0,
 )
@@ -267,7 +270,9 @@ FULL = Sweep(
         queries=200,
         draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 24,
     )
-    + smooth_epsilon.grid((0.1, 0.3, 1.0, 3.0, 10.0), orders=(1, 2, 4), queries=200, draws=400),
+    + smooth_epsilon.grid(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), orders=(1, 2, 4), queries=200, draws=400
+    ),
     trials=1,
     seed=0,
 )

@@ -48,16 +48,10 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import MeanSquare, Slope, pooled_along
-from experiments.shared.smooth_problems import (
-    kernel_family,
-    random_places,
-    records_at,
-    stacked,
-)
-from experiments.smooth import smooth_exponents
+from experiments.shared.smooth_problems import kernel_family, random_places, records_at
+from experiments.smooth import jackson_factors, smooth_exponents
 from experiments.smooth import smooth_releases as releases
-from experiments.smooth.jackson_factors import factors
-from geomdp.workloads.smooth import Truncation, approximate, approximate_many
+from geomdp.workloads.smooth import Truncation, approximate
 from geomdp.workloads.smooth.moments import Recurrences
 
 
@@ -100,23 +94,12 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         row = releases.worst_errors(error_point(config), rng)
         return [
             {k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}
-            | {"degree": row["chosen_degree"], "operator_off": operator_off(config)}
+            | {
+                "degree": row["chosen_degree"],
+                "operator_off": jackson_factors.off(error_point(config)),
+            }
         ]
     return [MeanSquare.of(seconds_of(config, rng) ** 2).columns()]
-
-
-def operator_off(config: Config) -> float:
-    """Largest deviation of a coefficient from the operator's formula, over the largest coefficient.
-
-    For truncated series all factors are 1.
-    """
-    point = error_point(config)
-    K, t = config.smoothness, releases.mechanism(point).degree
-    family = kernel_family(D, K, point.queries)
-    plain = stacked(approximate_many(family, t, D, Truncation()))
-    expected = plain * factors(K, t) if config.measure is Measure.JACKSON else plain
-    found = stacked(releases.coefficients(point))
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
 def error_point(config: Config) -> releases.Config:
@@ -175,7 +158,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         releases.degrees(table[table.measure.isin(METHODS)], D),
         at_least_as_steep(slopes),
         grows_as_in_the_table(slopes),
-        is_the_operator(table[table.measure == Measure.JACKSON]),
+        jackson_factors.is_the_operator(table[table.measure == Measure.JACKSON]),
         mean_only(table),
     ]
 
@@ -218,24 +201,6 @@ def beside(found: dict[int, Slope], measure: Measure) -> str:
     """Measured exponents beside those of the theorem."""
     return ", ".join(
         f"K={K}: {slope.value:.2f} beside {theory(measure, K):.2f}" for K, slope in found.items()
-    )
-
-
-#: Largest relative rounding error of coefficients. Signed binomials that add up to 2^(K+1) lose
-#: three of the 16 digits of float64 at K = 8, sums over 2 t nodes and (K + 2) t points two more.
-ROUNDING = 1e-10
-
-
-def is_the_operator(table: pd.DataFrame) -> Claim:
-    """Two-sided: coefficients of answers against an integration of the operator's kernel."""
-    off = float(table.operator_off.max())
-    return Claim(
-        "Jackson operator: coefficients are those of the kernel of power 2r",
-        off <= ROUNDING,
-        f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
-        f"equal, up to a rounding error of {ROUNDING:g}",
-        "SM-JK",
-        used=margins.share(off, ROUNDING),
     )
 
 
