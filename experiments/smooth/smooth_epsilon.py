@@ -127,7 +127,7 @@ def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
 def grid(
     epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
 ) -> tuple[Config, ...]:
-    """Both summaries at `RECORDS` records; weighted noise also with a tenth at ten times epsilon."""
+    """Both summaries at `RECORDS` records; weighted noise also for a tenth of them."""
     return tuple(
         Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
         for K in orders
