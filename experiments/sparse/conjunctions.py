@@ -237,7 +237,7 @@ def exactly(table: pd.DataFrame) -> Claim:
 def is_unbiased(table: pd.DataFrame) -> Claim:
     """Two-sided: mean errors of a run, in units of their exact standard deviation.
 
-    An answer is a sum over at least 2^13 rows, so sums over runs are normal for all that is tested.
+    An answer is a sum over at least 2^14 rows, so sums over runs are normal for all that is tested.
     """
     points = table.groupby(["d", "k", "n"]).agg(shift=("shift", "sum"), runs=("runs", "sum"))
     scores = (points["shift"] / np.sqrt(points.runs)).abs()
