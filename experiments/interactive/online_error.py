@@ -18,7 +18,7 @@ alpha0, the largest error is the largest of 60 Laplace variables, whose law is e
 distances, alpha0 is solved in this script from the equation of the formula sheet. How many updates
 are needed is the subject of `update_bounds`.
 
-Run time on one core: quick 4 s, full 15 s.
+Run time on one core: quick 4 s, full 30 s.
 """
 
 from __future__ import annotations
