@@ -199,7 +199,8 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = table[table.place == place].sort_values("log_size")
         draw_points(error, 2.0**mine.log_size, mine.error, Look(colour, marker), place)
     draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
-    error.set_ylim(bottom=0)
+    # Markers of the largest errors must not touch the upper edge.
+    error.set_ylim(0, 1.15 * max(alpha, float(table.error.max())))
     error.set_ylabel(r"mean $\ell_2$ error per query")
     error.set_title("(b) measured at the upper end")
     for axes in (bracket, error):

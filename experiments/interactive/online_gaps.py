@@ -9,14 +9,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import scipy.optimize
+import scipy.stats
 
 import geomdp as gd
+from experiments.engine import margins
 from experiments.engine.cells import Row
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import LEVEL
 from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
 QUERIES, BETA = 60, 0.05
+#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2, and with
+#: probability 1 - beta its comparisons err by at most 1: then no query at NEAR causes an update,
+#: and every query at FAR causes one. LEFT is just below 2.
+NEAR, LEFT, FAR = 0.95, 1.9, 3.05
 
 
 def dense_updates(universe: int, alpha: float) -> int:
@@ -35,13 +44,19 @@ def sparse_updates(sparsity: int, alpha: float) -> int:
     return math.floor(4 * (math.log(math.ceil(slots)) + 1) / alpha**2)
 
 
-def value_scale(n: int, updates: int) -> float:
+def value_scale(n: int, updates: int, epsilon: float = PRIVACY.epsilon) -> float:
     """Scale of the noise on a value, if c = `updates` values share epsilon / 9 and delta / 2."""
     shortcut = math.sqrt(8 * updates * math.log(2 / PRIVACY.delta))
-    return 9 * shortcut / (PRIVACY.epsilon * n)
+    return 9 * shortcut / (epsilon * n)
 
 
-def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -> float:
+def solved_accuracy(
+    n: int,
+    *,
+    sparsity: int | None = None,
+    universe: int = 0,
+    epsilon: float = PRIVACY.epsilon,
+) -> float:
     """alpha0 = 9 sqrt(8 c ln(2/delta)) (ln 2k + ln(4c/beta)) / (eps n), c = floor(B(alpha0)).
 
     B is the bound of sparse weights or, if no `sparsity` is given, of dense weights on `universe`
@@ -50,7 +65,7 @@ def solved_accuracy(n: int, *, sparsity: int | None = None, universe: int = 0) -
 
     def excess(alpha: float) -> float:
         c = dense_updates(universe, alpha) if sparsity is None else sparse_updates(sparsity, alpha)
-        return alpha - value_scale(n, c) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
+        return alpha - value_scale(n, c, epsilon) * (math.log(2 * QUERIES) + math.log(4 * c / BETA))
 
     return float(scipy.optimize.bisect(excess, 1e-6, 1.0, xtol=1e-15, rtol=1e-12))
 
@@ -95,3 +110,38 @@ def at_gap(n: int, sparsity: int, gap: float, runs: int, rng: np.random.Generato
         "noise": sum(noise) / value_scale(n, sparse_updates(sparsity, alpha)),
         "left": left / (3 * alpha),
     }
+
+
+def threshold(table: pd.DataFrame) -> list[Claim]:
+    """Which queries cause an update, and the error of queries just below the threshold."""
+    by_gap = table.groupby("gap").agg(
+        runs=("runs", "sum"),
+        untouched=("untouched", "sum"),
+        all_updated=("all_updated", "sum"),
+    )
+    near, far = by_gap.loc[NEAR], by_gap.loc[FAR]
+    left = table[table.gap == LEFT].groupby(["n", "sparsity"]).left.max()
+    tails = [
+        scipy.stats.binom.cdf(right, runs, 1 - BETA)
+        for right, runs in ((near.untouched, near.runs), (far.all_updated, far.runs))
+    ]
+    return [
+        Claim(
+            f"no query at {NEAR} alpha0 is updated, all at {FAR} alpha0 are",
+            bool(min(tails) > LEVEL / 2),
+            f"{near.untouched:.0f} of {near.runs:.0f} and {far.all_updated:.0f} of {far.runs:.0f} "
+            "runs",
+            f"probability at least {1 - BETA} at each",
+            "BR-OIC",
+            used=margins.rarity(tails, LEVEL / 2),
+        ),
+        Claim(
+            "an adversary leaves errors of nearly two thirds of 3 alpha0, at every n and m",
+            bool(left.between(0.6, 1).all()),
+            f"{left.min():.3f} to {left.max():.3f} of it at {len(left)} pairs, by queries at "
+            f"{LEFT} alpha0 that are not updated",
+            "0.6 to 1",
+            "BR-OIC, BR-ACC, BR-T3.8",
+            used=float(left.max()),
+        ),
+    ]

@@ -1,7 +1,7 @@
-"""Smooth queries: worst error over kernel mixtures against the number of records.
+"""Smooth queries: worst error over kernel mixtures against the number of records and epsilon.
 
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
-Theorem 3.1; formula sheet SM-A1, SM-A2, SM-JK, SM-T3.1, SM-X1, DISC-15.
+Theorem 3.1; formula sheet SM-A1, SM-A2, SM-JK, SM-T3.1, SM-X1, DISC-15, DISC-17.
 
 Queries: mixtures of three Gaussian kernels in C^K_1 with bandwidths from narrow to 1. Records: n
 rows at ten random places, drawn anew for each release. The mechanism reads all n rows, up to 10^7
@@ -15,7 +15,11 @@ hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees are too small for a fit
 single answer is within the error stated with it: a proved bound on the approximation, and a
 multiple of the noise.
 
-Run time on one core: quick 5 s, full 2 minutes.
+The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
+depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the
+approximation stays. The error with weighted noise depends on n epsilon alone.
+
+Run time on one core: quick 10 s, full 2 minutes.
 """
 
 from __future__ import annotations
@@ -41,15 +45,17 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import Slope, pooled_along, pooled_by
-from experiments.smooth import smooth_exponents
-from experiments.smooth.smooth_releases import SPREAD, Config, Method, worst_errors
+from experiments.smooth import smooth_epsilon, smooth_exponents
+from experiments.smooth.smooth_releases import SPREAD, Config, Method, Panel, worst_errors
 
 #: Largest n with enough releases for comparing methods.
 COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the family, and the largest error over its stated one."""
+    """Mean square of the worst error over the family, with its noise or its stated error."""
+    if config.panel is Panel.EPSILON:
+        return [smooth_epsilon.errors_and_noise(config, rng)]
     return [worst_errors(config, rng)]
 
 
@@ -66,6 +72,8 @@ def fitted(table: pd.DataFrame) -> dict[tuple[Method, int, int], Slope]:
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Slopes against theory, the order of the methods, and stated errors."""
+    against_epsilon = table[table.panel == Panel.EPSILON]
+    table = table[table.panel == Panel.RECORDS]
     slopes, compared = fitted(table), table[table.n <= COMPARED]
     points = {
         method: pooled_by(compared[compared.method == method], ["d", "smoothness", "n"])
@@ -105,6 +113,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             last[Method.TRUNCATED],
         ),
         stated_errors_hold(table),
+        *smooth_epsilon.claims(against_epsilon),
     ]
 
 
@@ -153,9 +162,19 @@ HYPOTHESIS = r"$n^{-\min(1,\,K/1.5d)}$, weighted noise"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Worst error against n: a column for each number of variables, a row for each smoothness."""
-    figure = Figure(figsize=(7.2, 7.6))
-    panels = figure.subplots(3, 3, sharex="col", sharey="row")
+    """Worst error against n: a column for each d, a row for each K; last row against epsilon."""
+    figure = Figure(figsize=(7.2, 9.6))
+    above, below = figure.subfigures(2, 1, height_ratios=(3, 1.05))
+    panels, last = (
+        above.subplots(3, 3, sharex="col", sharey="row"),
+        below.subplots(1, 3, sharey=True),
+    )
+    for K, axes, letter in zip(SMOOTHNESS, last, "jkl", strict=True):
+        rows = table[(table.panel == Panel.EPSILON) & (table.smoothness == K)]
+        smooth_epsilon.draw(axes, rows, LOOKS)
+        axes.set_title(f"({letter}) $K={K}$, $d=1$, $n=10^4$")
+    last[0].set_ylabel("worst error (RMS)")
+    table = table[table.panel == Panel.RECORDS]
     slopes = fitted(table)
     places = itertools.product(SMOOTHNESS, VARIABLES)
     for (K, d), axes, letter in zip(places, panels.flat, "abcdefghi", strict=True):
@@ -167,8 +186,9 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
         axes.set_ylabel("worst error (RMS)")
-    columns = {"summary": [*LOOKS], "theory, from the first point": [THEOREM, HYPOTHESIS]}
-    shared_legend(figure, panels.flat, columns)
+    theory = [THEOREM, HYPOTHESIS, smooth_epsilon.NOISE]
+    columns = {"summary": [*LOOKS], "theory, from the first point": theory}
+    shared_legend(figure, [*panels.flat, *last], columns)
     return figure
 
 
@@ -220,7 +240,7 @@ def grid(
 ) -> tuple[Config, ...]:
     """All methods over all n, by number of variables."""
     return tuple(
-        Config(d, K, method, n, queries, draws(n))
+        Config(d, K, method, n, queries, draws(n), 1.0, Panel.RECORDS)
         for d, numbers in sizes.items()
         for K in orders
         for method in Method
@@ -234,7 +254,8 @@ QUICK = Sweep(
         orders=(1, 4),
         queries=40,
         draws=lambda _: 200,
-    ),
+    )
+    + smooth_epsilon.grid((0.01, 0.1, 1.0, 10.0), orders=(1, 4), queries=40, draws=200),
     trials=1,
     seed=0,
 )
@@ -248,6 +269,9 @@ FULL = Sweep(
         orders=(1, 2, 4),
         queries=200,
         draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 24,
+    )
+    + smooth_epsilon.grid(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), orders=(1, 2, 4), queries=200, draws=200
     ),
     trials=1,
     seed=0,

@@ -24,7 +24,6 @@ from experiments.shared.smooth_problems import (
 )
 from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
 
-PRIVACY = gd.PureDP(1.0)
 #: At most this many answers are given over all releases. Each gets the level LEVEL / ANSWERS.
 ANSWERS = 10**6
 #: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
@@ -40,6 +39,13 @@ class Method(enum.StrEnum):
     WEIGHTED = "weighted noise, truncated"
 
 
+class Panel(enum.StrEnum):
+    """What varies."""
+
+    RECORDS = "records"
+    EPSILON = "epsilon"
+
+
 @dataclass(frozen=True)
 class Config:
     """One point of the figure."""
@@ -50,6 +56,8 @@ class Config:
     n: int  # Number of records
     queries: int  # Size of the family
     draws: int  # Releases in one cell, each of records at new places
+    epsilon: float  # Epsilon of pure DP
+    panel: Panel  # Where the point is shown
 
 
 @cache
@@ -61,7 +69,7 @@ def mechanism(config: Config) -> gd.SmoothSummary:
         config.d,
         n=config.n,
         smoothness=config.smoothness,
-        privacy=PRIVACY,
+        privacy=gd.PureDP(config.epsilon),
         degree=theorem,
         noise=noise,
     )

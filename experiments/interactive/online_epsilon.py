@@ -1,0 +1,93 @@
+"""Online release against epsilon: largest noise of the released values, and its exact law.
+
+All queries are so far from the hypothesis that each causes an update, so every answer is a released
+value and its error is Laplace noise. The scale is solved from the equations of the formula sheet.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import geomdp as gd
+from experiments.engine.cells import Row
+from experiments.engine.checks import agrees_with_prediction, slopes_by, slopes_lie_within
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory
+from experiments.engine.statistics import MeanSquare, pooled_along
+from experiments.interactive.online_gaps import (
+    BETA,
+    PRIVACY,
+    QUERIES,
+    run_at_gap,
+    solved_accuracy,
+    sparse_updates,
+    value_scale,
+)
+from experiments.interactive.online_noise import POWERS
+
+EXACT = "exact law of the noise"
+
+
+def at_epsilon(
+    n: int, sparsity: int, gap: float, epsilon: float, runs: int, rng: np.random.Generator
+) -> Row:
+    """Mean square of the largest error of a run and its exact mean, for queries at `gap` alpha0."""
+    alpha = solved_accuracy(n, sparsity=sparsity, epsilon=epsilon)
+    largest, promised = [], []
+    for child in rng.spawn(runs):
+        online: gd.OnlineConstruction[gd.workloads.SparseQuery] = gd.OnlineConstruction(
+            gd.SparseMultiplicativeWeights(sparsity),
+            n=n, queries=QUERIES, privacy=gd.ApproxDP(epsilon, PRIVACY.delta), beta=BETA, rng=child,
+        )  # fmt: skip
+        noise, left = run_at_gap(gap * alpha, sparsity, online)
+        # A query that is not updated has an error of its whole distance.
+        largest.append(max([*noise, left]))
+        promised.append(online.accuracy)
+    scale = value_scale(n, sparse_updates(sparsity, alpha), epsilon)
+    return {
+        **MeanSquare.of(np.square(largest)).columns(),
+        "guaranteed": promised[0],
+        "predicted": scale * largest_modulus(QUERIES),
+        "predicted_stderr": 0.0,
+        "prediction": "exact",
+    }
+
+
+def largest_modulus(count: int) -> float:
+    """Root mean square of the largest of `count` independent exponential variables of mean 1.
+
+    The largest is a sum of independent exponentials of means 1, 1/2, ..., 1/count.
+    """
+    means = 1 / np.arange(1, count + 1)
+    return math.sqrt(means.sum() ** 2 + (means**2).sum())
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Two-sided: the largest noise at every epsilon, and its slope."""
+    slopes = slopes_by(table, ["sparsity"], "epsilon")
+    return [
+        agrees_with_prediction(
+            f"the largest of {QUERIES} errors follows its exact law at every epsilon",
+            "BR-OIC, SV-NUM",
+            table,
+            ["epsilon"],
+        ),
+        slopes_lie_within(
+            "released values err by epsilon^(-1/2), up to logarithms",
+            "BR-T3.8",
+            {(f"m = {m}",): slope for (m,), slope in slopes.items()},
+            *POWERS,
+        ),
+    ]
+
+
+def draw(axes: Axes, table: pd.DataFrame, look: Look, promise: str, label: str) -> None:
+    """Largest errors against epsilon, with their exact law and what is promised."""
+    stated = table.groupby("epsilon")[["guaranteed", "predicted"]].first()
+    draw_theory(axes, stated.index, stated.guaranteed, look.colour, promise)
+    draw_theory(axes, stated.index, stated.predicted, "black", EXACT, (1, 1.5))
+    draw_measured(axes, pooled_along(table, "epsilon"), look, label, joined=False)

@@ -1,0 +1,72 @@
+"""Factors of the Jackson operator, by integration of its kernel (SM-JK).
+
+The library gets them from convolutions. Here nothing comes from the code that is measured.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from experiments.engine import margins
+from experiments.engine.claims import Claim
+from experiments.shared.smooth_problems import kernel_family, stacked
+from experiments.smooth.kinks import half_power, signed_binomials
+from experiments.smooth.smooth_releases import Config, Method, coefficients, mechanism
+from geomdp.workloads.smooth import Truncation, approximate_many
+
+
+def factors(order: int, size: int) -> npt.NDArray[np.float64]:
+    """Factors (t,) of the Chebyshev coefficients of degrees 0 to t - 1, for t = `size`.
+
+    lambda_n is the sum over k of (-1)^(k+1) C(K+1, k) rho_kn, and rho_l is the mean of cos(l s)
+    under the kernel (sin(t' s / 2) / sin(s / 2))^(2 r), with t' = floor((t - 1) / r) + 1. All
+    integrands are cosine polynomials of degree below (K + 2) t, so the midpoint rule with as many
+    points is exact, up to rounding.
+    """
+    r, points = half_power(order), (order + 2) * size
+    s = (np.arange(points) + 0.5) * 2 * math.pi / points
+    terms = (size - 1) // r + 1
+    kernel = (np.sin(terms * s / 2) / (terms * np.sin(s / 2))) ** (2 * r)
+    kernel /= kernel.sum()
+    degrees = np.arange(size)
+    return np.asarray(
+        sum(
+            factor * np.cos(k * degrees[:, None] * s) @ kernel
+            for k, factor in signed_binomials(order)
+        )
+    )
+
+
+def off(config: Config) -> float:
+    """Largest deviation of a coefficient from its formula, over the largest coefficient; d = 1.
+
+    The formula is the coefficient of the truncated series times a factor, which is 1 for the series
+    itself.
+    """
+    K, t = config.smoothness, mechanism(config).degree
+    series = stacked(approximate_many(kernel_family(1, K, config.queries), t, 1, Truncation()))
+    expected = series * factors(K, t) if config.method is Method.PAPER else series
+    found = stacked(coefficients(config))
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+#: Largest relative rounding error of coefficients. Signed binomials that add up to 2^(K+1) lose
+#: three of the 16 digits of float64 at K = 8, sums over 2 t nodes and (K + 2) t points two more.
+ROUNDING = 1e-10
+
+
+def is_the_operator(table: pd.DataFrame) -> Claim:
+    """Two-sided: coefficients of answers against an integration of the operator's kernel."""
+    off = float(table.operator_off.max())
+    return Claim(
+        "Jackson operator: coefficients are those of the kernel of power 2r",
+        off <= ROUNDING,
+        f"{len(table)} points, off by {off:.1g} of the largest coefficient or less",
+        f"equal, up to a rounding error of {ROUNDING:g}",
+        "SM-JK",
+        used=margins.share(off, ROUNDING),
+    )
