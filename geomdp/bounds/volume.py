@@ -47,7 +47,7 @@ DIRECTIONS = 8
 #: Relative margin by which volumes are rounded down, far above their rounding errors.
 MARGIN = 1e-9
 #: Highest dimension in which projections on principal axes are cut into simplices. In higher
-#: dimensions this takes minutes or exceeds the limit of `triangulate`.
+#: dimensions the cutting takes minutes or exceeds the limit of `triangulate`.
 MAX_CUT = 5
 
 
