@@ -1,6 +1,6 @@
 """A lower bound on the Bayes risk of a private count under (epsilon, delta)-DP.
 
-The bound is the bound for pure privacy minus delta K, for a number K computed here.
+The bound is the bound for pure privacy minus delta K, for a number K defined below.
 
 Let f_t be the density of an output for the count t in {0, ..., T}. Under (epsilon, delta)-DP, the
 excess s_t = max(0, f_t - e^epsilon f_{t+1}) has an integral of at most delta, and so has the excess

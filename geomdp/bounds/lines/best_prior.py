@@ -12,9 +12,9 @@ unknowns of the dual linear program are the probabilities with which a mechanism
 each t. The dual optimum is the least error of a private estimate from the points y, in the worst
 case over t. Both programs have the same optimum.
 
-The reflection t -> T - t changes nothing. So t and T - t share their unknowns, and only points y up
-to T / 2 are needed. The solution is not part of a proof: `bayes_risk` corrects it for rounding and
-for the coarse points y.
+The reflection t -> T - t does not change the program. So t and T - t share their unknowns, and only
+points y up to T / 2 are needed. The solution is not part of a proof: `bayes_risk` corrects it for
+rounding and for the coarse points y.
 """
 
 from __future__ import annotations

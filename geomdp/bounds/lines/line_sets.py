@@ -31,7 +31,7 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
-#: Largest number of queries in a set of some queries. The sets have 1, 2, 4, ..., 64 queries. For E
+#: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
 #: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
 MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
 

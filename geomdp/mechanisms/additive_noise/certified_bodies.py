@@ -113,8 +113,8 @@ def _fitting(
 ) -> tuple[Body, float] | None:
     """A body in R^r that is proved to contain all differences, and its slack; None without proof.
 
-    `points` (N, r) are the answers of the elements at the indices `places`, without repetitions. The
-    differences are those of `core_holds`. The slack is the share by which the body was made larger.
+    `points` (N, r) are the answers of the elements at the indices `places`, without repetitions.
+    `core_holds` defines the differences. The slack is the share by which the body was made larger.
     """
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)

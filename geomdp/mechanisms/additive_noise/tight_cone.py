@@ -45,7 +45,7 @@ class TightCone(PureMechanism):
     The limit is the 1% quantile of the violation over public draws. About 1% of the volume
     therefore remains, or more if the limit is 0.
 
-    K is not cut in two cases. An event says that a column has a certain level. In the first case, a
+    An event says that a column has a certain level. K is not cut in two cases. In the first case, a
     cut would help little, because there are more than 2^13 triples of events of three columns. In
     the second case, a draw would take long, because there are many levels, such as two columns of
     33 levels.

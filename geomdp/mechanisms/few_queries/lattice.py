@@ -13,8 +13,8 @@ from geomdp.workloads import Workload, explicit_answers
 
 #: Largest number of answers that are listed: N m for N elements and m queries.
 MAX_ANSWERS = 1 << 22
-#: The difference of two whole numbers of smaller modulus is below 2^53. Therefore differences, and
-#: all units that divide them, are exact in float64.
+#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
+#: Therefore differences, and all units that divide them, are exact in float64.
 LARGEST_ANSWER = 2.0**52
 
 
