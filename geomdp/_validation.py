@@ -111,7 +111,7 @@ def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def whole_array(values: npt.ArrayLike, name: str, ndim: int) -> IntArray:
-    """Return `values` as an int64 array of `ndim` axes; ``ValueError`` if one is not whole."""
+    """Return `values` as an int64 array of `ndim` axes; ``ValueError`` if an entry is not whole."""
     array = finite_array(values, name, ndim)
     outside = (array != np.rint(array)) | (np.abs(array) > LARGEST_INDEX)
     if outside.any():

@@ -97,10 +97,10 @@ def audit_noise(
 
     The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
     the sums between neighbours. Half of the draws are for training. At most 20,000 of the training
-    draws choose v among the vertices of the hull of all such changes (`worst_changes`). All
-    training draws choose an event of the form "a score of the output reaches a threshold". The
-    score comes from one of `learners` or is the log-density ratio. The other half of the draws
-    tests the event, as in `audit`.
+    draws are used to choose v among the vertices of the hull of all such changes (`worst_changes`).
+    All training draws are used to choose an event of the form "a score of the output reaches a
+    threshold". The score comes from one of `learners` or is the log-density ratio. The other half
+    of the draws tests the event, as in `audit`.
 
     Parameters
     ----------

@@ -102,9 +102,9 @@ def mean_gaussian_modulus(count: int) -> float:
 def regular_simplex_width(vertices: FloatArray) -> float | None:
     """Gaussian width of the hull of points (N, m) with equal distances; None for other points.
 
-    The width is (edge / sqrt(2)) E max(g_1, ..., g_N), because the points are congruent to N
-    orthogonal vectors of length edge / sqrt(2), and congruent sets have equal widths. The result is
-    also None if there are too many points to compare (see `common_edge`).
+    Such points are congruent to N orthogonal vectors of length edge / sqrt(2). Congruent sets have
+    equal widths, so the width is (edge / sqrt(2)) E max(g_1, ..., g_N). The result is also None if
+    there are too many points to compare (see `common_edge`).
     """
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))

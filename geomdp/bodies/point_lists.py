@@ -8,7 +8,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: `half_diameter_of` compares all pairs of points if this takes at most this many multiplications.
+#: `half_diameter_of` compares all pairs of points if the comparison takes at most this many
+#: multiplications.
 PAIRS_WORK = 10**8
 #: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12

@@ -46,7 +46,7 @@ class Scale:
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
         Certified lower bound: the sample complexity sc at error alpha / 4 is above `records`. The
-        data sets of the proof are single elements: the subset of this scale.
+        packing has one data set of a single record for every element of the subset.
     """
 
     level: int
@@ -190,7 +190,9 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
         )
     net = farthest_points(answers, MEAN_L2.norm, least=alpha, most=MAX_NET)
     if net.rest >= alpha:
-        raise WorkloadSizeError(f"alpha must leave a net of at most {MAX_NET} points, got {alpha}")
+        raise WorkloadSizeError(
+            f"alpha must be so large that the net has at most {MAX_NET} points, got {alpha}"
+        )
     problem = Problem(epsilon, alpha / MEAN_L2.separation, MEAN_L2)
     levels = math.ceil(math.log2(diameter / alpha))
     # Required separation of the subset at each level; at the last level the subset is the net.

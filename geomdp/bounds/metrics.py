@@ -4,7 +4,7 @@ Let Y be the norm of A(X) - Q(X) for a mechanism A of error at most alpha and a 
 the *separation factor*. By Markov's inequality Y < c alpha / 2 with a probability of at least q.
 The number q depends on c. Balls of radius c alpha / 2 around answers that are c alpha apart are
 disjoint. For M data sets that are at most r changes apart, group privacy then gives
-1 >= q + (M - 1) q e^(-epsilon r). This inequality is false if
+1 >= q + (M - 1) q e^(-epsilon r). This inequality is false, so there is no such mechanism, if
 
     epsilon r < ln(M - 1) + ln(q / (1 - q))                                          (JL-L6).
 
@@ -81,7 +81,10 @@ class Metric(abc.ABC):
         """Norms of answer differences (b, k), scaled so that errors are per query: (b,)."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of squared Euclidean lengths; None if there is none."""
+        """The norm on R^k as a function of squared Euclidean lengths.
+
+        None if the norm is not such a function.
+        """
         del k
         return None
 

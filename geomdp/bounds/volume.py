@@ -47,7 +47,7 @@ DIRECTIONS = 8
 #: Relative margin by which volumes are rounded down, far above their rounding errors.
 MARGIN = 1e-9
 #: Highest dimension in which projections on principal axes are cut into simplices. In higher
-#: dimensions this takes minutes or exceeds the limit of `triangulate`.
+#: dimensions the cutting takes minutes or exceeds the limit of `triangulate`.
 MAX_CUT = 5
 
 
@@ -107,8 +107,8 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     * K itself (i = r), if the volume of K is known exactly.
     * The projection of K on the first i principal axes of its points, if the volume of the
       projection is known exactly.
-    * The set conv(+-v_1, ..., +-v_i) in its span. The volume is 2^i |det| / i!. The points
-      v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting).
+    * The set conv(+-v_1, ..., +-v_i) in its span. The volume is 2^i |det(v_1, ..., v_i)| / i!.
+      The points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting).
     * The bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     Parameters

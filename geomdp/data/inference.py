@@ -101,9 +101,8 @@ def infer_schema(
     ------
     ValueError
         For the reasons given at `read_chunks` and `files_at`. If there are no rows. If a value is
-        missing. The error then names file, row and column. If a column has more than
-        `max_categories` distinct values and some values are not finite numbers. No error quotes a
-        value.
+        missing; this error names file, row and column. If a column has more than `max_categories`
+        distinct values and some values are not finite numbers. No error quotes a value.
 
     Examples
     --------

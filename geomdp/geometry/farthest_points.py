@@ -24,7 +24,7 @@ LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 class FarthestPoints:
     """M points of a finite set in farthest-point order.
 
-    Each point has the largest distance from the points before it among all points of the set.
+    Among all points of the set, each point of the order is the farthest from the points before it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """A lower bound on the Bayes risk of a private count under (epsilon, delta)-DP.
 
-The bound is the bound for pure privacy minus delta K, for a number K computed here.
+The bound is the bound for pure privacy minus delta K, for a number K defined below.
 
 Let f_t be the density of an output for the count t in {0, ..., T}. Under (epsilon, delta)-DP, the
 excess s_t = max(0, f_t - e^epsilon f_{t+1}) has an integral of at most delta, and so has the excess
@@ -14,11 +14,11 @@ program loses a term:
 
 Integrate over the outputs. The risk is at least nu_0 + ... + nu_T - delta K, where K is the sum
 over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if negative).
-Between two points V_t is concave in y, because it is a minimum of linear functions. So its least
-value is attained at a point. Densities f that are equal for all t show that V_t(y) is at most
-g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is attained at y = 0 or y = T.
-For p = 2, the terms h^2 / 4 are left out of the sum. The sum is then larger, so it is still an
-upper bound.
+Between two neighbouring points V_t is concave in y, because it is a minimum of linear functions. So
+its least value is attained at one of the points. Densities f that are equal for all t show that
+V_t(y) is at most g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is attained
+at y = 0 or y = T. For p = 2, the terms h^2 / 4 are left out of the sum. The sum is then larger, so
+it is still an upper bound.
 
 References
 ----------
@@ -39,7 +39,8 @@ from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.definitions import check_privacy
 
-#: Relative margin for the rounding errors of delta K. It is above 5e-12, the margin of the checker.
+#: Relative margin for the rounding errors of delta K. The checker of certificates computes delta K
+#: again, with a smaller margin of 5e-12.
 MARGIN = 1e-11
 
 
@@ -89,8 +90,8 @@ def approximate_line(steps: int, privacy: ApproxDP, changes: int, moment: int) -
         The guarantee of the mechanism.
     changes : int
         Number of changes, each to a neighbouring data set, that one step takes. By group privacy
-        (GEN-2), a step of b changes has the loss b epsilon and delta (e^(b epsilon) - 1) /
-        (e^epsilon - 1).
+        (GEN-2), data sets that are b changes apart satisfy the inequality of (epsilon', delta')-DP,
+        with epsilon' = b epsilon and delta' = delta (e^epsilon' - 1) / (e^epsilon - 1).
     moment : int
         p: 1 for the mean absolute error, 2 for the mean squared error.
 

@@ -138,8 +138,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     Notes
     -----
-    Cost: a linear program with O(T^2) unknowns (half a second for T = 40), and O(T^2 / h) for each
-    of a few iterations, where h is the spacing.
+    Cost: a linear program with O(T^2) unknowns (half a second for T = 40). For each prior, there
+    are a few iterations of cost O(T^2 / h), where h is the spacing.
 
     Examples
     --------

@@ -7,14 +7,14 @@ allowances nu. The proof needs the condition
 
 for all y. The bound is the sum of nu. To find the best bound, maximise the sum of nu over pi, nu
 and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is at most the right-hand
-side with either value of the min. All these requirements are linear. The unknowns of the dual
-linear program are the probabilities with which a mechanism reports each y for each t. The dual
-optimum is the least error of a private estimate from the points y, in the worst case over t. Both
-programs have the same optimum.
+side with either of the two terms in place of the min. All these requirements are linear. The
+unknowns of the dual linear program are the probabilities with which a mechanism reports each y for
+each t. The dual optimum is the least error of a private estimate from the points y, in the worst
+case over t. Both programs have the same optimum.
 
-The reflection t -> T - t changes nothing, so the program has one unknown for each pair of t and
-T - t, and only points y up to T / 2. The solution is not part of a proof: `bayes_risk` corrects it
-for rounding and for the coarse points y.
+The reflection t -> T - t does not change the program. So t and T - t share their unknowns, and only
+points y up to T / 2 are needed. The solution is not part of a proof: `bayes_risk` corrects it for
+rounding and for the coarse points y.
 """
 
 from __future__ import annotations
@@ -79,7 +79,11 @@ def _points(steps: int, moment: int) -> FloatArray:
 
 
 def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
-    """Sparse matrix A: A x <= 0 are the inequalities for the unknowns x. `losses` are |y - t|^p."""
+    """Sparse matrix A: A x <= 0 are the inequalities for the unknowns x.
+
+    `losses` (points, T + 1) are |y - t|^p. `pair` (T + 1,) holds, for each t, the smaller of t and
+    T - t: the number of the unknowns that t and T - t share.
+    """
     from scipy import sparse
 
     size, half = losses.size, int(pair.max()) + 1

@@ -232,9 +232,10 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, asked: Accuracy
 ) -> Iterator[LinePlan]:
-    """Plans with the same number of steps on all lines, then with the best number for each price.
+    """Plans with the same number of steps on all lines, then the best plan for each price.
 
-    The prices fall from high to low. Numbers of steps that are best for no price are left out.
+    `options` are the numbers of steps to choose from. The prices fall from high to low. A number of
+    steps that is best for no price occurs only in the plans of the first kind.
     """
     steps = np.array([count for count in options if asked.loss * copies * count <= MOST_EPSILON])
     for count in steps.tolist():

@@ -20,10 +20,11 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Number of steps of an ascent. Each further step changes the lengths by less than one per cent.
+#: How often an ascent repeats its two steps. Each further repetition changes the lengths by less
+#: than one per cent.
 ASCENT_STEPS = 8
-#: Eigenvalues below this share of the largest eigenvalue are raised to it, because the inverse of a
-#: root is needed, and 0 has no inverse.
+#: Eigenvalues below this share of the largest eigenvalue are raised to this share, because the
+#: square roots of the eigenvalues are inverted, and 0 has no inverse.
 SINGULAR = 1e-9
 #: The pivot of an element is its squared distance from the span of the elements before it. If the
 #: pivot is below this share of the largest pivot, the element is taken to be in the span.

@@ -3,10 +3,10 @@
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 
 For the largest error over the queries, lines for fewer queries can prove more (see
-`geomdp.bounds.lines.orthogonal_lines`). Two orders of the queries are tried. In the first order,
-each query is as far as possible from the span of the queries before it (QR with pivoting), and the
-first query is the one whose answers vary most. The first 1, 2, 4, 8, ... queries of this order are
-taken. In the second, 2, 4, 8, ... queries are evenly spaced.
+`geomdp.bounds.lines.orthogonal_lines`). Two kinds of sets of 1, 2, 4, 8, ... queries are tried. A
+set of the first kind holds the first queries of an order. In this order, each query is as far as
+possible from the span of the queries before it (QR with pivoting). The queries in a set of the
+second kind are evenly spaced. The query whose answers have the widest range is also tried alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
-#: Largest number of queries in a set of some queries. The sets have 1, 2, 4, ..., 64 queries. For E
+#: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
 #: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
 MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
 

@@ -55,8 +55,8 @@ from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
 #: Eigenvalues of D W^T W D below this share of the largest eigenvalue are set to 0, which lowers S.
-#: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. This changes the root
-#: of any other eigenvalue by less than `LENGTH_MARGIN` times the largest root.
+#: Rounding changes an eigenvalue by about 2^-52 times the largest eigenvalue. The root of an
+#: eigenvalue that is kept then changes by less than `LENGTH_MARGIN` times the largest root.
 LEAST_EIGENVALUE = 1e-9
 #: Relative margin by which C is rounded down.
 LENGTH_MARGIN = 5e-10

@@ -32,9 +32,10 @@ import math
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
 #: Relative margin for the rounding errors of an overlap, far above 2^-52 times a few operations.
-#: The checker of certificates computes each overlap again, with a margin of 2e-13. It must not find
-#: a smaller one. So the margin here is much larger: if delta > 0, the overlap can be a small
-#: difference of two larger numbers, and then small errors of these numbers count for more.
+#: The checker of certificates computes each overlap again, with a margin of 2e-13. The overlap that
+#: it finds must not be smaller than the overlap here. So the margin here is much larger. If
+#: delta > 0, the overlap can be a small difference of two larger numbers, and small errors of these
+#: numbers are then large relative to the overlap.
 MARGIN = 1e-12
 #: The bound 1 - tanh(x) is at most 2 e^(-2 x). It is set to 0 if 2 x is at least this number.
 MOST_LOSS = 600.0

@@ -3,13 +3,13 @@
 A mechanism estimates t in {0, ..., T} under the uniform prior, and data sets of t and t + 1 are b
 changes apart. Let y be the estimate and P_t its distribution. For every number u, call an estimate
 wrong at u if u lies between t and y. Then |y - t| is the integral over u of the indicator that y is
-wrong at u, and (y - t)^2 is the integral of 2 |u - t| times this indicator.
+wrong at u. Likewise, (y - t)^2 is the integral of this indicator times the weight 2 |u - t|.
 
 Take u between s and s + 1, and pair t = s - j with t' = s + 1 + j. An estimate is wrong at u for t
 if y > u, and for t' if y < u. The probabilities of these two events add up to at least the overlap
 1 - TV of outputs that are (2 j + 1) b changes apart (see `geomdp.bounds.lines.overlaps`). For p = 2
-the weights are 2 (u - t) and 2 (t' - u). The integral of the smaller one over u from s to s + 1 is
-2 j + 1/2. There are T - 2 j numbers s for each j. So the mean of |y - t|^p is at least
+the weights are 2 (u - t) and 2 (t' - u). The integral of the smaller weight over u from s to s + 1
+is 2 j + 1/2. There are T - 2 j numbers s for each j. So the mean of |y - t|^p is at least
 
     sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
 

@@ -46,7 +46,7 @@ PROFILES = ((0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (0.75, 1.0), (1.0, 2.0))
 MARGIN = 1e-12
 #: Largest number of steps of a line.
 MOST_STEPS = 1000
-#: Largest 2 b^2 rho. The bound is tiny above it, and e^(2 b^2 rho) must not overflow.
+#: Largest 2 b^2 rho. For larger values the bound is tiny, and e^(2 b^2 rho) could overflow.
 MOST_DIVERGENCE = 64.0
 
 

@@ -1,7 +1,8 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
-The file of --state holds questions and private answers, so it can be published. It is created for
-one run and locked while the run lasts. Each answer is on disk before it is printed.
+The file of --state holds only questions and differentially private answers, so it can be published.
+It is created for one run and locked while the run lasts. Each answer is on disk before it is
+printed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Table:
         if self.size > MAX_ELEMENTS:
             raise ValueError(
                 f"the columns must have at most 2^20 combinations of levels, got {self.size}: "
-                "choose some with --columns"
+                "choose fewer columns with --columns"
             )
 
     def query(self, text: str) -> DenseQuery:

@@ -45,7 +45,7 @@ SMALL = 2**52
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
-#: Answers are rounded to at least 28 bits of the largest l1 norm of an answer vector. Rounding is
+#: Rounding changes an answer by at most 2^-28 times the largest l1 norm of an answer vector. It is
 #: therefore negligible if the error of the noise exceeds this share of the norm.
 FAR_ABOVE_UNITS = 2.0**-16
 
@@ -79,7 +79,7 @@ class AdditiveMechanism(Mechanism):
     Raises
     ------
     ValueError
-        For parameters of another type or out of range, or n below 1. For a definition of privacy
+        For parameters of a wrong type or out of range, or n below 1. For a definition of privacy
         that the noise does not satisfy. For a workload that is constant or not supported. If the
         largest l1 norm of an answer vector is outside 1e-60 to 1e60.
 
@@ -236,8 +236,8 @@ class AdditiveMechanism(Mechanism):
     def _within_capacity(self, totals: Totals) -> Totals:
         """Return `totals` if they are exact, else raise ``ValueError``.
 
-        Under add/remove there may be more records than n. If sums are not exact, the change between
-        neighbours can be larger than the noise covers.
+        Under add/remove there may be more records than n. If sums are not exact, the computed sums
+        of neighbours can differ by more than the sensitivity for which the noise is calibrated.
         """
         if totals.count > self._capacity:
             raise ValueError(
@@ -262,8 +262,8 @@ class AdditiveMechanism(Mechanism):
         """(E ||Z||_2^2 / m)^(1/2) / n: the error of M(X) as an estimate of (sum of Q(x)) / n.
 
         The prediction has a standard error above 0 if E ||Z||^2 is estimated by simulation. If
-        unseeded releases round answers, and this can change the error by more than a millionth, the
-        prediction is an upper bound that includes the rounding.
+        unseeded releases round answers, and the rounding can change the error by more than a
+        millionth, the prediction is an upper bound that includes the rounding.
         """
         moment = self.noise.second_moment()
         value = math.sqrt(moment.value / self.workload.n_queries) / self.n
@@ -280,7 +280,10 @@ class AdditiveMechanism(Mechanism):
         return Prediction(total, PredictionKind.UPPER_BOUND, source, stderr * value / total)
 
     def _rounding_rmse(self, noise: float) -> float:
-        """Root mean square of `answer_rounding`; 0 if far below `noise`, an error of means."""
+        """Root mean square of `answer_rounding`; 0 if it is far below `noise`.
+
+        `noise` is the root mean squared error of means that Z causes.
+        """
         if far_above_rounding(self.workload, noise):
             return 0.0
         return math.sqrt(float(np.mean(self.answer_rounding**2)))
@@ -314,15 +317,15 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # All noise is in the subspace. Sums may have rounding errors outside the subspace, which
-        # have no noise. The projection on the subspace removes these errors.
+        # All noise is in the subspace. Sums may have rounding errors outside the subspace, where no
+        # noise hides them. The projection on the subspace removes these errors.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
 def far_above_rounding(workload: Workload, noise: float) -> bool:
     """Whether rounding of answers is negligible for an error `noise` of means.
 
-    This needs no set-up of a mechanism.
+    The check needs no set-up of a mechanism.
     """
     return workload.whole_answers or noise >= FAR_ABOVE_UNITS * workload.l1_radius()
 
@@ -344,8 +347,9 @@ def quotients(
 ) -> FloatArray:
     """(sums + multiples / unit) / n: the exact quotient, rounded once.
 
-    A sum plus its noise is a whole multiple of 1 / unit. For large noise, float64 would round this
-    sum, and the rounding error would depend on the records. Therefore whole numbers are added.
+    Each sum is a whole multiple of 1 / step, so a sum plus its noise is a whole multiple of
+    1 / unit. For large noise, float64 would round this number, and the rounding error would depend
+    on the records. Therefore numerators are added as whole numbers.
 
     Raises ``ArithmeticError`` if an entry of sums * step is not a whole number of modulus below
     2^53, or if `step` does not divide `unit`.
@@ -357,7 +361,7 @@ def quotients(
     size, each = n * unit, unit // step
     if len(scaled) != len(multiples):
         raise ValueError(
-            f"there must be {len(scaled)} multiples for as many sums, got {len(multiples)}"
+            f"there must be one multiple for each of {len(scaled)} sums, got {len(multiples)}"
         )
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:

@@ -93,8 +93,8 @@ def certified_body(
     Returns
     -------
     CertifiedRows or None
-        None if some answers are not whole numbers, the universe has more than 2^12 elements, or
-        there is no proof.
+        None if some answers are not whole numbers, if the universe is infinite or has more than
+        2^12 elements, or if the body is not proved to contain all differences.
     """
     if not can_be_checked(workload):
         return None
@@ -113,7 +113,8 @@ def _fitting(
 ) -> tuple[Body, float] | None:
     """A body in R^r that is proved to contain all differences, and its slack; None without proof.
 
-    The slack is the share by which the body was made larger.
+    `points` (N, r) are the answers of the elements at the indices `places`, without repetitions.
+    `core_holds` defines the differences. The slack is the share by which the body was made larger.
     """
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)

@@ -90,8 +90,8 @@ def certified_rows(
     Returns
     -------
     CertifiedRows or None
-        None if some answers are not whole numbers, the universe has more than 2^12 elements, or
-        there is no proof.
+        None if some answers are not whole numbers, if the universe is infinite or has more than
+        2^12 elements, or if the ellipsoid in R^r is not proved to contain all differences.
     """
     if not can_be_checked(workload):
         return None
@@ -193,7 +193,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = euclidean,
 ) -> float:
-    """Largest distance between two images (N, r); under add/remove, from an image to 0."""
+    """Largest distance between two rows of `images` (N, r); under add/remove, from a row to 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)
@@ -203,7 +203,7 @@ def longest_difference(
 def proved_bound(longest: float, error: float, rank: int) -> float:
     """A bound on the exact distance between two points that are known up to `error`.
 
-    The last factor covers rounding in the sum and in the distance. The distance is a norm of `rank`
-    entries.
+    `longest` is the computed distance: a norm of `rank` entries. The last factor covers rounding in
+    this distance and in the sum.
     """
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -21,8 +21,8 @@ from geomdp.workloads import Workload
 class Gaussian(AdditiveMechanism):
     """Isotropic Gaussian noise in the span of the answers.
 
-    M(X) = (sum of Q(x) + B g) / n, where g ~ N(0, sigma^2 I_r) and B (m, r) is an orthonormal basis
-    of the public subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
+    M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). B (m, r) is an orthonormal basis of
+    the public subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
     `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove. sigma is the
     least scale that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
     `analytic_gaussian_scale` for (epsilon, delta)-DP.

@@ -42,9 +42,9 @@ class Recursive(PureMechanism):
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. `body` is
     a symmetric body in R^m in units of sums (not divided by n). If a shadow of `body` has no exact
     sampler, a Markov chain draws from this shadow, and the sampler is heuristic. `variant` is the
-    noise that a level adds in its subspace; by default the `Variant` with less error. A `body` that
-    is not proved to contain all differences raises ``ValueError``, and so does a `variant` that is
-    not a `Variant`.
+    kind of noise that a level adds in its subspace; by default the `Variant` with less error. A
+    `body` that is not proved to contain all differences raises ``ValueError``, and so does a
+    `variant` that is not a `Variant`.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @abc.abstractmethod
     def _strategies(self) -> Sequence[Strategy]:
-        """The strategies that are compared if none is given."""
+        """The strategies that are compared if no `strategy` is given."""
 
     @cached_property
     def _design(self) -> Design:

@@ -179,7 +179,7 @@ class ScaledAnswers(Measurement):
     def rounding(self, hull: AffineHull | None) -> FloatArray:
         """See `Measurement`. A mean moves at most as far as an answer of some element.
 
-        This includes answers that are computed from the rounded answers in `rows`.
+        The bound also covers answers that are computed from the rounded answers in `rows`.
         """
         universe, rows = self._units.source.universe, self._rows
         released = self._units.rows

@@ -24,7 +24,7 @@ class Geometric(LatticeMechanism):
     Pr[Z = z] proportional to exp(-epsilon ||z||_1 / D_1). D_1 is the l1 sensitivity of the sum:
     `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for add/remove. u_i is the
     largest whole number of which all changes of sum i are multiples. The u_i are found from all
-    answers of the universe. If there are more than 2^22 answers, or if the modulus of one is 2^52
+    answers of the universe. If there are more than 2^22 answers, or if an answer has modulus 2^52
     or more, every u_i is 1.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The

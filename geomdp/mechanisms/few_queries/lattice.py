@@ -13,8 +13,8 @@ from geomdp.workloads import Workload, explicit_answers
 
 #: Largest number of answers that are listed: N m for N elements and m queries.
 MAX_ANSWERS = 1 << 22
-#: The difference of two whole numbers of smaller modulus is below 2^53. Therefore differences, and
-#: all units that divide them, are exact in float64.
+#: The difference of two whole numbers with modulus below this number has modulus below 2^53.
+#: Therefore differences, and all units that divide them, are exact in float64.
 LARGEST_ANSWER = 2.0**52
 
 
@@ -42,8 +42,8 @@ def listed_lattice(workload: Workload, adjacency: Adjacency) -> Lattice | None:
     all differences Q(x) - Q(x'), so it is 2 for a query with answers -1 and 1. Under add/remove it
     is the greatest common divisor of all Q(x). The unit of a query whose sum never changes is 1.
 
-    The result is None if there are more than 2^22 answers, or if the modulus of one of them is 2^52
-    or more. Raises ``ValueError`` if the answers are not known to be whole numbers.
+    The result is None if there are more than 2^22 answers, or if an answer has modulus 2^52 or
+    more. Raises ``ValueError`` if the answers are not known to be whole numbers.
     """
     if not checked_workload(workload).whole_answers:
         raise ValueError(

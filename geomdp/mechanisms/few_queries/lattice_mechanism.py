@@ -30,7 +30,7 @@ class LatticeMechanism(PureMechanism):
         if self._sensitivity >= LARGEST_SUM:
             raise InexactSumsError(
                 f"workload must have an l1 sensitivity below 2^53 for {type(self).__name__}, got "
-                f"{self._sensitivity:g}: choose another unit"
+                f"{self._sensitivity:g}: choose a larger unit for the answers"
             )
         self._require_exact_sums()
 

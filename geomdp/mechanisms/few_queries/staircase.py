@@ -10,8 +10,9 @@ from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import StaircaseNoise
 
-#: For a larger epsilon, the noise of this epsilon is drawn. The standard deviation of this noise is
-#: below 10^-18 of the sensitivity, less than the rounding error of a mean.
+#: If epsilon is larger than this number, the noise for this number is drawn. It has the stronger
+#: guarantee. Its standard deviation is below 10^-18 of the sensitivity, less than the rounding
+#: error of a mean.
 MOST_EPSILON = 128.0
 
 
@@ -79,7 +80,7 @@ class Staircase(PureMechanism):
 
     def _proved_as_computed(self) -> bool:
         # A sensitivity that is a whole number below 2^53 is exact. The proof holds for the float64
-        # values of epsilon and of the share of a step.
+        # values of epsilon and of the share g of a step (see `StaircaseNoise`).
         return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:

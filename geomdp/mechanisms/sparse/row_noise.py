@@ -49,7 +49,7 @@ class GaussianRows:
         return sigma * rng.standard_normal(rows)
 
     def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
-        """Standard deviation that provably suffices for sums that change by at most `change`."""
+        """Standard deviation that provably suffices if no row changes by more than `change`."""
         return proved_gaussian_scale(rows * change**2, privacy)
 
     def deviation(self, scale: float) -> float:
@@ -91,7 +91,7 @@ class LaplaceRows:
         return rng.laplace(0.0, sigma / math.sqrt(2), size=rows)
 
     def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
-        """Laplace scale that provably suffices for sums that change by at most `change`."""
+        """Laplace scale that provably suffices if no row changes by more than `change`."""
         return proved_shortcut_scale(change, _approximate(privacy), rows)
 
     def deviation(self, scale: float) -> float:

@@ -46,8 +46,8 @@ class SparseProject:
     the entries of A; only accuracy does.
 
     Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector or
-    by Laplace noise composed over its rows. Without a seed this also holds for the computed vector,
-    because the noise on the whole numbers sqrt(T) A D is correctly rounded.
+    by Laplace noise composed over its rows. Without a seed, the claim also holds for the computed
+    vector, because the noise on the whole numbers sqrt(T) A D is correctly rounded.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class SparseProject:
 
     @property
     def grid(self) -> int:
-        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+        """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
         These multiples are in units of T^(-1/2). In these units A D is a vector of whole numbers.
         """

@@ -39,9 +39,9 @@ def interaction_block(
     """The block of the parts of the set S of columns, with exact diameter and radius.
 
     `levels` are the numbers of levels l_i of all columns. Columns in S have at least 2 levels. The
-    cells of all tables form one vector. The keys of `places` are the tables, given by their column
-    numbers. The value of a table is the slice of the vector that holds its cells, in row-major
-    order. `weights` holds w_T for these tables, in the same order.
+    cells of all tables form one vector. `places` maps each table, given by its column numbers, to
+    the slice of the vector that holds the cells of the table in row-major order. `weights` holds
+    w_T for these tables, in the order of `places`.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:

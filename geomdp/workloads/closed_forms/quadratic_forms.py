@@ -22,7 +22,9 @@ FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 @numba.njit(cache=True)
 def _doubled(linear, table):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with <linear, x> for all x; the first coordinate is the highest bit.
+    """Fill `table` (2^k,) with <linear, x> for all x in {0, 1}^k.
+
+    The first coordinate of x is the highest bit of its index in the table.
 
     The table of the last j + 1 coordinates is computed from the table of the last j coordinates,
     with one addition per new point.
