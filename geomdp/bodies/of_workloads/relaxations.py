@@ -177,7 +177,8 @@ def _(workload: Marginals) -> Body:
     if workload.k == 1:
         return sensitivity_polytope(workload)
     sizes = range((workload.k + 1) // 2 + 1)
-    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S.
+    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S,
+    # where s_i is the sign of attribute i, and s_T is the product of the signs in T.
     share = 0.5**workload.k
 
     def term(subset: IntArray) -> dict[tuple[int, ...], float]:

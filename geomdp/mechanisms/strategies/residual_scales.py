@@ -123,7 +123,10 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions x = sqrt(v / c) for c = `cost.average`; they are best if the cost is c @ x."""
+    """The precisions x = sqrt(v / c) for the `energies` v and c = `cost.average()`.
+
+    These precisions are best if the cost is c @ x.
+    """
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)

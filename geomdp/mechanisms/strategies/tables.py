@@ -42,9 +42,9 @@ MAX_SETS = 1 << 11
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured set of columns and a subset of this set. Only subsets of at
-#: most k columns are counted, if the largest table of the workload has k columns. With 2^22 pairs,
-#: splitting the budget takes seconds.
+#: Let k be the number of columns of the largest table of the workload. Each pair of a measured set
+#: of columns and a subset of at most k of these columns is counted. This is the largest number of
+#: pairs. With 2^22 pairs, splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19

@@ -48,7 +48,8 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    A run must not end in an error here, because the privacy budget has already paid for the answer.
+    The error of the rule must not end a run, because the privacy budget has already paid for the
+    answer.
     """
     try:
         hypothesis.update(query, answer)
