@@ -134,7 +134,7 @@ def moment_relaxation(workload: Workload) -> Body:
     Parities, 2 < k < d    sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
     Parities, k = d        no matrix; the sensitivity polytope is a segment and is returned
     MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body
-                           is an image of the elliptope of order d + 1, with a projection of its own
+                           is an image of the elliptope of order d + 1, and has its own projection
     =====================  ========================================================================
 
     Parameters

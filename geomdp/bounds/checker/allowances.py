@@ -32,7 +32,8 @@ PRICE = 5e-12
 def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> tuple[int, float]:
     """Check the risk of a line; return the number of steps of the line, and the risk.
 
-    `epsilon` and `delta` are the guarantee for one step of the line.
+    `epsilon` and `delta` are the guarantee for one step of the line. `moment` is 1 for the mean
+    absolute error and 2 for the mean squared error.
     """
     prior, risk = line.array("prior", axes=1), line.number("risk")
     allowances = line.array("allowances", axes=1)

@@ -24,7 +24,8 @@ from geomdp.workloads import Workload
 
 #: Largest accepted difference between an exact answer and the answer computed from exact
 #: measurements. The unit is the standard deviation of the noise at epsilon = 1. The difference is
-#: released without noise, so the privacy loss exceeds epsilon by about this share of epsilon.
+#: released without noise. But it is only this share of the noise, so the privacy loss exceeds
+#: epsilon by only about this share of epsilon.
 MISFIT = 1e-8
 #: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
 #: the last place of float64.

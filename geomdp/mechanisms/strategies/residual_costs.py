@@ -25,8 +25,8 @@ MAX_PROFILES = 1 << 22
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
 #: precision times a factor 1 - 1 / l for each column of a table. The column has l levels (values).
-#: Each factor takes a few roundings. Tables have at most 24 columns, because they have at most 2^24
-#: subsets.
+#: Each factor takes a few roundings. A table has at most 2^24 subsets of columns, so it has at most
+#: 24 columns.
 SUM_ERROR = 256 * UNIT
 
 
@@ -111,13 +111,13 @@ class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. The computed cost is an upper bound. It takes for each column the largest number of
-    levels in the class of the column, and for each set the highest precision in the kind of the
-    set. This is an upper bound, because c_A(D) of `CappedCost` does not decrease in any l_i. The
-    bound is exact if two conditions hold: the columns of each class have equal numbers of levels,
-    and all possible sets of each kind are measured, with the same precision. The bound depends on D
-    only by the profile d of D. The profile has the number d_g of columns in D of each class g. The
-    result is the maximum over all profiles d of
+    one kind. The cost is computed as if each column had the largest number of levels in its class,
+    and each set had the highest precision of its kind. The result is an upper bound, because c_A(D)
+    of `CappedCost` does not decrease in any l_i. The bound is exact if two conditions hold: the
+    columns of each class have equal numbers of levels, and all possible sets of each kind are
+    measured, with the same precision. The bound depends on D only by the profile d of D. The
+    profile has the number d_g of columns in D of each class g. The result is the maximum over all
+    profiles d of
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,

@@ -25,7 +25,7 @@ STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
-#: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
+#: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
 #: The descents are divided into blocks. The first rounds are computed for all descents of a block
 #: together. A round multiplies shares by entries of the matrix g of `best_split`, with at most

@@ -19,8 +19,8 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 class UnfollowedAnswerError(ValueError):
     """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
 
-    Then the bound on the number of updates does not hold. A possible reason is that the noise on
-    this answer or on an earlier one was too large.
+    In this case the bound on the number of updates does not hold. A possible reason is that the
+    noise on this answer or on an earlier answer was too large.
     """
 
 
