@@ -94,7 +94,7 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """The noise comes from a Markov chain. Nothing is proved about its distribution (SAM-3).
+    """Noise from a Markov chain. Nothing is proved about the distribution of this noise (SAM-3).
 
     Parameters
     ----------
