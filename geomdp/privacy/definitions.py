@@ -43,7 +43,7 @@ def checked_adjacency(adjacency: object) -> Adjacency:
 
 
 def below_half(value: float, name: str) -> float:
-    """Return `value` as a float; ``ValueError`` if not above 0 and below 1/2."""
+    """Return `value` as a float; ``ValueError`` unless 0 < value < 1/2."""
     number = real_number(value)
     if not 0 < number < 0.5:
         raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")

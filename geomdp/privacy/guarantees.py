@@ -94,7 +94,7 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """The noise comes from a Markov chain. No bound on its distance to the limit is proved (SAM-3).
+    """Noise from a Markov chain. Nothing is proved about the distribution of this noise (SAM-3).
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) ->
     assert rungs[0].last < rungs[1].last
     path = tmp_path / "vacuous.json"
     Certificate(problem, rungs).save(path)
-    rejected(path, "failure probabilities add up to 1.8")
+    rejected(path, "must add up to less than 1, got 1.8")
     with pytest.raises(SideConditionError, match=r"less than 1, got 1\.8"):
         certify(families, epsilon=0.05, alpha=0.01)
     honest = two_sets()

@@ -62,8 +62,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     float
         The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body.
         This is the largest gauge found, but at least 1. A value above 1 allows for the errors of
-        computed gauges. K-norm noise of t K has exactly the guarantee that noise of a body
-        containing the neighbour body has.
+        computed gauges. Because t K contains the neighbour body, K-norm noise of t K gives the
+        guarantee without any loss.
 
     Raises
     ------

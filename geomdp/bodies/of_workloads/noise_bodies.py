@@ -80,7 +80,7 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
-    # K has at least rank + 1 vertices. So at least `fewest` points list the neighbour body. If
+    # K has at least rank + 1 vertices. So the list `extreme` below has at least `fewest` points. If
     # these are too many, skip the search for vertices, which takes many seconds in twenty
     # dimensions.
     if not can_triangulate(fewest, dimension):
@@ -133,7 +133,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: the block's bound, or the maximum of listed Q(x) if smaller."""
+    """Bound on ||basis^T Q(x)||_2: `block.radius`, or the largest listed value if it is smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())

@@ -134,7 +134,7 @@ def moment_relaxation(workload: Workload) -> Body:
     Parities, 2 < k < d    sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
     Parities, k = d        no matrix; the sensitivity polytope is a segment and is returned
     MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body
-                           is an image of the elliptope of order d + 1, with a projection of its own
+                           is an image of the elliptope of order d + 1, and has its own projection
     =====================  ========================================================================
 
     Parameters
@@ -177,7 +177,8 @@ def _(workload: Marginals) -> Body:
     if workload.k == 1:
         return sensitivity_polytope(workload)
     sizes = range((workload.k + 1) // 2 + 1)
-    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S.
+    # The product of (1 + s_i) / 2 over i in a set S is the mean of s_T over all subsets T of S,
+    # where s_i is the sign of attribute i, and s_T is the product of the signs in T.
     share = 0.5**workload.k
 
     def term(subset: IntArray) -> dict[tuple[int, ...], float]:

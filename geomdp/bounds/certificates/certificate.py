@@ -176,7 +176,8 @@ def certify(
 
     Examples
     --------
-    Each element of a histogram is a data set of one record. The answers of any two are far apart:
+    Each element of the universe is a data set of one record. The answers of any two of these data
+    sets are far apart:
 
     >>> import numpy as np
     >>> import textwrap

@@ -49,7 +49,8 @@ class Problem:
     Parameters
     ----------
     epsilon : float or None
-        The mechanism must be epsilon-DP; above 0. None if `privacy` is given and is not pure.
+        A number above 0: the mechanism must be epsilon-DP. None if `privacy` is given and is not
+        pure.
     alpha : float
         Largest error allowed, in units of one answer; above 0.
     metric : MeanL2, RMS or WorstCase

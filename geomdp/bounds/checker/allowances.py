@@ -32,12 +32,13 @@ PRICE = 5e-12
 def verify_allowances(line: Part, epsilon: float, delta: float, moment: int) -> tuple[int, float]:
     """Check the risk of a line; return the number of steps of the line, and the risk.
 
-    `epsilon` and `delta` are the guarantee for one step of the line.
+    `epsilon` and `delta` are the guarantee for one step of the line. `moment` is 1 for the mean
+    absolute error and 2 for the mean squared error.
     """
     prior, risk = line.array("prior", axes=1), line.number("risk")
     allowances = line.array("allowances", axes=1)
     require(len(prior) > 1, "a prior has one point only")
-    require(len(allowances) == len(prior), "there is not one allowance for each point of a prior")
+    require(len(allowances) == len(prior), "a prior has more or fewer points than allowances")
     require(bool((prior >= 0).all()), "a prior is negative")
     mass = math.fsum(prior.tolist())
     require_close(mass, 1.0, "the sum of a prior")
@@ -68,11 +69,14 @@ def _holds(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
     """Whether sum_t f_t (pi_t |y - t|^p - nu_t) >= 0 for all estimates y and all densities f.
 
     pi is the prior, nu are the allowances, and p is the `moment`. f_t > 0 is the density of an
-    output at t. From each t to the next, f_t changes by a factor from e^-epsilon to e^epsilon. The
-    test is a dynamic program from the last t down: `least` is the least value of the sum from t on,
-    divided by f_t. The least value is attained at the largest or the smallest factor. `size` is the
-    sum of the absolute values of the same terms. The rounding error of the sum is a small share of
-    `size`. So the sum must be at least this share, `ROUNDING` times `size`.
+    output if t is the true number. From each t to the next, f_t changes by a factor from e^-epsilon
+    to e^epsilon. The estimates y are points with distance `spacing`. For p = 2, spacing^2 / 4 is
+    subtracted from |y - t|^2, so that the inequality also holds between the points.
+
+    The test is a dynamic program from the last t down: `least` is the least value of the sum from t
+    on, divided by f_t. The least value is attained at the largest or the smallest factor. `size` is
+    the sum of the absolute values of the same terms. The rounding error of the sum is a small share
+    of `size`. So the sum must be at least this share, `ROUNDING` times `size`.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least, size = np.zeros(len(points)), np.zeros(len(points))
@@ -92,8 +96,8 @@ def _price(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
     Let V_t(y) be the least value of the sum of `_holds` from t on, divided by f_t. K is the sum
     over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if
     negative). An upper bound replaces the maximum: the sum for equal densities f, at y = 0 or
-    y = T. The minimum is attained at one of the points. `geomdp.bounds.lines.approximate_risk` has
-    the proof.
+    y = T. The minimum over all y is attained at one of the points y of `_holds`.
+    `geomdp.bounds.lines.approximate_risk` has the proof.
     """
     last = len(prior) - 1
     points = np.minimum(np.arange(0.0, last + spacing, spacing), last)

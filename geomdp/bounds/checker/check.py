@@ -162,7 +162,7 @@ def _checked(document: Part) -> Checked:
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
     require(
         failure < 1,
-        f"possibly no draw meets all conditions: failure probabilities add up to {failure:.6g}",
+        f"failure probabilities of the rungs must add up to less than 1, got {failure:.6g}",
     )
     if failure > 0:
         conditions.append(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from geomdp.bounds.checker.values import CertificateRejected, Part, require, rounded_down
 
-#: Relative error allowed in each result here. It is above the rounding errors of float64, and below
-#: 1e-12, the margin of `geomdp.bounds.lines`.
+#: Relative error allowed in each bound that this module computes. It is above the rounding errors
+#: of float64, and below 1e-12, the margin of `geomdp.bounds.lines`.
 ROUNDING = 2e-13
 #: Largest privacy loss between two data sets. It is far below the loss at which e^loss overflows.
 MOST_LOSS = 600.0

@@ -26,8 +26,8 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 
 #: Number of pairs of data sets drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
-#: Largest number of attributes of code words and of blocks, and largest width of marginals. Within
-#: these limits the numbers of queries are in the range of float64.
+#: Largest number of attributes in `verify_words`, and in `verify_blocks`, and largest width of
+#: marginals. Within these limits the numbers of queries are in the range of float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
 #: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13
@@ -147,7 +147,12 @@ def _sample_blocks(
     shape: tuple[int, int, int],
     bound: tuple[Measure, float],
 ) -> None:
-    """Draw pairs of functions, and reject if the marginals of their data sets are too close."""
+    """Draw pairs of functions, and reject if the marginals of their data sets are too close.
+
+    Record i of each data set begins with the bits `heads[i]`. Binary words follow, which encode
+    values of the function. All other bits are 0. `shape` is (attributes d, width, number of pairs),
+    and `bound` is (measure of error, least separation).
+    """
     (d, width, pairs), (measure, separation) = shape, bound
     rng = np.random.default_rng(3)
     each = functions.length // len(heads)

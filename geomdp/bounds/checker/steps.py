@@ -55,7 +55,8 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
 def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> float:
     """A lower bound on the p-th moment of the error, p = `moment`, by the argument "pairs".
 
-    The prior is uniform on 0, ..., T. The two numbers of a pair differ by an odd number.
+    The prior is uniform on 0, ..., T. The argument uses all pairs of these numbers that are an odd
+    number apart.
     """
     terms = []
     for apart in range(1, steps + 1, 2):
@@ -69,8 +70,8 @@ def _differences(weights: list[float], chi_square: float) -> float:
     """A lower bound on the mean squared error, by van Trees' inequality with differences.
 
     The result does not depend on the scale of the weights. All weights are divided by the largest
-    weight, so the sum of the roots is at least 1. A product that underflows is then too small to
-    change this sum.
+    weight. So the sum of the square roots is at least 1, and a product that underflows is too small
+    to change this sum.
     """
     largest = max(weights)
     padded = [0.0, *(weight / largest for weight in weights), 0.0]

@@ -33,8 +33,8 @@ def capped_ellipsoid(
 
     The ellipsoid with s_i = t sqrt(u_i / r_i) has trace t^2. It contains the vectors for this
     reason. Because u attains the maximum, the sum of u'_i sqrt(r_i / u_i) is at most t for every
-    feasible u'. For every vector v, u'_i = ||v_i||^2 is feasible. If no cap delta_i^2 is reached,
-    the ellipsoid is the ball of radius delta.
+    feasible u'. For every vector v, u'_i = ||v_i||^2 is feasible. So the sum of ||v_i||^2 / s_i is
+    at most 1. If no cap delta_i^2 is reached, the ellipsoid is the ball of radius delta.
 
     Parameters
     ----------

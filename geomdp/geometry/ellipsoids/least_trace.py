@@ -25,18 +25,18 @@ INNER_UPDATES = 100
 #: times as fast, so each update multiplies the exponent by 1.3, up to 16. If an update with a
 #: larger exponent does not raise the dual value, the update is undone and the exponent is 2 again.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: The updates after a search end when the gap on the columns is at most this share of the gap on
-#: the whole set, which the search gives. Only columns have weights: a column is a vector or a
-#: distribution of vectors.
+#: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
+#: gap on the whole set. The updates after the search end when the gap on the columns is at most
+#: this share of the gap on the whole set.
 BALANCED_SHARE = 0.25
 #: The score of a vector v is v^T S^-1 v. A vector that touches the ellipsoid has score 1. Vectors
 #: with a smaller score lose weight. A vector is dropped if its score is below DECAYING and its
 #: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: If a search in R^r finds at most r times this number of vectors, each becomes a column. If the
-#: search finds more vectors, their uniform distribution becomes one column. In general position,
-#: the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple of r. In
-#: a set with symmetries, the ellipsoid touches all vectors of an orbit.
+#: If a search in R^r finds at most r times this number of vectors, each vector becomes a column. If
+#: the search finds more vectors, their uniform distribution becomes one column. In general
+#: position, the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple
+#: of r. In a set with symmetries, the ellipsoid touches all vectors of an orbit.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -134,7 +134,10 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
 
 class _Columns:
-    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W."""
+    """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W.
+
+    The first column is the uniform distribution on the set. `bulk` (r, r) is its mean of v v^T.
+    """
 
     def __init__(self, bulk: FloatArray) -> None:
         self._vectors = np.empty((0, len(bulk)))
@@ -160,7 +163,7 @@ class _Columns:
         self.whitening = (axes * values**-0.25) @ axes.T
 
     def _scores(self) -> FloatArray:
-        """v^T (t W^(1/2))^-1 v for every vector v, and the mean of this for every distribution."""
+        """v^T (t W^(1/2))^-1 v for every vector v, and its mean over v for every distribution."""
         single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
         crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
@@ -193,7 +196,10 @@ class _Columns:
             self._decompose()
 
     def add(self, long: LongVectors) -> None:
-        """Add the vectors found, as columns or as one column; new columns have average weight."""
+        """Add the vectors of a search, each as a column, or all as one column.
+
+        New columns have average weight.
+        """
         new = 1 if long.vectors is None else len(long.vectors)
         share = new / (new + len(self._weights))
         single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])

@@ -1,4 +1,4 @@
-"""Strategies measure other queries, from which the answers follow with less error."""
+"""A strategy measures other queries than those asked, and computes the answers from them."""
 
 import lazy_loader
 

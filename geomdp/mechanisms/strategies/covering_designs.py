@@ -16,14 +16,15 @@ from geomdp._typing import FloatArray, IntArray
 #: number of blocks times the root of the number of cells per block. A design with very many small
 #: blocks therefore has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
-#: Largest number of groups of columns, except that one group for each column is always tried. This
-#: limits the number of searches, because each number of groups needs several searches.
+#: Largest number of groups into which the columns are divided. The limit keeps the number of
+#: searches small, because each number of groups needs several searches. The division with one
+#: column in each group is tried even beyond this limit.
 MAX_GROUPS = 12
 #: A search runs only if (number of sets of t groups) x (number of groups) is at most this. Finding
 #: a block then takes milliseconds.
 MAX_COVERED = 300_000
-#: The weight of an uncovered set in `_greedy_cover` is `LOOK_AHEAD`^k. Here k counts the points of
-#: the set that are not in the block yet.
+#: The weight of an uncovered set of groups in `_greedy_cover` is `LOOK_AHEAD`^k, where k is the
+#: number of groups of the set that are not in the block yet.
 LOOK_AHEAD = 0.25
 #: Largest number of designs that `covering_designs` returns.
 KEPT = 16
@@ -37,9 +38,9 @@ def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> li
 
     Columns are divided into groups with nearly the same number of cells. A greedy search covers all
     sets of `strength` groups. This covers any `strength` columns, because these columns lie in at
-    most `strength` groups. One group for each column is tried as well. Designs are sorted by the
-    number of blocks times the root of the number of cells of the largest block. The error for equal
-    weights of all blocks grows like this product.
+    most `strength` groups. The division with one column in each group is tried as well. Designs are
+    sorted by the number of blocks times the root of the number of cells of the largest block. The
+    error for equal weights of all blocks grows like this product.
 
     Parameters
     ----------

@@ -24,15 +24,17 @@ from geomdp.workloads import Workload
 
 #: Largest accepted difference between an exact answer and the answer computed from exact
 #: measurements. The unit is the standard deviation of the noise at epsilon = 1. The difference is
-#: released without noise, so the privacy loss exceeds epsilon by about this share of epsilon.
+#: released without noise. But it is only this share of the noise, so the privacy loss exceeds
+#: epsilon by only about this share of epsilon.
 MISFIT = 1e-8
 #: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
 #: the last place of float64.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)
-#: Number of random Gaussian vectors by which `check_rebuilt` multiplies a row to estimate its
-#: length. All 32 products are below a tenth of the length with probability 1e-35.
+#: Number of random Gaussian vectors. `check_rebuilt` estimates the length of a row of a matrix from
+#: the products of the row with these vectors. All 32 products are below a tenth of the length with
+#: probability 1e-35.
 WEIGHTS = 32
 #: Real entries of a strategy are rounded to multiples of 2^-24. The change is less than the
 #: tolerance of the search for the entries. Sums over 2^29 records stay exact in float64.
@@ -58,8 +60,8 @@ class Measurement:
     changes : (c,) array, optional
         Exact bounds on the norm of the change of C h between neighbours. The norm is the l1 norm
         for Laplace noise. For K-norm noise it is the norm with the unit ball K. There is one bound
-        for each of c cases. Together the cases cover all pairs of neighbours. None if no exact
-        bounds are known.
+        for each of c cases, for instance for each number of columns in which two records differ.
+        Together the cases cover all pairs of neighbours. None if no exact bounds are known.
     unit : int
         A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
@@ -101,8 +103,8 @@ def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Frac
 
     The rate of a noise is 1 / scale for Laplace noise, and epsilon for K-norm noise. In each case
     of `Measurement.changes` the loss is the sum over measurements of change times rate. The result
-    is the largest loss over all cases. None if a change is not known, or a noise is of another
-    type.
+    is the largest loss over all cases. The result is None if a change is not known, or if a noise
+    is of another type.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -215,11 +217,12 @@ def check_rebuilt(
 ) -> None:
     """Check that every answer follows from the measurements: W = sum of R_i C_i.
 
-    Measurement i is C_i h + Z_i for the histogram h and noise Z_i, and R_i is its `matrix`. A
-    mechanism adds the noise, the sum of R_i Z_i, to the exact answers W h. If W = sum of R_i C_i,
-    the result is a function of the noisy measurements, and therefore private. If the two matrices
-    differ, the product of their difference with h is released without noise. Under replace-one the
-    matrices can differ by a constant for each query, because the number of records is public.
+    Let h be the histogram of the records. W is the matrix of the queries, so the exact answers are
+    W h. Measurement i is C_i h + Z_i with noise Z_i, and R_i is its `matrix`. A mechanism adds the
+    sum of R_i Z_i to W h. If W = sum of R_i C_i, the result is a function of the noisy
+    measurements, and therefore private. If the two matrices differ, the product of their difference
+    with h is released without noise. Under replace-one the matrices can differ by a constant for
+    each query, because the number of records is public.
 
     `answers` (b, m) is W^T on b elements. `measured` has R_i, and the columns of C_i for the same
     elements. `deviations` (m,) are the standard deviations of the noise at epsilon = 1. The
@@ -337,7 +340,8 @@ def cell_measurement(
     """The measurement of counts of cells, with noise that spends the share `share` of epsilon.
 
     The columns of `rows` (p, b) are points of a simplex: their entries are multiples of 1 / `unit`
-    and add up to exactly 1.
+    and add up to exactly 1. `cells` is the kind of noise. `matrix`, `sums` and `table` are as in
+    `Measurement`.
     """
     count = rows.shape[0]
     # Between neighbours the counts change by a point of the simplex or a difference of two points.
@@ -363,7 +367,10 @@ def laplace_measurement(
     unit: int = 1,
     sums: ExactSums | None = None,
 ) -> Measurement:
-    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon."""
+    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon.
+
+    The other parameters are those of `Measurement`.
+    """
     count = rows.shape[0]
     return Measurement(
         rows, matrix, lambda epsilon: LaplaceNoise(count, scale / epsilon), changes, unit, sums

@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 from geomdp.mechanisms.strategies.weights import Split, SplitError
 
-#: Share of the budget of a newly added family, at the start of the descent over all shares.
+#: Share of the budget that an added family gets at the start of the descent over all shares.
 FIRST_SHARE = 0.25
 #: The search ends if an added family lowers the error by less than `LEAST_GAIN` (relative), or
 #: after `MAX_COMBINED` added families.
@@ -29,9 +29,9 @@ def combined_split(
 
     This is the problem of `best_split`: s measurements determine u quantities. Here s is so large
     that a descent over all measurements ends far from the optimum. The search starts from every
-    known split, and from the best of those families that alone measure all quantities. The family
-    that lowers the error most is added, and the shares of all measurements are computed anew. This
-    is repeated up to six times, until no family lowers the error by more than 0.1%.
+    known split, and from the best of the families that measure all quantities by themselves. The
+    family that lowers the error most is added, and the shares of all measurements are computed
+    anew. This is repeated up to six times, until no family lowers the error by more than 0.1%.
 
     Parameters
     ----------
@@ -76,7 +76,10 @@ def _combined(
 
 
 def _extended(error: SplitError, families: FloatArray, shares: FloatArray) -> FloatArray:
-    """The split `shares` (s,), after adding some of the splits `families` (s, f) one by one."""
+    """The split `shares` (s,), after some columns of `families` (s, f) were added one by one.
+
+    Each column is a split with equal shares for the measurements of one family.
+    """
     for _ in range(MAX_COMBINED if families.size else 0):
         starts = (1 - FIRST_SHARE) * shares[:, None] + FIRST_SHARE * families
         added = error.lowest(starts)

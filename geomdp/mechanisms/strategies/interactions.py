@@ -74,11 +74,11 @@ class Interactions:
         return [self.number[U] for U in sets if U in self.number]
 
     def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
-        """Positions of the interactions within a table in the result of `to_interactions`.
+        """Where the coordinates of each set U within a table are stored.
 
-        The list has a triple for each U within the table: the number of U, the positions of the
-        coordinates of U in that result, and the positions of these coordinates among all
-        interactions.
+        The list has a triple for each U: the number of U, the positions of its coordinates in the
+        result of `to_interactions` for this table, and the positions of its coordinates among the
+        coordinates of all interactions.
         """
         patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
         found = []
@@ -94,7 +94,10 @@ class Interactions:
     def _named(
         self, table: Columns, patterns: Sequence[tuple[Columns, IntArray]]
     ) -> Iterator[tuple[Columns, IntArray]]:
-        """The sets of columns that `patterns` chooses from a table, if they are in `sets`."""
+        """The sets of columns that `patterns` chooses from a table, and their positions.
+
+        Only the members of `sets` are returned.
+        """
         named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
         return ((U, places) for U, places in named if U in self.number)
 
@@ -125,10 +128,10 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """Variance of an answer from T for noise of variance 1 on theta_U: (tables, sets).
+        """Variance of an answer from table T if theta_U has noise of variance 1: (tables, sets).
 
-        Each answer from table T is a weighted sum of coordinates. Let w_T be the weight of the
-        table. The squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
+        Each answer from T is a weighted sum of coordinates. Let w_T be the weight of the table. The
+        squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
         (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []

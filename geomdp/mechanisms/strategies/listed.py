@@ -59,10 +59,10 @@ def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
 class Tree:
     """Counts of the intervals of a binary tree over the elements.
 
-    The elements keep their order, and the list is filled up to a power of two. Level l splits the
-    list into 2^l intervals. `cells` is the noise on the counts of a level. Every level has a share
-    of the budget, which can be 0. If only the finest level has a share above 0, the strategy is the
-    histogram.
+    The elements keep their order. Additional elements, which occur in no record, extend the list to
+    a power of two. Level l splits the list into 2^l intervals. `cells` is the noise on the counts
+    of a level. Every level has a share of the budget, which can be 0. If only the finest level has
+    a share above 0, the strategy is the histogram.
 
     References
     ----------
@@ -92,8 +92,9 @@ class Tree:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
-        # A level also determines all coarser levels. A unit vector that is constant on intervals of
-        # s elements is measured with s times the precision of one count.
+        # A level also determines all coarser levels. Counts of intervals of s elements measure each
+        # unit vector that is constant on these intervals. The precision is s times the precision of
+        # one count.
         overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
         split = best_split(costs, sp.csr_array(overlap))
 

@@ -96,7 +96,7 @@ class PIdentity:
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
         # Entries become multiples of 2^-24, so that the measurements and the l1 sensitivity
         # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one
-        # `change` is about 2, or less if all columns overlap.
+        # `change` is about 2, or less if every two columns of `strategy` overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         if adjacency is Adjacency.REPLACE_ONE:
             change = l1_diameter(strategy.T)

@@ -25,24 +25,24 @@ MAX_PROFILES = 1 << 22
 UNIT = 2.0**-52
 #: Bound on the relative error of a sum of products that `math.fsum` rounds once. Each product is a
 #: precision times a factor 1 - 1 / l for each column of a table. The column has l levels (values).
-#: Each factor takes a few roundings. Tables have at most 24 columns, because they have at most 2^24
-#: subsets.
+#: Each factor takes a few roundings. A table has at most 2^24 subsets of columns, so it has at most
+#: 24 columns.
 SUM_ERROR = 256 * UNIT
 
 
 class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
-    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. The noisy
-    residuals are as private as a sum with Gaussian noise of variance 1, if the squared l2
-    sensitivity of the sum is the cost.
+    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A, and let c be
+    the cost. The noisy residuals are as private as a sum of squared l2 sensitivity c with Gaussian
+    noise of variance 1.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
         """A proved upper bound on the cost for precisions s_A (sets,), rounding included."""
 
     def average(self) -> FloatArray:
-        """The price of a unit of precision on each residual: (sets,).
+        """The prices (sets,): the price of a unit of precision on each residual.
 
         For all precisions s (sets,), the cost is at least s @ prices.
         """
@@ -111,18 +111,19 @@ class ProfileCost:
     """The largest cost under replace-one over all sets D of columns in which two records differ.
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
-    one kind. The bound gives each column the largest number of levels in its class. It gives each
-    set the highest precision of its kind. This is an upper bound, because c_A(D) of `CappedCost`
-    does not decrease in any l_i. The bound is exact if two conditions hold: the columns of each
-    class have equal numbers of levels, and all possible sets of each kind are measured, with the
-    same precision. The bound depends on D only by the profile: the number d_g of columns in D of
-    each class g. The maximum is over all profiles d:
+    one kind. The cost is computed as if each column had the largest number of levels in its class,
+    and each set had the highest precision of its kind. The result is an upper bound, because c_A(D)
+    of `CappedCost` does not decrease in any l_i. The bound is exact if two conditions hold: the
+    columns of each class have equal numbers of levels, and all possible sets of each kind are
+    measured, with the same precision. The bound depends on D only by the profile d of D. The
+    profile has the number d_g of columns in D of each class g. The result is the maximum over all
+    profiles d of
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
 
     with binomial coefficients C. A set of kind a has a_g columns of each class g, and s_a is the
-    precision of kind a. Class g has n_g columns in all, each counted with l_g levels.
+    highest precision of kind a. Class g has n_g columns, and l_g is their largest number of levels.
 
     Parameters
     ----------

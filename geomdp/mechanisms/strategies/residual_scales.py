@@ -2,8 +2,8 @@
 
 There is one residual for each set A of columns. The precision of its noise is 1 / variance. The
 cost of precisions bounds the squared sensitivity of all residuals together, in units of the noise
-(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile is
-the number of columns of each class in which two records differ. The cost is the largest cost of a
+(see `ResidualCost`). For replace-one, `ProfileCost` divides the columns into classes. A profile
+counts, for each class, the columns in which two records differ. The cost is the largest cost of a
 profile. Sets A with the same number of columns of each class are of one kind.
 """
 
@@ -51,7 +51,7 @@ class ResidualScales:
     ----------
     variances : (sets,) array
         Variance sigma_A^2 of the noise on the residual of each set A. The unit is the variance that
-        suffices for a sum of l2 sensitivity 1. If the residual is public, the variance is 0.
+        makes a sum of l2 sensitivity 1 private. If the residual is public, the variance is 0.
     cost : ResidualCost
         A bound on the cost. It is at most 1 for the precisions 1 / sigma_A^2, up to rounding.
     energy : float
@@ -123,7 +123,10 @@ def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost
 
 
 def _closed_form(energies: FloatArray, cost: ResidualCost) -> tuple[FloatArray, ResidualCost]:
-    """The precisions x = sqrt(v / c) for c = `cost.average`; they are best if the cost is c @ x."""
+    """The precisions x = sqrt(v / c) for the `energies` v and c = `cost.average()`.
+
+    These precisions are best if the cost is c @ x.
+    """
     prices = cost.average()
     precisions = np.zeros_like(energies)
     np.divide(energies, prices, out=precisions, where=prices > 0)
@@ -152,7 +155,7 @@ def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, Res
     moving = cost.totals > 0
     if moving.sum() > MAX_KINDS:
         return _closed_form(energies, cost)
-    # Start from the best precisions for the mean cost over independent records. The mean is a lower
+    # Start from the best precisions for the mean cost of two random records. The mean is a lower
     # bound on the cost.
     start = np.zeros(len(summed))
     start[moving] = np.sqrt(summed[moving] / cost.totals[moving])

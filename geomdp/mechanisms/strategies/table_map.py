@@ -15,8 +15,8 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: Largest number of float64 numbers in memory for a product: 32 MB. A product with more columns is
-#: computed in parts.
+#: Largest number of float64 numbers in memory for a product: 32 MB. A product that needs more
+#: numbers is computed in parts.
 MAX_NUMBERS = 1 << 22
 
 
@@ -57,7 +57,10 @@ class TableMap:
         return self.interactions
 
     def to_coordinates(self, columns: Columns) -> FloatArray:
-        """Coordinates of all interactions, times their shares, for `columns` (cells, b)."""
+        """Coordinates (dimension, b) of all interactions, times their shares.
+
+        Each of the b columns of `columns` (cells, b) has a number for each cell of the table.
+        """
         cells, width = columns.shape
         found = np.zeros((self.interactions.dimension, width))
         sources, targets, factors = self._entries

@@ -42,9 +42,9 @@ MAX_SETS = 1 << 11
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all measured tables together: each cell gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured set of columns and a subset of this set. Only subsets of at
-#: most k columns are counted, if the largest table of the workload has k columns. With 2^22 pairs,
-#: splitting the budget takes seconds.
+#: Largest number of pairs of a measured set of columns and a subset of at most k of these columns.
+#: Here k is the number of columns of the largest table of the workload. With 2^22 pairs, splitting
+#: the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
@@ -220,7 +220,10 @@ def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """The number of each measured set, and the shares of this set in the needed estimates."""
+    """The number of each measured set, and the shares of this set in estimates of interactions.
+
+    Only the interactions with the numbers `needed` are estimated.
+    """
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)
     wanted = set(needed.tolist())

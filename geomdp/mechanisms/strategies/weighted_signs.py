@@ -94,7 +94,7 @@ class WeightedSigns:
                 rows.append(np.ones((1, CHECKED)))
                 sums.append(lambda counts: np.array([float(counts.count)]))
             # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
-            # product times its weight is noise of scale 1 / weight on the product.
+            # weighted product is noise of scale 1 / weight on the product without the weight.
             return [
                 laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
                 for weight, C, part, limit, total in zip(

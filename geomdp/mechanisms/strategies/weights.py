@@ -25,12 +25,12 @@ STEPS, STEP_LENGTH = 12, 2.0
 #: Rounds after which descents are compared, and number of the descents that are continued.
 FIRST_ROUNDS, KEPT_DESCENTS = 4, 6
 #: Descents end after the first round that lowers the least error by less than this relative amount.
-#: Few take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
+#: Few descents take more than 40 rounds, and all end after `MAX_ROUNDS` rounds at the latest.
 LEAST_GAIN, MAX_ROUNDS = 1e-12, 300
-#: Descents begin in blocks. A round multiplies shares by entries of the matrix g of `best_split`. A
-#: round of a block computes at most `BLOCK_PRODUCTS` of these products. Descents are usually faster
-#: in one block. But if g is large, descents can need different parts of g. These descents are
-#: faster in separate blocks.
+#: The descents are divided into blocks. The first rounds are computed for all descents of a block
+#: together. A round multiplies shares by entries of the matrix g of `best_split`, with at most
+#: `BLOCK_PRODUCTS` products for a block. Descents are usually faster in one block. But if g is
+#: large, descents can need different parts of g. These descents are faster in separate blocks.
 BLOCK_PRODUCTS = 1 << 22
 #: Smallest precision in a descent. The square of this number does not underflow in float64.
 LEAST_PRECISION = 1e-100
@@ -134,7 +134,10 @@ class SplitError:
     def _where_used(
         self, shares: FloatArray, search: Callable[[SplitError, FloatArray], FloatArray]
     ) -> FloatArray:
-        """The result of `search` from splits (s, b), over measurements with a share above 0."""
+        """Run `search` from the splits `shares` (s, b).
+
+        Measurements with a share of 0 in all splits are left out, and their shares stay 0.
+        """
         used = np.flatnonzero(shares.any(axis=1))
         found = search(
             SplitError(self.costs, self.overlap[used], self.transposed[:, used]), shares[used]
@@ -144,7 +147,11 @@ class SplitError:
         return whole
 
     def _begun(self, starts: FloatArray) -> FloatArray:
-        """The best splits after the first rounds, with and without gradient steps before."""
+        """The best splits after the first rounds.
+
+        Each starting point begins two descents: one with gradient steps before the rounds, and one
+        without.
+        """
         shares = starts / starts.sum(axis=0)
         shares = np.hstack([shares, self._after_steps(shares)])
         for _ in range(FIRST_ROUNDS):

@@ -9,7 +9,8 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 
 #: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
-#: multiple of its unit up to an error of this share of the numbers from which it was computed.
+#: multiple of its unit if its distance from a multiple is at most this share of the numbers from
+#: which the entry was computed.
 ROUNDING = 1e-13
 
 

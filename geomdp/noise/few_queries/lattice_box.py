@@ -33,9 +33,10 @@ class LatticeBoxNoise:
     vector in the box. Then the sums plus Z are epsilon-differentially private, because a shift by
     such a vector changes k by at most 1.
 
-    All coordinates are 0 with probability 1 / s. For large epsilon, s - 1 is near a constant times
-    exp(-epsilon). So the root mean squared error falls like exp(-epsilon / 2), for any number of
-    coordinates. For small epsilon the noise is close to `KNormNoise` of the box.
+    All coordinates are 0 with probability 1 / s, where s is the sum of exp(-epsilon k(z)) over all
+    z. For large epsilon, s - 1 is near a constant times exp(-epsilon). So the root mean squared
+    error falls like exp(-epsilon / 2), for any number of coordinates. For small epsilon the noise
+    is close to `KNormNoise` of the box.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class LatticeBoxNoise:
     Notes
     -----
     With q = exp(-epsilon), exp(-epsilon k(z)) is the sum of (1 - q) q^r over all r >= k(z). So Z is
-    uniform on the lattice points of the box times r, for a random r of probability proportional to
+    uniform on the lattice points with k(z) <= r, for a random r of probability proportional to
     q^r V(r). Here V(r), the product of the 2 r c_i + 1, is the number of these lattice points. The
     polynomial V(r) is the sum over j of a_j C(r, j), with binomial coefficients C(r, j) and whole
     numbers a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is

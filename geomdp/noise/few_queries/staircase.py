@@ -145,7 +145,7 @@ class StaircaseNoise:
         return self.width * (steps + (self.share + self.outer) / 2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for rows z of `points` (b, 1): (b,)."""
+        """log f(z) for the density f at rows z of `points` (b, 1): (b,)."""
         b = math.exp(-self.epsilon)
         highest = -math.expm1(-self.epsilon) / (
             2 * self.width * (self.share + b * (1 - self.share))
@@ -153,7 +153,10 @@ class StaircaseNoise:
         return np.asarray(math.log(highest) - self.epsilon * self._steps(points, "points"))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, 1): (b,)."""
+        """log f(z) - log f(z - s) for the density f, rows z of `points`, s of `shifts`: (b,).
+
+        Both arrays have the shape (b, 1).
+        """
         points, shifts = batch(points, 1, "points"), batch(shifts, 1, "shifts")
         falls = self._steps(points - shifts, "points") - self._steps(points, "points")
         return np.asarray(self.epsilon * falls)

@@ -19,8 +19,8 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 class UnfollowedAnswerError(ValueError):
     """No hypothesis of a rule agrees with a noisy answer. The hypothesis was not changed.
 
-    Then the bound on the number of updates does not hold. A possible reason is that the noise on
-    this answer or on an earlier one was too large.
+    In this case the bound on the number of updates does not hold. A possible reason is that the
+    noise on this answer or on an earlier answer was too large.
     """
 
 
@@ -48,7 +48,8 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    A run must not end in an error here, because the privacy budget has already paid for the answer.
+    The error of the rule must not end a run, because the privacy budget has already paid for the
+    answer.
     """
     try:
         hypothesis.update(query, answer)

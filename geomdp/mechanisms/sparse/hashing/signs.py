@@ -99,7 +99,7 @@ class HashedSigns:
         Raises
         ------
         ValueError
-            For an element outside 0..`elements` - 1.
+            For an element that is not the number of a column.
         """
         checked = self._check(elements)
         out = np.empty((len(checked), self.rows // WORD_BITS), dtype=np.uint64)
@@ -151,6 +151,11 @@ def _images(maps: Words, words: Words) -> Words:
 def _fill_words(
     key: Words, maps: Words, shifts: Words, cosets: Words, origins: Words, out: Words
 ) -> None:
+    """Fill row i of `out` (c, blocks) with the values of the polynomial at origins[i] + b.
+
+    b runs over all blocks. `shifts` has the images under `maps` of the words below 2^k. `cosets`
+    has the images of the multiples of 2^k.
+    """
     levels, size, blocks = len(maps), len(key), out.shape[1]
     values = np.empty(size, dtype=np.uint64)
     own = np.empty(levels, dtype=np.uint64)
