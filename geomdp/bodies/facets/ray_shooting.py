@@ -21,9 +21,9 @@ of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O
   inverse, so the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
-  z is recomputed with the true bounds. If a vertex then lies outside the halfspace of z by more
-  than a relative 1e-9, vertices are exchanged by the dual simplex method until none does. Then z is
-  scaled so that its halfspace contains every vertex, and therefore the body.
+  z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than
+  a relative 1e-9, the dual simplex method exchanges vertices. Then z is scaled so that its
+  halfspace contains every vertex, and therefore the body.
 * The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
   within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
   perturbation. The inverse is recomputed every `REFACTOR` pivots.
@@ -104,7 +104,10 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """For the hull of the rows of (N, m); ``ValueError`` if 0 is not in its interior."""
+        """A shooter for the hull of the rows of `vertices` (N, m).
+
+        ``ValueError`` if 0 is not in the interior of the hull.
+        """
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
@@ -121,13 +124,19 @@ class RayShooter:
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
-        """For the hull of the rows of (N, m) and their negatives; ``ValueError`` if it is flat."""
+        """A shooter for the hull of the rows of `vertices` (N, m) and their negatives.
+
+        ``ValueError`` if the hull is flat.
+        """
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
-        """For K - K, K the hull of the rows of (N, m); ``ValueError`` if K is flat."""
+        """A shooter for K - K, where K is the hull of the rows of `vertices` (N, m).
+
+        ``ValueError`` if K is flat.
+        """
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])

@@ -27,10 +27,10 @@ from geomdp.workloads.universe.universes import Records
 #: Largest number m of queries. The ranges of the queries are found from 2m extreme answer vectors
 #: of length m.
 MAX_QUERIES = 1 << 13
-#: Spread and scale are computed in float64 with fewer than 8 roundings. Multiplied by this factor,
-#: the scale is at least the exact scale.
+#: Spread and scale are computed in float64 with fewer than 8 roundings. The scale is multiplied by
+#: this factor, so that it is at least the exact scale.
 ROUNDED_UP = 1 + 2.0**-49
-#: Whole numbers below this are exact in float64.
+#: Whole numbers below this number are exact in float64.
 EXACT_BELOW = 2**53
 
 
@@ -188,7 +188,7 @@ class Selection(abc.ABC):
             choice reproducible; the `guarantee` of the result then says ``seeded: no privacy
             claim``.
         ledger : Ledger, optional
-            The privacy budget. The ledger is asked whether it can pay before the records are read.
+            The privacy budget. Before the records are read, the ledger is asked whether it can pay.
             It pays after the records are found valid and before the choice.
 
         Raises

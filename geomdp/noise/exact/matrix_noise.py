@@ -124,8 +124,8 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
-        # Before the division at the end, all quantities are 2 rate times the quantities of the
-        # docstring.
+        # Until the division at the end, all variables hold the quantities of the docstring,
+        # multiplied by 2 * rate.
         shift = arb(0)
         if centre:
             above, below = exponentials(2, draw)
