@@ -96,7 +96,7 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 if there is none.
+    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 for no such vertex.
 
     Only vertices with a negative entry in `coordinates` are dropped.
     """

@@ -118,8 +118,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
 
-    The theorem does not cover 500 records. A run of ten rounds is as private as before, but no
-    accuracy is proved in advance:
+    The theorem does not cover 500 records. A run of ten rounds is still 1-DP, but no accuracy is
+    proved in advance:
 
     >>> few = gd.IterativeConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(16),

@@ -77,8 +77,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "
-                "counting query and lower another; queries move in one direction under "
-                "Adjacency.ADD_REMOVE only"
+                "counting query and lower another; only under Adjacency.ADD_REMOVE can all queries "
+                "change in the same direction"
             )
         self.scales = self._calibrate()
         self.transcript = Transcript()

@@ -69,9 +69,10 @@ class Selection(abc.ABC):
     The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
     by d_j. The choice does not change if all scores change by the same amount. So the noise depends
     on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
-    Noise of scale R / eps on each score is eps-DP for the three kinds of noise used here (Gumbel,
-    Laplace and exponential). In the worst case R is twice the sensitivity of a score. For counting
-    queries under add/remove R is 1, because the difference of two scores changes by at most 1.
+    Noise of scale R / eps on each score is eps-DP for the three kinds of noise that subclasses use
+    (Gumbel, Laplace and exponential). In the worst case R is twice the sensitivity of a score. For
+    counting queries under add/remove R is 1, because the difference of two scores changes by at
+    most 1.
 
     Parameters
     ----------
