@@ -72,7 +72,7 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
         matrix[k] = facet.signs[k] * columns[facet.basis[k]]
     try:
         facet.inverse[:] = np.linalg.inv(matrix).T
-    except Exception:  # numba cannot catch LinAlgError alone; it means a singular matrix
+    except Exception:  # numba catches no narrower class; the only cause is a singular matrix
         return False
     facet.normal[:] = bounds[facet.basis] @ facet.inverse
     facet.along[0] = facet.inverse @ ray[0]
