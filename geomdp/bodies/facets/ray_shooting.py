@@ -80,12 +80,12 @@ class RayShooter:
     Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
     """
 
-    #: (N, R): the vertices v_i in whitened coordinates, R = m; for a difference body the vectors
-    #: (v_i, 1), R = m + 1.
+    #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
+    #: the rows are the vectors (v_i, 1), R = m + 1.
     columns: FloatArray
     whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
-    #: Products of the columns with a facet normal lie in [-lower, 1]. `lower` is 1 for hulls of the
-    #: columns and their negatives, and infinity for conv(v_i).
+    #: Products of the rows of `columns` with a facet normal lie in [-lower, 1]. `lower` is 1 for
+    #: hulls of these rows and their negatives, and infinity for conv(v_i).
     lower: float
     #: True if the body is twice the section {last coordinate = 0} of the hull; False for the hull.
     section: bool
@@ -170,8 +170,8 @@ class RayShooter:
         """The facet normal (R,) by HiGHS, for a ray with failed pivots; None if HiGHS fails too.
 
         The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
-        over the columns c_i, and their negatives if `lower` is 1. Its dual solution is a positive
-        multiple of (z, -1) for the facet normal z.
+        over the rows c_i of `columns`, and their negatives if `lower` is 1. Its dual solution is a
+        positive multiple of (z, -1) for the facet normal z.
         """
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)
@@ -188,7 +188,7 @@ class RayShooter:
         return normal / height
 
     def _lifted(self, vectors: FloatArray) -> FloatArray:
-        """Vectors (b, m) in the coordinates of the columns."""
+        """Vectors (b, m) in the coordinates of the rows of `columns`: (b, R)."""
         vectors = vectors @ self.whitening
         if self.section:
             vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
