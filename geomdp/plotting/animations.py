@@ -122,7 +122,7 @@ def animate_projection(
     Returns
     -------
     FuncAnimation
-        Frame t of T shows truth + t / (T - 1) noise.
+        Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1).
 
     Raises
     ------

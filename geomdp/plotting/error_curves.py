@@ -207,7 +207,7 @@ def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str
     relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
     for _, points in relative.groupby("curve", sort=False):
         _draw_predicted(axes, points, looks[points.noise.iloc[0]])
-    # Curves with large errors are cut off here. The upper panel shows all of them.
+    # This panel cuts off curves with large errors. The upper panel shows all curves.
     top = min(MOST_RATIO, 1.1 * float(relative.rmse.max()))
     axes.set_ylim(0.97, max(top, 1.1))
     ticks = [tick for tick in RATIO_TICKS if tick <= max(top, 1.1)]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: The colours of Okabe and Ito (2008). Readers with any common form of colour blindness can tell
-#: them apart. Colours that follow each other here also differ when printed in grey.
+#: them apart. Colours next to each other in this list also differ when printed in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 #: Fonts and lines of all pictures. SVG files keep text as text. Drawing the same picture twice
 #: gives the same SVG file.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DRAWS, CELLS = 1 << 18, 128
 #: Standard deviation of the Gaussian kernel that smooths the counts, in cells.
 KERNEL = 2.0
-#: Least share of the draws that lies within the range of the grid, for each axis.
+#: On each axis, the range of the grid contains at least this share of the draws.
 COVERED = 0.999
 
 
@@ -42,7 +42,7 @@ def level_body(noise: Noise, share: float) -> Body | None:
     noise : Noise
         Noise on R^m.
     share : float
-        Above 0 and below 1.
+        The probability, above 0 and below 1.
 
     Returns
     -------

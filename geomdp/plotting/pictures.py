@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
 #: Direction from which light comes.
 LIGHT = np.array([-0.35, -0.6, 0.72])
-#: Let c be the cosine of the angle between the normal of a face and the light, at least 0. Then the
-#: brightness of the face is 1 - `DIFFUSE` (1 - c), but at least `LEAST_BRIGHTNESS`.
+#: Let c be the cosine of the angle between the normal of a face and the light, or 0 if this cosine
+#: is negative. The brightness of the face is 1 - `DIFFUSE` (1 - c), but at least
+#: `LEAST_BRIGHTNESS`.
 DIFFUSE, LEAST_BRIGHTNESS = 0.55, 0.6
 
 
@@ -89,7 +90,7 @@ def draw(
     else:
         raise ValueError(
             f"body must have 2 or 3 dimensions to be drawn, got {r}; "
-            "draw_shadow and draw_slice draw others"
+            "draw_shadow and draw_slice draw bodies of other dimensions"
         )
     return draw_shadow(body, rows, ax, colour=colour, alpha=alpha, label=label)
 

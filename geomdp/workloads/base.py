@@ -166,7 +166,7 @@ class Workload(abc.ABC):
         return Totals(count, sums)
 
     def answers(self, records: Records | Iterable[Records]) -> FloatArray:
-        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
+        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are no records."""
         totals = self.totals(records)
         if totals.count == 0:
             raise ValueError("records must hold at least 1 record, got 0")

@@ -193,7 +193,7 @@ class _SubsetQueries(Workload):
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
-        """One block for each query. Its diameter is the distance of the two values of the query."""
+        """One block for each query. Its diameter is the difference of the query's two values."""
         low, high = self._values
         diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)

@@ -21,7 +21,7 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Number of inner products <u, column> in memory at a time: 2^22 float64 are 32 MB.
+#: Number of inner products of directions and columns in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 

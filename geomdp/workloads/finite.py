@@ -193,8 +193,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    The queries are ordered by a, then by b. Cumulative sums give totals from counts, and the scores
-    <u, Q(x)> of all x for a direction u, in O(m) each.
+    The queries are ordered by a, then by b. Cumulative sums give the totals from counts in O(m)
+    operations. They also give the scores <u, Q(x)> of all x for one direction u in O(m) operations.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def zero_sum_basis(size: int) -> FloatArray:
     """
     basis = np.zeros((size, size - 1))
     for j in range(1, size):
-        # (1, ..., 1, -j, 0, ...) has squared norm j + j^2.
+        # Column j - 1 is (1, ..., 1, -j, 0, ...), divided by its norm (j + j^2)^(1/2).
         basis[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
         basis[j, j - 1] = -j / math.sqrt(j * (j + 1))
     return basis

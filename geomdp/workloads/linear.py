@@ -92,8 +92,9 @@ class LinearMap(Workload):
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # Let the columns of B span the directions of the inner hull. The image has the directions
-        # A B. The span of A B is the affine hull of 0, the columns of A B and their negatives.
+        # Let the columns of B span the directions of the inner hull. Then the columns of A B span
+        # the directions of its image. Their span is the affine hull of 0, these columns and their
+        # negatives.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)
@@ -104,7 +105,10 @@ class LinearMap(Workload):
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers A Q(x) (N, p) of all elements x; None for N infinite, N m or N p above 2^26."""
+        """Answers A Q(x) (N, p) of all elements x.
+
+        None if N is infinite, or if N m or N p is above 2^26.
+        """
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None

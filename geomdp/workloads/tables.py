@@ -100,8 +100,8 @@ class MarginalTables(TableQueries):
         """Number of the records `codes` (n, c) in each cell: (m,).
 
         For k = 2, one matrix product of indicators counts all tables. For k = 3, there is one
-        product for each level of each column i. This product counts the cells with this level of
-        column i, in all tables with first column i.
+        product for each pair of a column i and a level of this column. It counts the records in all
+        cells with this level of column i, for all tables with first column i.
         """
         if self.k == 2:
             return self._pair_counts(codes)

@@ -55,16 +55,18 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """Find a vertex z of the polar body, where R bounds are tight; return their rows and signs.
+    """Find a vertex z of the polar body, described by R bounds that hold there with equality.
 
-    Returns row numbers (R,) of `columns`, and the signs (R,) of the products of these rows with z.
     Each row of `columns` (N, R) is a vertex of the body. If `lower` is 1, the polar body is {z :
-    |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. The
-    search starts at z = 0 and moves z in a random direction until a bound is tight, that is, holds
-    with equality. It then moves z in random directions in which all tight bounds stay tight, until
-    R bounds are tight. Raises ``ValueError`` if no product rises along a direction, because the
-    vertices then do not surround 0. Some sets of vertices that do not surround 0 raise no error
-    here. `RayShooter.hull` therefore checks beforehand that the vertices surround 0.
+    |<row, z>| <= bound}. If `lower` is infinity, the polar body is {z : <row, z> <= bound}. A bound
+    is tight if it holds with equality. The search starts at z = 0 and moves z in a random direction
+    until a bound is tight. It then moves z in random directions in which all tight bounds stay
+    tight, until R bounds are tight. Returns the numbers (R,) of the rows with tight bounds, and the
+    signs (R,) of the products of these rows with z.
+
+    Raises ``ValueError`` if no product rises along a direction, because the vertices then do not
+    surround 0. Some sets of vertices that do not surround 0 raise no error here. `RayShooter.hull`
+    therefore checks beforehand that the vertices surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())

@@ -6,6 +6,10 @@ A facet is stored by the indices and signs of m vertices b_1..b_m on this facet.
 matrix of these vertices is also stored. The normal z of the facet solves <z, b_k> = (bound of b_k)
 for all k. The true bounds are 1. Each bound is lowered by a tiny random amount to break ties.
 See `ray_shooting` for the algorithm.
+
+In all functions, `columns` (N, m) holds the vertices v_i as rows, and `bounds` (N,) holds their
+lowered bounds. `ray` (2, m) is the start and the direction of a ray. `two_sided` is True for
+conv(+-v_i).
 """
 
 from __future__ import annotations
@@ -68,7 +72,7 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
         matrix[k] = facet.signs[k] * columns[facet.basis[k]]
     try:
         facet.inverse[:] = np.linalg.inv(matrix).T
-    except Exception:  # numba catches no specific exception; the only one is singularity
+    except Exception:  # numba catches no narrower class; the only cause is a singular matrix
         return False
     facet.normal[:] = bounds[facet.basis] @ facet.inverse
     facet.along[0] = facet.inverse @ ray[0]
@@ -92,7 +96,7 @@ def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 if there is none.
+    """Index k of the vertex b_k that a pivot along the steepest edge drops; -1 for no such vertex.
 
     Only vertices with a negative entry in `coordinates` are dropped.
     """
@@ -196,7 +200,7 @@ def _exit_with_true_bounds(facet, columns, two_sided, ray):  # type: ignore[no-u
     """Move `facet` to the facet that the ray meets if the bounds are 1 instead of lowered.
 
     With bounds 1, another vertex can lie beyond the hyperplane of `facet`, if its product with the
-    normal nearly ties. Then the furthest vertex enters. The vertex whose coordinate reaches 0 first
+    normal is nearly 1. Then the furthest vertex enters. The vertex whose coordinate reaches 0 first
     leaves, so that the ray still meets the hyperplane between the vertices (dual simplex method).
 
     Returns the normal, scaled so that its largest product with a vertex is 1, and whether no vertex
@@ -253,7 +257,8 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
-    Each ray starts at a facet found earlier (see `POOL`). If the pivots from this facet fail, the
+    `basis` (m,) and `signs` (m,) are the indices and signs of the vertices of the first facet. Each
+    ray starts at a facet found earlier (see `POOL`). If the pivots from this facet fail, the
     ray is tried once more from the first facet, with larger pivots and more frequent recomputations
     of the inverse. If both tries fail, the normal of the ray is 0 and its entry in `converged` is
     False.

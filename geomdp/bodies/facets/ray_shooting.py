@@ -21,9 +21,9 @@ of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O
   inverse, so the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
-  z is recomputed with the true bounds. If a vertex then lies outside the halfspace of z by more
-  than a relative 1e-9, vertices are exchanged by the dual simplex method until none does. Then z is
-  scaled so that its halfspace contains every vertex, and therefore the body.
+  z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than
+  a relative 1e-9, the dual simplex method exchanges vertices. Then z is scaled so that its
+  halfspace contains every vertex, and therefore the body.
 * The ratio test of Harris (1973) chooses the vertex that enters. Among vertices that become tight
   within a tolerance, the vertex with the largest pivot enters. The tolerance is far below the
   perturbation. The inverse is recomputed every `REFACTOR` pivots.
@@ -80,12 +80,12 @@ class RayShooter:
     Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
     """
 
-    #: (N, R): the vertices v_i in whitened coordinates, R = m; for a difference body the vectors
-    #: (v_i, 1), R = m + 1.
+    #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
+    #: the rows are the vectors (v_i, 1), R = m + 1.
     columns: FloatArray
     whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
-    #: Products of the columns with a facet normal lie in [-lower, 1]. `lower` is 1 for hulls of the
-    #: columns and their negatives, and infinity for conv(v_i).
+    #: Products of the rows of `columns` with a facet normal lie in [-lower, 1]. `lower` is 1 for
+    #: hulls of these rows and their negatives, and infinity for conv(v_i).
     lower: float
     #: True if the body is twice the section {last coordinate = 0} of the hull; False for the hull.
     section: bool
@@ -104,7 +104,10 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """For the hull of the rows of (N, m); ``ValueError`` if 0 is not in its interior."""
+        """A shooter for the hull of the rows of `vertices` (N, m).
+
+        ``ValueError`` if 0 is not in the interior of the hull.
+        """
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
@@ -121,13 +124,19 @@ class RayShooter:
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
-        """For the hull of the rows of (N, m) and their negatives; ``ValueError`` if it is flat."""
+        """A shooter for the hull of the rows of `vertices` (N, m) and their negatives.
+
+        ``ValueError`` if the hull is flat.
+        """
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
-        """For K - K, K the hull of the rows of (N, m); ``ValueError`` if K is flat."""
+        """A shooter for K - K, where K is the hull of the rows of `vertices` (N, m).
+
+        ``ValueError`` if K is flat.
+        """
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
@@ -161,8 +170,8 @@ class RayShooter:
         """The facet normal (R,) by HiGHS, for a ray with failed pivots; None if HiGHS fails too.
 
         The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
-        over the columns c_i, and their negatives if `lower` is 1. Its dual solution is a positive
-        multiple of (z, -1) for the facet normal z.
+        over the rows c_i of `columns`, and their negatives if `lower` is 1. Its dual solution is a
+        positive multiple of (z, -1) for the facet normal z.
         """
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)
@@ -179,7 +188,7 @@ class RayShooter:
         return normal / height
 
     def _lifted(self, vectors: FloatArray) -> FloatArray:
-        """Vectors (b, m) in the coordinates of the columns."""
+        """Vectors (b, m) in the coordinates of the rows of `columns`: (b, R)."""
         vectors = vectors @ self.whitening
         if self.section:
             vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])

@@ -12,7 +12,7 @@ States of the gas are drawn by coupling from the past. A heat bath redraws one p
 other particles; a sweep redraws every particle once. Sweeps are the steps of a Markov chain.
 
 The density is log-supermodular on ascending states. So two chains that use the same uniform numbers
-keep their order (Propp and Wilson 1996): if one state is below another in every coordinate, the
+keep their order (Propp and Wilson 1996). If one state is below another in every coordinate, the
 next states have this order, too. Two chains, the bounding chains, start from the lowest state (all
 particles at -inf) and from the highest state (all at +inf). Every other chain stays between them.
 
@@ -67,8 +67,8 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
     Let D = d (d + 1) / 2. Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. The
-    density has a factor a_i + b_j for each pair of them. In each of these factors, choose one of
-    the two terms: a_i with probability a_i / (a_i + b_j). Given the choices, the density is
+    density has a factor a_i + b_j for each pair (i, j). In each of these factors, choose one of the
+    two terms: a_i with probability a_i / (a_i + b_j). Given the choices, the density is
     homogeneous in a and in b. So sum a and sum b are independent of each other and of the
     directions of a and b. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and
     q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body,

@@ -57,7 +57,7 @@ def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def assemble(values: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Rows svec(V diag(values) V^T) (b, D)."""
+    """Rows svec(V diag(values) V^T) (b, D), with the matrices V in `vectors` (b, d, d)."""
     return svec((vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
 

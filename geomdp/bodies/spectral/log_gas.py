@@ -142,7 +142,10 @@ def _density(start, end, middle, points, i, values):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True)
 def _panel_quantile(values, target, mass):  # type: ignore[no-untyped-def]
-    """The t in [-1, 1] up to which a density with these `values` at the nodes has mass `target`."""
+    """The t in [-1, 1] up to which a density with these `values` at the nodes has mass `target`.
+
+    `mass` is the mass of the density on the whole of [-1, 1].
+    """
     coefficients = np.zeros(NODES)
     for a in range(NODES):
         for k in range(NODES):

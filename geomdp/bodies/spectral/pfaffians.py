@@ -132,7 +132,7 @@ def _gas(d: int) -> _Gas:
     degrees = np.arange(D + 1.0)
     norms = _recurrence(d)
     plain, squares = _pfaffians(norms, 0.0)
-    count = D + 1 + D % 2  # odd, so that the points are symmetric about 0
+    count = D + 1 + D % 2  # number of angles; odd, so that the angles are symmetric about 0
     shares = np.full(D + 1, 1.0 / count)
     moments = np.full(D + 1, (squares / plain).real / count)
     for k in range(1, count // 2 + 1):
@@ -252,7 +252,7 @@ def _recurrence(d: int) -> FloatArray:
     The polynomials P_k are orthonormal for the weight e^(-|t|).
     """
     t, weights = scipy.special.roots_laguerre(d + 2)
-    before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # 2 int e^-t = 2
+    before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # e^(-|t|) has integral 2
     norms = np.zeros(d)
     for k in range(1, d):
         after = t * now - norms[k - 1] * before

@@ -49,9 +49,10 @@ def read_queries(path: Path) -> list[NamedQuery]:
     Raises
     ------
     ValueError
-        If an entry is not a query. The message names the file and the position of the entry.
+        If the file is not JSON or lists no query, or if one entry is not a query. The message names
+        the file and, for an entry, its position.
     ExceptionGroup
-        If several entries are not queries. The group holds one such ``ValueError`` for each.
+        If several entries are not queries. The group holds one such ``ValueError`` for each entry.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -43,9 +43,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     In each round a private distinguisher picks a query on which the data and the hypothesis differ
     much. The true answer to this query is released with Laplace noise. If the noisy answer differs
     from the answer of the hypothesis by less than 3 alpha / 4, the run ends. If not, the noisy
-    answer updates the hypothesis. Let B be the bound of the update rule at the accuracy alpha / 2,
-    rounded down. There are at most B rounds. A round has two private steps: the choice of the
-    query, and the noisy answer.
+    answer updates the hypothesis. Let B be the bound of the update rule on its number of updates at
+    the accuracy alpha / 2, rounded down. There are at most B rounds. A round has two private steps:
+    the choice of the query, and the noisy answer.
 
     By default, `step_epsilon` gives the budget eps0 of one step. Let |C| be the number of queries.
     By default, alpha is the smallest number that satisfies two conditions (Theorem 5 with corrected
@@ -82,8 +82,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     adjacency : Adjacency
         The neighbour relation.
     alpha : float, optional
-        The accuracy for the rule and the stopping test, above 0 and at most 1. By default the
-        smallest alpha that the theorem allows.
+        The target accuracy, above 0 and at most 1. It determines B and the stopping test. By
+        default the smallest alpha that the theorem allows.
     epsilon_0 : float, optional
         Budget of each private step. By default all rounds share `privacy`.
 
@@ -97,9 +97,9 @@ class IterativeConstruction(Generic[AnyQuery]):
     Raises
     ------
     ValueError
-        For parameters out of range or of another type. If `privacy` does not pay for one round of
-        `epsilon_0`. If `alpha` is not given and n is so small that no alpha up to 1 satisfies the
-        conditions.
+        For parameters out of range or of another type. If `privacy` does not pay for the two steps
+        of one round at `epsilon_0` each. If `alpha` is not given and n is so small that no alpha up
+        to 1 satisfies the conditions.
 
     Examples
     --------
@@ -118,8 +118,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     >>> release.hypothesis.distribution.round(2)
     array([0.55, 0.16, 0.14, 0.14])
 
-    The theorem does not cover 500 records. A run of ten rounds is as private as before, but no
-    accuracy is proved in advance:
+    The theorem does not cover 500 records. A run of ten rounds is still 1-DP, but no accuracy is
+    proved in advance:
 
     >>> few = gd.IterativeConstruction(
     ...     gd.mechanisms.MultiplicativeWeights(16),
@@ -200,7 +200,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         return self._stated_step
 
     def _enough(self, alpha: float) -> bool:
-        """Whether the theorem gives the accuracy `alpha`, up to the factor of the design."""
+        """Whether the theorem proves the accuracy `design.guaranteed` * `alpha`."""
         if not is_bounded(self.rule, alpha / 2):
             return False
         rounds = self._rounds(alpha)
@@ -278,8 +278,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
         """Update `hypothesis`, query by query, until it is accurate.
 
-        Returns the queries with their answers, and whether the rule could follow all answers. If
-        the rule cannot follow an answer, the run ends.
+        Returns the queries with their answers, and whether the rule could follow all answers. The
+        rule cannot follow an answer if no hypothesis of the rule agrees with it. Then the run ends.
         """
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):

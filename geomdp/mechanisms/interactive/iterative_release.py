@@ -23,8 +23,8 @@ class IterativeRelease(Generic[AnyQuery]):
     accuracy : float or None
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
         have at most this error. None if no theorem gives a bound for the run (see
-        `IterativeConstruction`), or if the run ended because the rule could not follow a noisy
-        answer.
+        `IterativeConstruction`), or if the run ended because no hypothesis of the rule agrees with
+        a noisy answer.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)

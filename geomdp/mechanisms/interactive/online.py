@@ -28,11 +28,12 @@ from geomdp.privacy.ledger import BudgetExhausted, Ledger
 class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
-    Let D be the data and H the hypothesis. For each query f, NumericSparse compares f(D) - f(H) and
-    f(H) - f(D) with the threshold 2 alpha0. If one difference is found above the threshold, a noisy
-    value of this difference gives the answer, and H is updated. If not, the answer is f(H). Let B
-    be the bound of the update rule. After c = floor(B(alpha0)) updates, all answers come from H
-    without access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+    Let D be the data, H the hypothesis and alpha0 the target accuracy `alpha`. For each query f,
+    NumericSparse compares f(D) - f(H) and f(H) - f(D) with the threshold 2 alpha0. If one
+    difference is found above the threshold, a noisy value of this difference gives the answer, and
+    H is updated. If not, the answer is f(H). The update rule needs at most B(alpha0) updates, where
+    B is its bound. After c = floor(B(alpha0)) updates, all answers come from H without access to
+    the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
     By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
     answer has an error of at most 3 alpha0. The theorem needs many records. For fewer records,
@@ -186,8 +187,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """3 alpha0: with probability 1 - beta, no answer has a larger error.
 
         The result is None if the theorem does not cover the stated `alpha` and `epsilon_0`, or if
-        the rule could not follow an answer. The theorem assumes n records. For the rule `Median`,
-        it also assumes that the declared `fineness` is true.
+        no hypothesis of the rule agrees with an answer. The theorem assumes n records. For the rule
+        `Median`, it also assumes that the declared `fineness` is true.
         """
         noise = noise_limit(self._rounds, self.queries, self.beta)
         enough = self._followed and self._rounds.complete and self.alpha >= noise / self.n

@@ -24,7 +24,7 @@ def solve_accuracy(
 ) -> float:
     """The smallest accuracy alpha0 that is proved for an update rule (BR-OIC).
 
-    The result is the smallest alpha0, to a relative 1e-12, that satisfies
+    The result is the smallest alpha0, to a relative precision of 1e-12, that satisfies
 
         alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n).
 

@@ -66,8 +66,8 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 
     Let c be `cutoff` and e1 + e2 = eps. The noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
     on each query (Lap(c / e2) if `monotone`). A comparison looks at the sign of noisy query minus
-    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) minimises the variance of this difference
-    (1 : c^(2/3) if `monotone`).
+    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) (1 : c^(2/3) if `monotone`) minimises the
+    variance of this difference.
     """
     cutoff = whole(cutoff, "cutoff")
     reach = cutoff if monotone else 2 * cutoff

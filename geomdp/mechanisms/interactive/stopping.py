@@ -13,9 +13,9 @@ class StoppingDesign:
 
     Let H be the hypothesis. In each round the distinguisher searches for a query Q on which H has a
     large error. Let v be the true answer to Q plus noise. With probability at least 1 - beta, two
-    statements hold in all rounds (see `IterativeConstruction`): the noise in v is at most
-    noise * alpha, and the error of H on Q is at most loss * alpha below the largest error of H on
-    any query. The run stops if |v - Q(H)| < level * alpha. Then H errs by at most
+    bounds hold in all rounds (see `IterativeConstruction`). The noise in v is at most
+    noise * alpha. The largest error of H on any query exceeds the error of H on Q by at most
+    loss * alpha. The run stops if |v - Q(H)| < level * alpha. Then H errs by at most
     (level + noise + loss) * alpha on every query. In a round that does not stop the run, H errs by
     at least (level - noise) * alpha on Q. An update needs an error of alpha / 2 or more, so
     level - noise must be at least 1/2.

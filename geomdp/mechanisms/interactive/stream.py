@@ -25,8 +25,8 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-#: A query is given as its true answer. If the mechanism holds the records, a query is given as a
-#: function of the records.
+#: If the mechanism holds the records, a query is given as a function of the records. If not, it is
+#: given as its true answer.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
@@ -42,7 +42,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
     x + Lap(D s_query) >= T + Lap(D s_threshold). If s_answer is not None, the answer to such a
     query also has the value x + Lap(D s_answer) with fresh noise.
 
-    Without a seed the comparison is exact: its result is the result for real-valued noise and the
+    Without a seed the comparison is exact: the result is correct for real-valued noise and the
     exact value of x. The value x may be a whole number of any size, a float or a fraction. With a
     seed the comparison is a float64 simulation.
 
@@ -77,8 +77,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "
-                "counting query and lower another; queries move in one direction under "
-                "Adjacency.ADD_REMOVE only"
+                "counting query and lower another; only under Adjacency.ADD_REMOVE can all queries "
+                "change in the same direction"
             )
         self.scales = self._calibrate()
         self.transcript = Transcript()
@@ -120,8 +120,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Parameters
         ----------
         query : float or callable
-            The query's true answer. If the mechanism holds the records, a function that computes
-            the true answer from the records.
+            If the mechanism holds the records, a function that computes the true answer from them.
+            If not, the true answer.
 
         Returns
         -------

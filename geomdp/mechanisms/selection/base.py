@@ -27,10 +27,10 @@ from geomdp.workloads.universe.universes import Records
 #: Largest number m of queries. The ranges of the queries are found from 2m extreme answer vectors
 #: of length m.
 MAX_QUERIES = 1 << 13
-#: Spread and scale are computed in float64 with fewer than 8 roundings. Multiplied by this factor,
-#: the scale is at least the exact scale.
+#: Spread and scale are computed in float64 with fewer than 8 roundings. The scale is multiplied by
+#: this factor, so that it is at least the exact scale.
 ROUNDED_UP = 1 + 2.0**-49
-#: Whole numbers below this are exact in float64.
+#: Whole numbers below this number are exact in float64.
 EXACT_BELOW = 2**53
 
 
@@ -69,9 +69,10 @@ class Selection(abc.ABC):
     The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
     by d_j. The choice does not change if all scores change by the same amount. So the noise depends
     on the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours.
-    Noise of scale R / eps on each score is eps-DP for the three kinds of noise used here (Gumbel,
-    Laplace and exponential). In the worst case R is twice the sensitivity of a score. For counting
-    queries under add/remove R is 1, because the difference of two scores changes by at most 1.
+    Noise of scale R / eps on each score is eps-DP for the three kinds of noise that subclasses use
+    (Gumbel, Laplace and exponential). In the worst case R is twice the sensitivity of a score. For
+    counting queries under add/remove R is 1, because the difference of two scores changes by at
+    most 1.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ class Selection(abc.ABC):
             choice reproducible; the `guarantee` of the result then says ``seeded: no privacy
             claim``.
         ledger : Ledger, optional
-            The privacy budget. The ledger is asked whether it can pay before the records are read.
+            The privacy budget. Before the records are read, the ledger is asked whether it can pay.
             It pays after the records are found valid and before the choice.
 
         Raises

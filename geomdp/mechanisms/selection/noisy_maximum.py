@@ -26,11 +26,11 @@ class ReportNoisyMax(Selection):
 
     R is the spread of the scores (see `Selection`). The mechanism is Dwork-Roth's report-noisy-max
     (Claim 3.9). `PermuteAndFlip` uses exponential noise instead. Its bound `loss` on the largest
-    answer minus the chosen answer is never larger.
+    answer minus the chosen answer is never larger than the bound for Laplace noise.
 
-    Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
-    threshold, which moves by at most R between neighbours. Without a seed and with whole answers
-    this also holds on the computer: sums are exact and the choice is decided exactly.
+    Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
+    is above a threshold, which moves by at most R between neighbours. Without a seed and with whole
+    answers this also holds on the computer: sums are exact and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 
@@ -77,9 +77,9 @@ class PermuteAndFlip(Selection):
     largest answer minus the chosen answer. For all data the expected loss is at most the expected
     loss of the exponential mechanism.
 
-    Privacy: eps-DP. Fix the noise on all other sums; query j is chosen if its noise is above a
-    threshold, which moves by at most R between neighbours. Without a seed and with whole answers
-    this also holds on the computer: sums are exact and the choice is decided exactly.
+    Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
+    is above a threshold, which moves by at most R between neighbours. Without a seed and with whole
+    answers this also holds on the computer: sums are exact and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 
@@ -121,7 +121,8 @@ def _law_of_largest(
 
     Let f be the density and F the distribution function of the noise. Then this probability is the
     integral over v of f(v - s_j) times the product over i != j of F(v - s_i). Between two scores
-    the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Cost: O(m^2).
+    the integrand is smooth, so a Gauss rule on short pieces is exact up to rounding. Noise below
+    `least` is neglected. Cost: O(m^2).
     """
     # The largest noisy score is at least the largest score plus the least noise.
     begin, end = scores.max() + least, scores.max() + FAR

@@ -71,7 +71,7 @@ def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:
     sine *= angle
     odd = quarter % 2 == 1
     first, second = np.where(odd, cosine, sine), np.where(odd, sine, cosine)
-    # sin changes its sign in the quarters 2 and 3, cos in the quarters 1 and 2.
+    # sin changes its sign if k is 2 or 3 modulo 4, cos if k is 1 or 2 modulo 4.
     negative = quarter % 4
     return (
         np.where(negative >= 2, -first, first),

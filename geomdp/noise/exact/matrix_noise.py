@@ -124,8 +124,8 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
-        # Before the division at the end, all quantities are 2 rate times the quantities of the
-        # docstring.
+        # The matrices, the traces and `shift` are the quantities of the docstring, multiplied by
+        # 2 * rate. The division at the end removes this factor.
         shift = arb(0)
         if centre:
             above, below = exponentials(2, draw)

@@ -65,7 +65,7 @@ class NearVector:
         Raises
         ------
         Undecided
-            If float64 does not decide the rounding of all coordinates.
+            If float64 leaves the rounding of a coordinate undecided.
         """
         with np.errstate(all="ignore"):
             values, errors = self.evaluate(bits.first_words(self.count))
@@ -124,7 +124,7 @@ def near_gaussians(count: int, scale: float) -> NearVector:
     def evaluate(words: Words) -> Near:
         square, off = minus_log(words[:pairs])
         length = np.sqrt(2 * square)
-        # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2); infinite for b = 0.
+        # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2). For b = 0 this bound is infinite.
         wrong = 2 * off / length * (1 + 2.0**-40) + 4 * rounding_error(length)
         sine, cosine = near_turn(words[pairs:])
         values = scale * np.column_stack([length * sine, length * cosine]).ravel()

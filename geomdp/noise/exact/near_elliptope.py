@@ -72,7 +72,7 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 
 @dataclass(frozen=True)
 class _Linear:
-    """The map (x, t) -> matrix @ x + t constant in float64.
+    """The map (x, t) -> matrix @ x + t * constant in float64.
 
     A matrix of None is the identity, a constant of None is 0.
     """

@@ -108,8 +108,8 @@ class RoundedNoise(RoundedVector):
     ----------
     noise : Noise
         Noise on sums. Scales, and entries of matrices and bodies, are taken as exactly the numbers
-        that the floats represent. The privacy proof must hold for these numbers. There is one
-        exception. A map from the coordinates of a `TableMoments` is replaced by a map from table
+        that the floats represent. The privacy proof must hold for these numbers. Only a map from
+        the coordinates of a `TableMoments` is not taken exactly. It is replaced by a map from table
         cells with rational coefficients (see `cell_map`).
     grid : int
         k; the unit of a draw is 2^-k. It is negative for units above 1.
@@ -230,10 +230,10 @@ class RoundedParts:
 class RoundedResiduals:
     """Noise on the coordinates of residuals, drawn with correct rounding to multiples of 2^-grid.
 
-    The coordinates (see `Residuals`) are sums and differences of counts, so they are whole numbers.
-    So the coordinates plus rounded noise are the rounding of the coordinates plus noise. The result
-    is post-processing of the mechanism with real-valued noise (X-GRID). The cells of tables are
-    computed from these noisy coordinates.
+    The coordinates (see `Residuals`) are sums and differences of counts. They are whole numbers, so
+    for grid >= 0 they are multiples of 2^-grid. Then the coordinates plus rounded noise are the
+    rounding of the coordinates plus noise. The result is post-processing of the mechanism with
+    real-valued noise (X-GRID). The cells of tables are computed from these noisy coordinates.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
 
     Suppose that each of `steps` numbers changes by at most `change` between neighbours. Then
-    Laplace noise of scale b on each of them gives `privacy` (GEN-2b).
+    Laplace noise of scale b on each of these numbers gives `privacy` (GEN-2b).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     privacy : ApproxDP
         The guarantee, with an epsilon of at most 1.
     steps : int
-        Number of values that get noise.
+        How many numbers get noise.
 
     Returns
     -------

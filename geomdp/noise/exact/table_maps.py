@@ -30,9 +30,10 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    `cells` begins with the shares m_i of the levels of each column i. The entries of the two-way
-    tables M_ij for i < j follow, row by row. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in
-    the same order, where the columns of H_i are the Helmert contrasts of column i.
+    Let i and j be attributes of the records. `cells` begins with the shares m_i of the levels of i,
+    for all i. The entries of the two-way tables M_ij for i < j follow, row by row. The contrasts
+    are q = (H_i^T m_i, H_i^T M_ij H_j) in the same order. Each column of the matrix H_i is a
+    Helmert contrast of the levels of i.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class CellMap:
 def cell_map(
     levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
 ) -> CellMap | None:
-    """The rational map of cells that `matrix` and `constant` approximate; None if none fits.
+    """The rational map of cells that `matrix` and `constant` approximate; None if no map fits.
 
     Parameters
     ----------

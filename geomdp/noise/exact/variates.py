@@ -57,8 +57,9 @@ def laplaces(count: int, draw: Draw) -> Vector:
 
 
 def geometric_differences(means: Vector, draw: Draw) -> list[int]:
-    """Independent whole numbers j of probability proportional to exp(-|j| / m), for m in `means`.
+    """For each m in `means`, a whole number j of probability proportional to exp(-|j| / m).
 
+    The numbers j are independent.
     The whole part of m E, with an exponential variable E, is geometric: it is at least k with
     probability exp(-k / m). Each result is a difference of two such numbers.
     """
@@ -181,5 +182,5 @@ def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
 
 
 def ball_sum(values: Vector) -> arb:
-    """The sum of `values`; 0 for none."""
+    """The sum of `values`; 0 for an empty list."""
     return sum(values, start=arb(0))

@@ -105,5 +105,5 @@ class SparseQueries(ListedAnswers):
         return Totals(int(counts.sum()), np.asarray(sums))
 
     def answers(self, records: Elements) -> FloatArray:
-        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
+        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are no records."""
         return super().answers(cast("Records", records))  # `totals` takes any elements

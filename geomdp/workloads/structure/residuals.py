@@ -214,12 +214,12 @@ class Residuals:
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """For each set A, the sum over answers of the variance from noise with s_A = 1: (sets,).
+        """For each set A, the sum over all answers of the variance from unit noise on A: (sets,).
 
         Noise of variance s_A on the residual of A means noise on the coordinates with the
-        covariance s_A (tensor over i in A of C_i C_i^T). Let T be a table that contains A. This
-        noise adds s_A prod over A of (1 - 1 / l_i) prod over T - A of 1 / l_i^2 times the squared
-        weight of T to the variance of each cell of T.
+        covariance s_A (tensor over i in A of C_i C_i^T). Unit noise has s_A = 1. Let T be a table
+        that contains A. The noise adds s_A prod over A of (1 - 1 / l_i) prod over T - A of
+        1 / l_i^2 times the squared weight of T to the variance of each cell of T.
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -327,7 +327,7 @@ def _cell_share(shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
 
 
 def _axes_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """All sets of axes with more than one level."""
+    """All sets of the axes that have more than one level."""
     varying = [i for i, levels in enumerate(shape) if levels > 1]
     sizes = range(len(varying) + 1)
     return [axes for size in sizes for axes in itertools.combinations(varying, size)]
@@ -353,6 +353,7 @@ def _sets_within(
     """The groups of all sets of columns, and the positions of sets in their groups.
 
     The second result maps a shape and axes to positions (t,), one for each table of this shape.
+    `base` is the number of columns of a record.
     """
     asked: dict[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
     for shape in columns:
@@ -372,7 +373,10 @@ def _sets_within(
 
 
 def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
-    """The different rows, sorted, and the position of each of `rows` among them."""
+    """The different rows, sorted, and the position of each of `rows` among them.
+
+    All entries of `rows` are below `base`.
+    """
     width = rows.shape[1]
     if base**width >= LARGEST_KEY:
         distinct, place = np.unique(rows, axis=0, return_inverse=True)

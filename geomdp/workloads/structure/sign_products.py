@@ -126,8 +126,8 @@ def product_sums(
     `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
     `table` returns the counts of the table of one or two attributes. The code first computes
     products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
-    opposite. The products of two opposite signs are the same, so only products with the constant
-    sign are changed.
+    opposite. If both signs of a product are replaced by their opposites, the product stays the
+    same. So only products with the constant sign s_0 = 1 are changed.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

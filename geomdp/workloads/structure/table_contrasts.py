@@ -45,7 +45,7 @@ class TableContrasts:
 
 @functools.singledispatch
 def table_contrasts(workload: Workload) -> TableContrasts | None:
-    """The answers of a workload as a function of contrasts; None for workloads not named here.
+    """The answers of a workload as a function of contrasts; None if no such function is known.
 
     The function is known for `MarginalTables` and `Marginals` with k <= 2, and for `Parities` with
     k = 2. For `MarginalTables`, columns of one level are left out. For `Parities`, there are d - 1

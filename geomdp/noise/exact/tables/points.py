@@ -38,8 +38,8 @@ def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
     """A uniform point of `TableMoments(levels, limit)`, given by the cells of its tables.
 
-    The result begins with the shares m_i of the levels of each column i. The entries of the two-way
-    tables M_ij for i < j follow, row by row.
+    The result begins with the shares m_i of the levels of column i, for all i. The entries of the
+    two-way tables M_ij for i < j follow, row by row.
     """
     columns = _accepted(levels, limit, draw)
     products = gram([vector for column in columns for vector in column])
@@ -136,9 +136,10 @@ def _combined(weights: Vector, rows: list[Vector]) -> Vector:
 
 
 def _coordinates(columns: list[list[Vector]]) -> Vector:
-    """H_i^T m_i for each column i, and then H_i^T M_ij H_j row by row for i < j.
+    """H_i^T m_i for each column i of the data, and then H_i^T M_ij H_j row by row for i < j.
 
-    The columns of H_i are the Helmert contrasts of column i.
+    m_i are the shares of the levels of column i, and M_ij is the two-way table of columns i and j.
+    The matrix H_i holds the Helmert contrasts of column i side by side.
     """
     contrasts = [
         _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
@@ -182,7 +183,10 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
-    """Total violation of the cell and triangle inequalities, as in `table_draws.violations`."""
+    """Total violation of the cell and triangle inequalities, as in `table_draws.violations`.
+
+    `cells` and `starts` are as for `violations.total_violation`, for one matrix.
+    """
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
     # An event is a level of a column. Use only one event of a column with two levels. The other
