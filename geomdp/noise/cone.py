@@ -135,7 +135,7 @@ class ConeNoise:
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U. If these are estimated, also the public points of the estimate."""
+        """Moments of U and T U, with the public points from which unknown moments are estimated."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:

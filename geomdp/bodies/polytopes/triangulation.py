@@ -18,7 +18,8 @@ MAX_SIMPLICES = 1 << 20
 #: For each of the c neighbours of a simplex, Qhull solves a linear system in c unknowns, O(c^3).
 #: For c <= 9 the smaller limit is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two
 #: examples in dimension 15 are above the limit. For 29 points with entries 0 and 1, Qhull runs for
-#: more than half a minute. For the 32 answers to all pairs of 5 binary columns, Qhull does not end.
+#: more than half a minute. The 32 possible records of 5 binary columns have 32 answer vectors for
+#: all pairs of columns. For these 32 points, Qhull does not end.
 MAX_WORK = 1 << 33
 
 
@@ -113,6 +114,10 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
 
 
 def _check_size(count: int, dimension: int, cut_in: int) -> None:
+    """Raise ``ValueError`` if `count` points in R^cut_in can give too many simplices.
+
+    `dimension`, the dimension of the points, is used in the message only.
+    """
     if can_triangulate(count, cut_in):
         return
     bound, limit = most_simplices(count, cut_in), "2^20"

@@ -86,7 +86,7 @@ class MomentTransform(abc.ABC):
         """
         count, held, table = 0, 0, self._empty()
         # Adding a table of three variables is as slow as adding many blocks of records. So the
-        # first table becomes the total. If there is only one table, none is added.
+        # first table becomes the total. If there is only one table, no addition is needed.
         total: FloatArray | None = None
         lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):

@@ -126,8 +126,8 @@ class Recurrences(MomentTransform):
     """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
     The variables are split into two halves. For each half there is a matrix. It has a row for each
-    product of polynomials of these variables, and a column for each record. The product of the two
-    matrices takes 2 n t^d operations.
+    product of polynomials of these variables, and a column for each record. The product of one
+    matrix and the transpose of the other takes 2 n t^d operations.
     """
 
     rows = 1 << 11
