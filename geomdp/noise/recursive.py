@@ -119,7 +119,7 @@ class RecursiveNoise:
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); each uses one uniform point of the body of each level."""
+        """Independent draws (size, m). A draw needs one uniform point for every level."""
         coordinates = [
             part.sample(rng, size) @ level.keep.T
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -192,7 +192,7 @@ class RecursiveNoise:
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
-        """K-norm noise of each level, and columns (m, D) that span its subspace.
+        """K-norm noise of each level, and columns (m, D) that span the level's subspace.
 
         Raises ``ValueError`` as `log_density` does.
         """

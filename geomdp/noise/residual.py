@@ -153,12 +153,15 @@ def doublings(residuals: Residuals) -> FloatArray:
 
 
 def drawn_size(shape: tuple[int, ...]) -> int:
-    """Number of Gaussian variables that are drawn for a residual of this shape."""
+    """Number of Gaussian variables drawn for a residual; `shape` is as for `to_coordinates`."""
     return math.prod(levels for levels in shape if levels > 2)
 
 
 def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size)."""
+    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size).
+
+    `shape` holds the number of levels of each column of the residuals.
+    """
     wide = [levels for levels in shape if levels > 2]
     cells = drawn.reshape(len(drawn), *wide)
     for axis in range(1, cells.ndim):

@@ -1,4 +1,4 @@
-"""Proved limits on the error of a mechanism, for each measure of error and every data set."""
+"""Proved limits on the error of a mechanism, in three measures, that hold for every data set."""
 
 from __future__ import annotations
 

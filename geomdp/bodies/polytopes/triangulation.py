@@ -146,7 +146,8 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
-    # A hull in dimension r has at most as many facets as there can be simplices in dimension r - 1.
+    # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a
+    # hull in dimension r.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
@@ -165,7 +166,7 @@ def _full_hull(points: FloatArray) -> _Hull:
         low, high = points[ends, 0]
         return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
     hull = ConvexHull(points)
-    # Qhull splits each facet into simplices, and lists the facet's equation for each of them.
+    # Qhull splits each facet into simplices, and lists the facet's equation once for each of these.
     equations = np.unique(hull.equations, axis=0)
     vertices = np.asarray(hull.vertices, dtype=np.int64)
     return _Hull(vertices, equations[:, :-1], -equations[:, -1], float(hull.volume))

@@ -89,8 +89,8 @@ class SignNorm:
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r, where r holds the entries above the diagonal of a correlation matrix. g^2 is
-    #: proportional to 1 / noise variance.
+    #: The set of all diag(g) r, where r holds the entries above the diagonal of a correlation
+    #: matrix. g^2 is proportional to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod

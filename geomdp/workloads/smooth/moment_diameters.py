@@ -31,11 +31,11 @@ from geomdp._typing import FloatArray
 #: Largest number of points of a grid on which a polynomial is evaluated. 2^20 points take about
 #: 0.03 seconds.
 GRID_POINTS = 1 << 20
-#: Largest number of intervals per degree in each variable. With 1024 intervals per degree, the
-#: relative error of the bound is at most 2e-6.
+#: In each variable, the grid has at most this number of intervals times the degree of the
+#: polynomial. With 1024 times the degree, the relative error of the bound is at most 2e-6.
 FINEST = 1024
-#: Smallest number of intervals per degree for which the grid is used. The bound is then at most
-#: 1.09^d times the maximum over the grid.
+#: The grid is used only if it has at least this number of intervals times the degree in each
+#: variable. The bound is then at most 1.09^d times the maximum over the grid.
 COARSEST = 4
 #: Factor by which bounds are rounded up. It exceeds the relative rounding errors of the transforms.
 ROUND_UP = 1 + 1e-11

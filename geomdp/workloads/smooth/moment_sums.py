@@ -48,7 +48,7 @@ class MomentTransform(abc.ABC):
     @property
     @abc.abstractmethod
     def errors(self) -> FloatArray:
-        """Bound on |Q'_r(x) - Q_r(x)| over all x, for each r: (t,) * d."""
+        """Array (t,) * d. Entry r is a bound on |Q'_r(x) - Q_r(x)| that holds for all x."""
 
     @property
     def amplification(self) -> float:

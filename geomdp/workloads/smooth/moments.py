@@ -72,7 +72,7 @@ class NonUniformFFT(MomentTransform):
 
     `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises a tolerance on
     average only. So the library is called with a tenth of `tolerance`. At the public points of the
-    tests, each moment of each record is then within `tolerance`, but this is not proved.
+    tests, no moment then has an error above `tolerance`, but this is not proved for all points.
     """
 
     rows = 1 << 18
