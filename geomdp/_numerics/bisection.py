@@ -1,8 +1,8 @@
 """Bisection for the largest or smallest parameter, real or whole, that satisfies an inequality.
 
-The functions test the inequality at the parameter that they return. It therefore holds there for
-the computed values of its two sides, in spite of rounding. Only `least_whole` may return an end of
-its interval without a test.
+The functions test the inequality at the parameter that they return. So the computed values of its
+two sides satisfy the inequality at this parameter, in spite of rounding. Only `least_whole` may
+return an end of its interval without a test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def largest_at_most(
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
-    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is none.
+    """The smallest alpha in (0, 1] for which enough(alpha) is true; None if there is no such alpha.
 
     `enough` must not change from true to false as alpha grows. The returned alpha is too large by
     at most a relative 1e-12, and enough(alpha) is true.

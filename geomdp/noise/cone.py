@@ -23,9 +23,9 @@ class ConeNoise:
     r is the dimension of K. Each vector r_i (U_i, 1) has density proportional to
     e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K
     multiplies this density by at most e^rate at each point, because the shifted cone lies within
-    the cone. The first vector allows shifts by (q, 1), and the second allows shifts by -(q, 1). So
-    the sum of (q, 1) over records, plus the difference of the two vectors, is rate-DP for one
-    record added or removed, and 2 rate-DP for one record replaced.
+    the cone. The first vector allows shifts by (q, 1), and the second allows shifts by -(q, 1).
+    Take the sum of (q, 1) over records, and add the difference of the two vectors. The result is
+    rate-DP for one record added or removed, and 2 rate-DP for one record replaced.
 
     If the number of records is public, the last coordinate of the noise can be computed from the
     noisy sum. Subtracting a * (last coordinate) is then post-processing. With a = 0 nothing is
@@ -135,7 +135,7 @@ class ConeNoise:
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U. If these are estimated, also the public points of the estimate."""
+        """Moments of U and T U, with the public points from which unknown moments are estimated."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:

@@ -35,8 +35,8 @@ ISOMETRY_TOLERANCE = 1e-12
 class Variant(enum.Enum):
     """Which K-norm noise a level adds in its subspace V.
 
-    A level is one summand of `RecursiveNoise`. W is the subspace that remains at this stage of
-    `decompose`. V is spanned by the principal axes of least variance of the shadow of K on W.
+    A level is one summand of `RecursiveNoise`. Each stage of `decompose` starts from a subspace W
+    and finds V in it. V is spanned by the principal axes of least variance of the shadow of K on W.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     variant : Variant
         Which noise the levels add in their subspaces.
     exact : bool
-        Whether to end the recursion before a stage that has no exact sampler or moment.
+        Whether to end the recursion before a shadow that has no exact sampler or second moment.
 
     Returns
     -------
@@ -125,7 +125,7 @@ class _Step:
 
     #: K-norm noise on all of W.
     stop: Level
-    #: Principal axes (D, D) of the shadow on W as rows, largest first; None if D = 1.
+    #: Principal axes (D, D) of the shadow on W as rows, by decreasing variance; None if D = 1.
     axes: FloatArray | None
     #: The same axes (D, r) in coordinates of the span of K, which has dimension r.
     rows: FloatArray
@@ -231,7 +231,7 @@ def principal_axes(moment: FloatArray) -> FloatArray:
 
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
-    # SciPy would search a dense matrix for masked and infinite entries first.
+    # The matrix is sparse, because SciPy searches a dense matrix for masked and infinite entries.
     count, labels = connected_components(sp.csr_array(linked.astype(np.float64)), directed=False)
     values, axes = np.diag(moment).copy(), np.eye(len(moment))
     sizes = np.bincount(labels, minlength=count)

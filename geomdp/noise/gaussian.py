@@ -95,7 +95,7 @@ class GaussianNoise:
         return self.scale**2 * (self.basis @ self.basis.T)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): sigma^2 times the squared length of the row of B."""
+        """Variances (m,): entry j is sigma^2 times the squared length of row j of B."""
         return np.asarray(self.scale**2 * (self.basis**2).sum(axis=1))
 
     def second_moment(self) -> Estimate:

@@ -91,7 +91,7 @@ class ImageMoments:
 
     @cached_property
     def energy(self) -> Estimate:
-        """E ||T (U - E U)||_2^2. An estimate has a 95% interval for independent draws."""
+        """E ||T (U - E U)||_2^2, exact, or estimated with a 95% interval for independent draws."""
         if not self.closed:
             return mean_estimate(self._squares)
         return Estimate.exact(float(self.variances().sum()))
@@ -102,8 +102,8 @@ class ImageMoments:
         if self.matrix is None:
             return np.asarray((self.draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):
-            # The coordinates are uncorrelated, as in `scatter`, so the mean is the sum over j of
-            # ||T_j||^2 times the variance of U_j.
+            # The coordinates U_j are uncorrelated, as in `scatter`. So the mean is the sum over j
+            # of the squared length of column j of T, times the variance of U_j.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
             return np.asarray(self.draws**2 @ self.body.block_means(lengths))
         return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))

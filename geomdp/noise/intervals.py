@@ -27,9 +27,9 @@ LEAST_DRAWS = 1999
 #: Least number of draws above the quantile. With fewer, the quantile would vary a lot with the
 #: draws.
 EXCEEDANCES = 20
-#: Number of draws of noise on a body with slow uniform draws, see the notes of `half_widths`. The
-#: variances of this noise were estimated from `DRAWS` points. Each draw of noise reuses two of
-#: these points.
+#: Number of draws of noise if uniform points of its body are slow to draw, see the notes of
+#: `half_widths`. The variances of this noise were estimated from `DRAWS` points. Each draw of noise
+#: reuses two of these points.
 REPLAYED = DRAWS // 2
 #: Largest number of entries of a block of draws, 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
@@ -200,8 +200,8 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
     """Draws (512, m) of noise from the 1024 points that gave its estimated variances.
 
-    A draw is computed from two uniform points of the body and from random radii. The radii are
-    drawn here. `moments.draws` holds the uniform points, because the centroid of the body is 0.
+    A draw of noise is computed from two uniform points U of the body and from new random radii.
+    `moments.draws` holds the points as U - E U, and E U is 0 for this body.
     """
     # The points come from another random stream, so the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)

@@ -47,9 +47,10 @@ def expected_maximum(noise: Noise) -> float:
 
     * For Laplace noise of scale b: b (1 + 1/2 + ... + 1/m). This is the exact value, because the
       |Z_i| / b are independent exponential variables.
-    * For geometric noise of scale b on multiples of units u_i: b (1 + 1/2 + ... + 1/m) + max over i
-      of u_i. The reason is that Z_i / u_i is distributed as floor(x) - floor(y), where x - y is a
-      Laplace variable of scale b / u_i, and |floor(x) - floor(y)| < |x - y| + 1.
+    * For geometric noise of scale b, where each Z_i is a multiple of a unit u_i:
+      b (1 + 1/2 + ... + 1/m) + max over i of u_i. The reason is that Z_i / u_i is distributed as
+      floor(x) - floor(y), where x - y is a Laplace variable of scale b / u_i, and
+      |floor(x) - floor(y)| < |x - y| + 1.
     * For geometric noise: the sum of the E |Z_i|, which is exact for m = 1.
     * For K-norm noise: (r / epsilon) max over i of h_K(e_i), because E ||Z||_K = r / epsilon
       (JL-KN). h_K is the support function of K, and r is the dimension of K.
@@ -120,12 +121,12 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     exponents = np.linspace(0.0, last, STEPS + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         limits = exponents / np.sqrt(2 * (1 - (1 + exponents) * np.exp(-exponents)))
-    limits[0] = 1.0  # the limit at c = 0
+    limits[0] = 1.0  # s(c) tends to 1 as c tends to 0
     heights = np.linspace(0.0, limits[-1], STEPS + 1)
     tails = np.zeros(STEPS + 1)
     for share, count in zip(shares, counts, strict=True):
-        # Take the last limit at or below t / sigma. Its exponent c is too small, if anything, so
-        # e^-c remains an upper bound.
+        # `limits` holds s(c). Take the largest c with s(c) at or below t / sigma. This c is too
+        # small, if anything, so e^-c remains an upper bound.
         place = np.searchsorted(limits, heights / share, side="right") - 1
         tails += count * np.exp(-exponents[np.maximum(place, 0)])
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]

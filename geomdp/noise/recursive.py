@@ -24,9 +24,9 @@ class RecursiveNoise:
 
     Z is added to sums of answers. Suppose that sums of neighbours differ by vectors of a body K,
     and that each K_i contains the projection of K on the space of K_i. Then K-norm noise of K_i
-    makes the projection of the sums epsilon_i-DP. The component in V_i of the sums plus Z is
-    computed from this noisy projection alone. By composition, the sums plus Z are
-    (sum of epsilon_i)-DP.
+    makes the projection of the sums epsilon_i-DP. The vector "sums plus Z" has a component in V_i,
+    which is computed from this noisy projection alone. By composition, the sums plus Z are (sum of
+    epsilon_i)-DP.
 
     Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
     This choice minimises E ||Z||_2^2 (JL-SPLIT).
@@ -110,7 +110,7 @@ class RecursiveNoise:
 
     @cached_property
     def basis(self) -> FloatArray:
-        """Orthonormal columns (m, r) that span all levels."""
+        """Orthonormal columns (m, r) that span the sum of all V_i."""
         return np.hstack([level.basis for level in self.levels])
 
     @property
@@ -119,7 +119,7 @@ class RecursiveNoise:
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); each uses one uniform point of the body of each level."""
+        """Independent draws (size, m). A draw needs one uniform point for every level."""
         coordinates = [
             part.sample(rng, size) @ level.keep.T
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -162,8 +162,8 @@ class RecursiveNoise:
     def log_density(self, points: FloatArray) -> FloatArray:
         """log f(z) for rows z of `points` (b, m): (b,), the sum over the levels.
 
-        f is the density of Z on the span of the levels. The result is -inf for rows outside of the
-        span. The body of each level needs a gauge and a volume in closed form.
+        f is the density of Z on the sum of all V_i. The result is -inf for rows outside of this
+        subspace. The body of each level needs a gauge and a volume in closed form.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class RecursiveNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        f is the density of Z on the span of the levels. Points and shifts must lie in that span,
+        f is the density of Z on the sum of all V_i. Points and shifts must lie in this subspace,
         but this is not checked.
 
         Raises
@@ -192,7 +192,7 @@ class RecursiveNoise:
         return np.asarray(np.sum(ratios, axis=0))
 
     def _intrinsic(self) -> list[tuple[KNormNoise, FloatArray]]:
-        """K-norm noise of each level, and columns (m, D) that span its subspace.
+        """K-norm noise of each level, and columns (m, D) that span the level's subspace.
 
         Raises ``ValueError`` as `log_density` does.
         """

@@ -19,13 +19,13 @@ from geomdp.workloads.structure.residuals import Residuals, differences
 
 @dataclass(frozen=True, eq=False)
 class ResidualNoise:
-    """Independent Gaussian noise on the residuals of tables, as noise on the cells of all tables.
+    """Noise on the cells of all tables, from independent Gaussian noise on their residuals.
 
     The residual of a set A of columns consists of differences of counts along each column of A (see
     `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
-    So the residual with its noise is (tensor over i in A of I - 11^T / l_i)(table of A + g), with
-    g ~ N(0, s_A I). Here l_i is the number of levels (values) of column i. Cells are computed from
-    the noisy residuals, so tables agree on the columns they share.
+    So the residual with its noise is (tensor over i in A of I - 11^T / l_i)(y + g). Here y is the
+    table of A, g ~ N(0, s_A I), and l_i is the number of levels (values) of column i. Cells are
+    computed from the noisy residuals, so tables agree on the columns they share.
 
     The difference of two independent Gaussian variables is one Gaussian variable of twice the
     variance. So a column of two levels needs one variable instead of two. Let b be the number of
@@ -37,7 +37,7 @@ class ResidualNoise:
     residuals : Residuals
         The tables and their residuals.
     scales : (sets,) array
-        t_A for each set A, in units of sums: above 0, or 0 if a residual gets no noise.
+        t_A for each set A, in units of sums: above 0, or 0 if the residual of A gets no noise.
 
     Raises
     ------
@@ -75,8 +75,8 @@ class ResidualNoise:
         scales = finite_array(self.scales, "scales", ndim=1)
         if len(scales) != self.residuals.count:
             raise ValueError(
-                f"scales must be one for each of {self.residuals.count} sets of columns, got "
-                f"{len(scales)}"
+                f"scales must hold one number for each of {self.residuals.count} sets of columns, "
+                f"got {len(scales)}"
             )
         if scales.min() < 0 or scales.max() == 0:
             raise ValueError(f"scales must be at least 0 and not all 0, got {scales.min()}")
@@ -153,12 +153,15 @@ def doublings(residuals: Residuals) -> FloatArray:
 
 
 def drawn_size(shape: tuple[int, ...]) -> int:
-    """Number of Gaussian variables that are drawn for a residual of this shape."""
+    """Number of Gaussian variables drawn for a residual; `shape` is as for `to_coordinates`."""
     return math.prod(levels for levels in shape if levels > 2)
 
 
 def to_coordinates(drawn: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size)."""
+    """Noise on c residuals (c, coordinates), from Gaussian variables (c, drawn_size).
+
+    `shape` holds the number of levels of each column of the residuals.
+    """
     wide = [levels for levels in shape if levels > 2]
     cells = drawn.reshape(len(drawn), *wide)
     for axis in range(1, cells.ndim):

@@ -28,7 +28,7 @@ class Values(Protocol):
     """A list of k noisy values that can only be compared with thresholds."""
 
     def first_reaching(self, begin: int, threshold: Any) -> int:
-        """Index of the first value from `begin` on that is >= `threshold`; k if there is none."""
+        """Index of the first value from `begin` on that is >= `threshold`; k if no value is."""
 
 
 class ScalarNoise(Protocol):

@@ -1,4 +1,4 @@
-"""Proved limits on the error of a mechanism, for each measure of error and every data set."""
+"""Proved limits on the error of a mechanism, in three measures, that hold for every data set."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
 
     K-norm noise of a body K of dimension r is R U, with a uniform point U of K and an independent
     radius R. Since (E R)^2 = (r + 1) / (r + 2) E R^2, the bound is multiplied by
-    ((r + 1) / (r + 2))^(1/2). Noise Z for few queries states a bound on E ||Z||_2, which is used
-    instead.
+    ((r + 1) / (r + 2))^(1/2). A `KnownSizes` noise Z states a bound on E ||Z||_2. This bound is
+    used instead.
     """
     del metric
     limit = error_limit(RMS(), mechanism)

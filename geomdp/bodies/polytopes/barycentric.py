@@ -27,8 +27,9 @@ class Barycentric:
     def __init__(self, vertices: FloatArray) -> None:
         self.centre = vertices.mean(axis=0)
         centred = (vertices - self.centre).T
-        # For vertices v_i with mean c, the columns v_i - c add up to 0. Of all weights that give a
-        # direction as a combination of the columns, those of least norm therefore add up to 0.
+        # For vertices v_i with mean c, the columns v_i - c add up to 0. So a number added to all
+        # weights of the columns does not change their combination, and weights of least norm add
+        # up to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())

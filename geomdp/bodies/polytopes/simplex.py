@@ -83,7 +83,7 @@ class Simplex(BarycentricBody):
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges, and normals of the facets where the rays from 0 through the points leave.
+        """Gauges, and normals of the facets where rays from 0 through the points leave the body.
 
         On each of these facets one weight is 0: the weight that vanishes first along the ray.
         """

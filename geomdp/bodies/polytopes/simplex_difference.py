@@ -114,8 +114,8 @@ class SimplexDifference(BarycentricBody):
         The body is divided into cells, one for each partition of the vertices into non-empty sets I
         and J. The points of a cell are s (sum_I a_i v_i - sum_J b_j v_j), with 0 <= s <= 1. Here a
         and b are non-negative and have sum 1. The size |I| = k is drawn with probability
-        C(r+1, k) C(r-1, k-1) / C(2r, r). Then I, a and b are uniform, and s = U^(1/r) with U
-        uniform on [0, 1].
+        C(r+1, k) C(r-1, k-1) / C(2r, r). I, a and b are drawn uniformly for this k, and
+        s = U^(1/r) with U uniform on [0, 1].
         """
         count = len(self.vertices)
         rank = count - 1
@@ -186,9 +186,10 @@ class SimplexDifference(BarycentricBody):
         ]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The difference body of the hull of the images of the vertices; None for one row.
+        """The difference body of the hull of the images of the vertices.
 
-        For one row, the image is a segment. The support function gives its ends.
+        None if `matrix` has one row. The image is then a segment, and the support function gives
+        the ends of this segment.
         """
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 

@@ -112,8 +112,8 @@ class TriangulatedPolytope(HullOfPoints):
     def whole_cones(self) -> WholeCones | None:
         """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None if a vertex has an entry that is no whole number or is too large, if 0 is no interior
-        point, if there are too many facets or simplices, or if the proof fails.
+        None if an entry of a vertex is no whole number or is too large, or if 0 is no interior
+        point. Also None if there are too many facets or simplices, or if the proof fails.
         """
         return whole_cones(self.vertices)
 

@@ -18,7 +18,8 @@ MAX_SIMPLICES = 1 << 20
 #: For each of the c neighbours of a simplex, Qhull solves a linear system in c unknowns, O(c^3).
 #: For c <= 9 the smaller limit is `MAX_SIMPLICES`. In higher dimensions Qhull slows down. Two
 #: examples in dimension 15 are above the limit. For 29 points with entries 0 and 1, Qhull runs for
-#: more than half a minute. For the 32 answers to all pairs of 5 binary columns, Qhull does not end.
+#: more than half a minute. The 32 possible records of 5 binary columns have 32 answer vectors for
+#: all pairs of columns. For these 32 points, Qhull does not end.
 MAX_WORK = 1 << 33
 
 
@@ -113,6 +114,10 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
 
 
 def _check_size(count: int, dimension: int, cut_in: int) -> None:
+    """Raise ``ValueError`` if `count` points in R^cut_in can give too many simplices.
+
+    `dimension`, the dimension of the points, is used in the message only.
+    """
     if can_triangulate(count, cut_in):
         return
     bound, limit = most_simplices(count, cut_in), "2^20"
@@ -141,7 +146,8 @@ def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
-    # A hull in dimension r has at most as many facets as there can be simplices in dimension r - 1.
+    # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a
+    # hull in dimension r.
     _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
@@ -160,7 +166,7 @@ def _full_hull(points: FloatArray) -> _Hull:
         low, high = points[ends, 0]
         return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
     hull = ConvexHull(points)
-    # Qhull splits each facet into simplices, and lists the facet's equation for each of them.
+    # Qhull splits each facet into simplices, and lists the facet's equation once for each of these.
     equations = np.unique(hull.equations, axis=0)
     vertices = np.asarray(hull.vertices, dtype=np.int64)
     return _Hull(vertices, equations[:, :-1], -equations[:, -1], float(hull.volume))

@@ -27,7 +27,7 @@ BLOCK_ENTRIES = 1 << 22
 #: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
 #: vertex from the mean of the vertices. `separate` searches for the point of the body nearest to a
 #: target. If the target is within 500 s of every point of the body, the gap of every point is below
-#: the tolerance. So the search ends as soon as it is clear whether the target is inside.
+#: the tolerance. So the search goes on only until it is clear whether the target is inside.
 ANY_GAP = 1e3
 
 
@@ -132,7 +132,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of the facets through which rays from 0 leave."""
+        """Gauges, and normals of the facets where rays from 0 through the points leave the body."""
         return self._gauge.facets(points, self.radius())
 
     @cached_property

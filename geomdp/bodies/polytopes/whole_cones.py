@@ -233,7 +233,7 @@ def _facets(points: IntArray) -> list[frozenset[int]] | None:
 
 
 def _maximal(parts: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """The sets that are not contained in any other, without repeats."""
+    """The sets that are not contained in any other set, without repeats."""
     distinct = sorted(set(parts), key=len, reverse=True)
     kept: list[frozenset[int]] = []
     for part in distinct:

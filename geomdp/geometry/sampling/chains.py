@@ -169,12 +169,12 @@ def measure_mixing(
     *,
     limit: int = 1 << 16,
 ) -> Mixing:
-    """Double a pilot run until its second half passes the diagnostics or `limit` is reached.
+    """Double the length of a pilot run until its second half passes the diagnostics.
 
-    The half passes under two conditions. Each chain has at least 20 draws per autocorrelation time.
-    The split R-hat of every coordinate, every squared coordinate and the squared norm is at most
-    1.1. Squares are tested because chains stuck near 0, the centre of a symmetric body, have the
-    right mean.
+    The run also ends if another doubling would exceed `limit`. The second half passes under two
+    conditions. Each chain has at least 20 draws per autocorrelation time. The split R-hat of every
+    coordinate, every squared coordinate and the squared norm is at most 1.1. Squares are tested
+    because chains stuck near 0, the centre of a symmetric body, have the right mean.
 
     Parameters
     ----------

@@ -75,8 +75,9 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
     ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all chains, and
-    rho_t is the autocorrelation at lag t, pooled over chains. The sum is over Geyer's initial
-    monotone sequence of pairs.
+    rho_t is the autocorrelation at lag t, pooled over chains. The rho_t are summed in pairs. The
+    sum ends at the first pair that is not positive, and a pair counts at most as much as each pair
+    before it (Geyer's initial monotone sequence).
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
 
 
 def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
-    """Split R-hat and bulk ESS of draws, in one record.
+    """Split R-hat and bulk ESS of draws, in one object.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class ChainSampler:
     Parameters
     ----------
     body : Body
-        A body with chords, or with a membership test. Bisection then finds the chords.
+        A body with chords, or with a membership test from which bisection finds the chords.
     relaxations : float
         Length of the burn-in in integrated autocorrelation times.
     rng : Generator, int or None

@@ -33,7 +33,7 @@ class EllipsoidControl:
 
         For a body without `extreme_point`, the ellipsoid is the unit ball of the linear space
         parallel to the affine hull. The width is estimated from n = `values` values at other
-        directions. The directions drawn here are independent of those directions.
+        directions, which are independent of the directions of the extreme points.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))

@@ -89,8 +89,8 @@ class SignNorm:
 
     #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: All diag(g) r, where r holds the entries above the diagonal of a correlation matrix. g^2 is
-    #: proportional to 1 / noise variance.
+    #: The set of all diag(g) r, where r holds the entries above the diagonal of a correlation
+    #: matrix. g^2 is proportional to 1 / noise variance.
     body: MappedElliptope
 
     @classmethod
@@ -133,8 +133,9 @@ def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
     Single signs are the products with the first sign, which is the constant 1.
     """
     if isinstance(noise, GeometricNoise):
-        # A few draws of this noise can all be 0. Its coordinates are independent, so the variance
-        # of a product is a weighted sum of their variances.
+        # A few draws of this noise can all be 0, so the variances are computed without draws. The
+        # coordinates of the noise are independent. So the variance of the noise on a product of
+        # signs is a weighted sum of the variances of the coordinates.
         parts = signs.matrix.multiply(signs.matrix).T
         lengths = np.asarray(parts.sum(axis=1)).ravel()
         squares = np.asarray(parts @ noise.variances() / lengths**2)[None]

@@ -27,8 +27,8 @@ MAX_DRAWS = 512
 #: ask for fewer draws.
 MIN_DRAWS = 32
 #: Largest number of coordinates of all draws together. This limit keeps the time for h_K to seconds
-#: if each value takes milliseconds: all 2-way tables of 100 two-level columns get 105 draws. The
-#: mean of h_K over these draws has a relative error of 0.6%.
+#: if each value takes milliseconds: all 2-way tables of 100 binary columns get 105 draws. The mean
+#: of h_K over these draws has a relative error of 0.6%.
 MAX_NUMBERS = 1 << 21
 #: Probability that a simulated upper confidence limit is below the mean.
 LEVEL = 1e-6

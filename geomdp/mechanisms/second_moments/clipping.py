@@ -17,9 +17,10 @@ UNIT = 2.0**-53
 def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[FloatArray]:
     """Yield chunks (b, d) of the records, with records of norm above 1 scaled into the unit ball.
 
-    Each record is mapped by itself, so neighbouring data sets stay neighbours (GEN-2). The rows
-    yielded have Euclidean norm at most 1 in exact arithmetic. Rows with a norm within
-    (d + 8) 2^-53 of 1 are scaled too, because rounding errors hide whether this norm is above 1.
+    The scaling of a record does not depend on other records, so neighbouring data sets stay
+    neighbours (GEN-2). The rows yielded have Euclidean norm at most 1 in exact arithmetic. Rows
+    with a norm within (d + 8) 2^-53 of 1 are scaled too, because rounding errors hide whether this
+    norm is above 1.
 
     A chunk that contains NaN or infinity is yielded unchanged. The universe refuses it later.
     """

@@ -33,11 +33,11 @@ class SecondMoment(PostProcessed):
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
     privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
-    of two Wishart matrices with d + 1 degrees of freedom. On the psd cone, their density at a is
-    proportional to e^(-rate tr a). The rate is epsilon / 2 under replace-one and epsilon under
-    add/remove. Cone noise also perturbs the number of records. Under replace-one this number is
-    public, so the noise on it is known. A known multiple of the identity is then subtracted, which
-    lowers the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian.
+    of two Wishart matrices with d + 1 degrees of freedom. Each has a density on the psd matrices A
+    that is proportional to e^(-rate tr A). The rate is epsilon / 2 under replace-one and epsilon
+    under add/remove. Cone noise also perturbs the number of records. Under replace-one this number
+    is public, so the noise on it is known. A known multiple of the identity is then subtracted,
+    which lowers the variance of Z (X-CONE). For other definitions of privacy Z is Gaussian.
 
     Parameters
     ----------
@@ -68,8 +68,9 @@ class SecondMoment(PostProcessed):
     Notes
     -----
     Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic.
-    Clipping costs nothing, because it changes each record by itself. Shrinkage and projection cost
-    nothing, because they read only the noisy matrix. The sampler is exact.
+    Clipping costs nothing, because the clipping of a record does not depend on other records.
+    Shrinkage and projection cost nothing, because they read only the noisy matrix. The sampler is
+    exact.
 
     Error: let h(Z) = max(lambda_max(Z), 0) and M_n = (1/n) sum of x x^T. For all data of n records,
     E ||M(X) - M_n||_F^2 is at most the least of E ||Z||_F^2 / n^2, E h(Z) / n and the squared

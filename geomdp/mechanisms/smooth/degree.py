@@ -77,11 +77,11 @@ class TheoremDegree(DegreeRule):
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least number t of degrees with a predicted error at most 5% above the smallest.
+    """The least t for which the predicted error is at most 5% above the least predicted error.
 
-    The predicted error is the sum of the two errors that `predicted_error` returns. With
-    `WeightedLaplace` noise, additional degrees change this sum little. The rule avoids the cost of
-    these degrees.
+    t is the number of degrees in each variable. The predicted error is the sum of the two errors
+    that `predicted_error` returns. With `WeightedLaplace` noise, additional degrees change this sum
+    little. The rule avoids the cost of these degrees.
 
     Parameters
     ----------

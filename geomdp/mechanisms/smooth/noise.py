@@ -214,7 +214,7 @@ class WeightedLaplace(MomentLaplace):
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
-    the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter` proves the equality). Under
+    the weighted l1 diameter (`workloads.smooth.moment_diameters` proves the equality). Under
     add/remove the change is at most sum_m w_m. The constant c makes this bound equal to epsilon.
     The formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3). That c is larger, because the
     sheet bounds every |difference_m| by 2.

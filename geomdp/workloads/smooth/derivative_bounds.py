@@ -65,7 +65,7 @@ def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
 
 
 def largest_product(factors: FloatArray) -> FloatArray:
-    """Largest prod_i factors[k_i, i] over all k with k_1 + ... + k_d = j, for each j.
+    """Entry j is the largest prod_i factors[k_i, i] over all k with k_1 + ... + k_d = j.
 
     Take a product of d functions, each of its own variable. If factors[k, i] bounds the k-th
     derivative of function i, entry j of the result bounds all mixed derivatives of order j of the

@@ -21,7 +21,7 @@ from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
 PROBE_POINTS = 1024
 #: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
-#: Number of products of polynomials in memory at a time: 2^22 float64 are 32 MB.
+#: Largest number of entries of an intermediate array: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: A query is evaluated twice at some points, in different batches. The two values at a point should
 #: differ by rounding only. If their difference exceeds this limit times the largest modulus of the
@@ -220,7 +220,10 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
-    """Values of a query at `points`; ``ValueError`` if a value depends on the other points."""
+    """Values of a query at `points`; ``ValueError`` if a value depends on the other points.
+
+    `position` is the number of the query in messages.
+    """
     if not callable(query):
         raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
     if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:

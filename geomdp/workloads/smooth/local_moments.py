@@ -2,9 +2,9 @@
 
 The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
 holds sums of monomials over the records in the cell. A monomial is a product of powers of the
-offsets u_i in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below P.
-So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev moments are then computed
-from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
+offsets u_i in [-1/2, 1/2] from the centre of the cell, in units of h. Its total degree is below the
+P of `ORDERS`. So a record costs 5, 36 or 120 additions for d = 1, 2 or 3. All Chebyshev moments are
+then computed from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
 
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
 
@@ -119,8 +119,9 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
     """Taylor terms of total degree q = 0..P-1 of all moments, about the centres: (P, L t^d).
 
-    `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables. The function
-    sums over the first axis of cells and calls itself for the other axes.
+    `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables, and
+    `derivatives` is from `_derivatives`. The function sums over the first axis of cells and calls
+    itself for the other axes.
     """
     order, size, side = derivatives.shape
     d, tables = table.ndim - 2, len(table)

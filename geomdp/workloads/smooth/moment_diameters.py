@@ -31,11 +31,11 @@ from geomdp._typing import FloatArray
 #: Largest number of points of a grid on which a polynomial is evaluated. 2^20 points take about
 #: 0.03 seconds.
 GRID_POINTS = 1 << 20
-#: Largest number of intervals per degree in each variable. With 1024 intervals per degree, the
-#: relative error of the bound is at most 2e-6.
+#: In each variable, the grid has at most this number of intervals times the degree of the
+#: polynomial. With 1024 times the degree, the relative error of the bound is at most 2e-6.
 FINEST = 1024
-#: Smallest number of intervals per degree for which the grid is used. The bound is then at most
-#: 1.09^d times the maximum over the grid.
+#: The grid is used only if it has at least this number of intervals times the degree in each
+#: variable. The bound is then at most 1.09^d times the maximum over the grid.
 COARSEST = 4
 #: Factor by which bounds are rounded up. It exceeds the relative rounding errors of the transforms.
 ROUND_UP = 1 + 1e-11
@@ -45,10 +45,10 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
     """Upper bound on max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|, close to the maximum.
 
     By the module docstring, the diameter is the maximum of the polynomial sum_m w_m (1 - Q_m(x)).
-    The maximum is computed over a grid of N + 1 Chebyshev points in each variable. Multiplied by
-    1 / cos(pi (t - 1) / (2 N))^d, it bounds the maximum over the cube, by Ehlich and Zeller 1964
-    for one variable after the other. The result is the smaller of this bound and twice the sum of
-    all w_m with m != 0. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
+    The maximum is computed over a grid of N + 1 Chebyshev points in each variable. This maximum
+    times 1 / cos(pi (t - 1) / (2 N))^d bounds the maximum over the cube (Ehlich and Zeller 1964,
+    applied to one variable after the other). The result is the smaller of this bound and twice the
+    sum of all w_m with m != 0. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
     ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
@@ -74,7 +74,7 @@ def l2_diameter(d: int, size: int) -> float:
     """Upper bound on max ||Q(x) - Q(x')||_2, attained for even t and for d = 1.
 
     In one variable, the square of the maximum is D^2 = max_a sum_{r<t} (1 - cos(r a))^2. The proof
-    is as in the module docstring, with 4 sin^2 sin^2 in place of 2 |sin sin|.
+    is as in the module docstring, with the square of 2 sin(r p) sin(r q) in place of the modulus.
 
     In d > 1 variables, the square is at most t^(d-1) max(2 t, D^2). To see this, let q(x_i) be the
     vector of the T_r(x_i), r < t. Let A_i = |q(x_i)|^2, B_i = |q(x'_i)|^2 and

@@ -48,7 +48,7 @@ class MomentTransform(abc.ABC):
     @property
     @abc.abstractmethod
     def errors(self) -> FloatArray:
-        """Bound on |Q'_r(x) - Q_r(x)| over all x, for each r: (t,) * d."""
+        """Array (t,) * d. Entry r is a bound on |Q'_r(x) - Q_r(x)| that holds for all x."""
 
     @property
     def amplification(self) -> float:
@@ -86,7 +86,7 @@ class MomentTransform(abc.ABC):
         """
         count, held, table = 0, 0, self._empty()
         # Adding a table of three variables is as slow as adding many blocks of records. So the
-        # first table becomes the total. If there is only one table, none is added.
+        # first table becomes the total. If there is only one table, no addition is needed.
         total: FloatArray | None = None
         lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):

@@ -72,7 +72,7 @@ class NonUniformFFT(MomentTransform):
 
     `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises a tolerance on
     average only. So the library is called with a tenth of `tolerance`. At the public points of the
-    tests, each moment of each record is then within `tolerance`, but this is not proved.
+    tests, no moment then has an error above `tolerance`, but this is not proved for all points.
     """
 
     rows = 1 << 18
@@ -126,8 +126,8 @@ class Recurrences(MomentTransform):
     """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
     The variables are split into two halves. For each half there is a matrix. It has a row for each
-    product of polynomials of these variables, and a column for each record. The product of the two
-    matrices takes 2 n t^d operations.
+    product of polynomials of these variables, and a column for each record. The product of one
+    matrix and the transpose of the other takes 2 n t^d operations.
     """
 
     rows = 1 << 11

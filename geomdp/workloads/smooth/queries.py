@@ -24,8 +24,8 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 class SmoothQuery(ABC):
     """A function f on [-1, 1]^d with bounds on its derivatives. The answer is a mean over records.
 
-    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K. A
-    query is in C^K_B for every K <= 60 with a finite B = `derivative_bound(K)`.
+    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
+    For K <= 60, a query is in C^K_B with B = `derivative_bound(K)` if this B is finite.
 
     Examples
     --------
