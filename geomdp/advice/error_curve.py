@@ -57,12 +57,12 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve that bounds all other curves from below.
 ANY = "any mechanism"
-#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest is
-#: the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors per decade. Bounds
-#: for smaller errors follow by padding (see `_excluded`).
+#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
+#: these errors is the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors
+#: per decade. Bounds for smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
-#: numbers of records that the caller gives).
+#: Excluded errors are stated at all `ns` (the numbers of records that the caller gives). They are
+#: also stated at this many values of n per decade.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0

@@ -176,10 +176,10 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if there is none, or if p < 3.
+    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if no such w exists or p < 3.
 
-    p is `order`. Let g_ij = w_i w_j be the squared length of column ij. Then w_i^2 = g_ij g_ik /
-    g_jk for any distinct i, j, k.
+    p is `order`. Let g_ij = w_i w_j be the squared length of the column of T for the pair i, j.
+    Then w_i^2 = g_ij g_ik / g_jk for any distinct i, j, k.
     """
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():
