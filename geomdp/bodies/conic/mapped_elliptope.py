@@ -35,9 +35,9 @@ class MappedElliptope(Body):
     half the squared Frobenius distance of their matrices X. To project on the image therefore means
     to find the nearest psd matrix with diagonal w.
 
-    The moment relaxation of all two-way tables of d columns with two levels (values) has this form.
-    The sign of a column is 1 for one level and -1 for the other. Each entry of r stands for the
-    mean of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
+    The moment relaxation of all two-way tables of d binary attributes has this form. The sign of an
+    attribute is 1 for one of its values and -1 for the other. Each entry of r stands for the mean
+    of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
     d - 1 tables. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
 
     Parameters
