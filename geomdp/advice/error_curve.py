@@ -106,8 +106,8 @@ def error_table(
     Notes
     -----
     Privacy: predicted and excluded errors depend on public arguments only. Measured errors depend
-    on the records, and no noise protects them. They spend no budget and must not be released:
-    measure on synthetic or public data.
+    on the records, and no noise protects them. Measuring spends no budget, and measured errors must
+    not be released: measure on synthetic or public data.
 
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings

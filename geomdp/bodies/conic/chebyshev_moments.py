@@ -91,8 +91,8 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
     follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # Twice the frequencies i. They are even integers for odd t, and odd integers for even t. The
-    # row of sin(0 a) would be 0, so it is left out.
+    # The numbers 2 i, which are even integers for odd t, and odd integers for even t. The row of
+    # sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
