@@ -170,7 +170,7 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n; for pure privacy also JL, where it lowers the dimension.
+    """Every candidate at every n; for pure privacy also JL, at each n where it saves dimensions.
 
     Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
     """

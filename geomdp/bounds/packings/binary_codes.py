@@ -12,7 +12,7 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp._validation import whole, whole_array
 
-#: Largest dimension of a code. `LinearCode` forms all 2^20 words, 8 MB for words of 64 bits.
+#: Largest dimension of a code. `LinearCode` forms all words; 2^20 words of 64 bits take 8 MB.
 MAX_DIMENSION = 20
 #: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
 #: generator to every word of the code so far: at most 2^13 words.
