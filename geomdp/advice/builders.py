@@ -163,8 +163,8 @@ def cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body that contains the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
-        # Only tables with a column of more than two levels need a moment body, which takes much
-        # memory. The body of all other tables is an elliptope (a set of correlation matrices).
+        # Only tables with a column of more than two levels (values) need a moment body, which takes
+        # much memory. The body of all other tables is an elliptope (a set of correlation matrices).
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
         raise InapplicableError("no body with an exact sampler is known to contain the answers")

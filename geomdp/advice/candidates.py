@@ -48,7 +48,7 @@ from geomdp.mechanisms import (
     TightCone,
 )
 
-#: Names of exact K-norm noise, and of the same kind of noise on answers that a random map takes to
+#: Names of two candidates: exact K-norm noise, and such noise on the answers after a random map to
 #: fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,

@@ -105,7 +105,7 @@ def axes_work(workload: Workload) -> float:
 
 
 def support_draws(noise: Noise) -> int:
-    """Number of draws of noise; a mean over them bounds the error of a projection."""
+    """Number of draws of noise. A mean over these draws bounds the error of a projection."""
     if isinstance(noise, GaussianNoise):
         return WIDTH_DIRECTIONS
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))

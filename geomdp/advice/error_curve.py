@@ -57,12 +57,12 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve that bounds all other curves from below.
 ANY = "any mechanism"
-#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest is
-#: the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors per decade. Bounds
-#: for smaller errors follow by padding (see `_excluded`).
+#: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
+#: these errors is the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors
+#: per decade. Bounds for smaller errors follow by padding (see `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Excluded errors are stated at this many numbers of records per decade, and at all `ns` (the
-#: numbers of records that the caller gives).
+#: Excluded errors are stated at all `ns` (the numbers of records that the caller gives). They are
+#: also stated at this many values of n per decade.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
@@ -106,8 +106,8 @@ def error_table(
     Notes
     -----
     Privacy: predicted and excluded errors depend on public arguments only. Measured errors depend
-    on the records, and no noise protects them. They spend no budget and must not be released:
-    measure on synthetic or public data.
+    on the records, and no noise protects them. Measuring spends no budget, and measured errors must
+    not be released: measure on synthetic or public data.
 
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
@@ -170,7 +170,7 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n; for pure privacy also JL, where it lowers the dimension.
+    """Every candidate at every n; for pure privacy also JL, at each n where it saves dimensions.
 
     Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
     """

@@ -63,9 +63,9 @@ def recursive_levels(mechanism: Recursive) -> int:
 
 @functools.lru_cache(maxsize=2)
 def workload_hash(workload: Workload) -> str:
-    """Hash of the answers of all elements. For large workloads, at most 64 elements are hashed.
+    """Hash of the answers of all elements; for large workloads, of at most 64 random elements.
 
-    These elements are drawn with a fixed public seed.
+    The random elements are drawn with a fixed public seed.
     """
     universe, m = workload.universe, workload.n_queries
     digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())

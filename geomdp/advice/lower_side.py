@@ -47,9 +47,10 @@ FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 #: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
 #: there are fewer elements than `pool`, so `pool` has its smallest possible value, 3.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: Largest number of answers (elements times queries) that are searched for each separation factor,
-#: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
-#: many queries, few elements are searched, but at least `LEAST_ELEMENTS`.
+#: A search for one of the separation factors uses at most `FORM_ANSWERS` answers (elements times
+#: queries). The later search for the best factor uses at most `BEST_ANSWERS`. A packing of 2^11
+#: data sets then takes seconds on one core. If there are many queries, few elements are searched,
+#: but at least `LEAST_ELEMENTS`.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 

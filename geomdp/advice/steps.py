@@ -19,7 +19,7 @@ class Step:
     name : str
         Name of the step in tables.
     prefix : str
-        Prefix that asks for the step, before the name of the noise on the command line.
+        Prefix of the step on the command line. The name of the noise follows the prefix.
     does : str
         A phrase that says what the step does to the noisy answers. It begins with a participle.
     """
@@ -40,8 +40,8 @@ PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
 #: The advisor never tries this step. Its proved bound on the error is twice the bound of
-#: `PROJECTED`, so it never has the least predicted error. Its errors are mostly below the errors of
-#: `PROJECTED`.
+#: `PROJECTED`, so it never has the least predicted error. In releases, its errors are mostly below
+#: the errors of `PROJECTED`.
 FITTED = Step(
     Fitted,
     "Fitted",

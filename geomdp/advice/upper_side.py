@@ -72,7 +72,7 @@ def upper_bounds(
     Raises
     ------
     ValueError
-        If `metric` is none of the three.
+        If `metric` is of another class.
     """
     setting = Setting(workload, 1, privacy, adjacency, True, THOROUGH)
     constant = _constant_answer(workload, metric)

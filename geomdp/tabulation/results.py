@@ -144,7 +144,8 @@ class Tabulation:
         confidence : float
             Above 0 and below 1.
         simultaneous : bool
-            Whether `confidence` is for all intervals together, or for each interval alone.
+            Whether `confidence` is for all intervals together. By default, it is for each interval
+            alone.
 
         Raises
         ------

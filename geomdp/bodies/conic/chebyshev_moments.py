@@ -28,13 +28,14 @@ MAX_ENTRIES = 1 << 25
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """The set of all moment vectors of distributions on [-1, 1], by two semidefinite constraints.
 
-    Let H be the Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1. (M_1, ..., M_{t-1}) are the
-    cosine moments of a distribution of angles if and only if H is positive semidefinite
-    (Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem). H does not
-    change if its rows and its columns are reversed. By this symmetry, H is positive semidefinite if
-    and only if two smaller blocks are. For the random angle a, the blocks are E cos(i a) cos(j a)
-    and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over {1/2, 3/2, ..} for
-    even t, up to (t - 1) / 2. The two constraints say that both blocks are positive semidefinite.
+    For x = cos(a) with a random angle a, M_k is the cosine moment E cos(k a). Let H be the Toeplitz
+    matrix (M_|i-j|) of order t, with M_0 = 1. (M_1, ..., M_{t-1}) are the cosine moments of a
+    distribution of angles if and only if H is positive semidefinite (Caratheodory 1911, Toeplitz
+    1911: the truncated trigonometric moment problem). H does not change if its rows and its columns
+    are reversed. By this symmetry, H is positive semidefinite if and only if two smaller blocks
+    are. These are E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for
+    odd t and over {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The two constraints say that both
+    blocks are positive semidefinite.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
     follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # Twice the frequencies i. They are even integers for odd t, and odd integers for even t. The
-    # row of sin(0 a) would be 0, so it is left out.
+    # The numbers 2 i, which are even integers for odd t, and odd integers for even t. The row of
+    # sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -108,8 +109,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
     Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body B
     of the moments of all distributions on the cube. Every moment vector M in B is close to a vector
-    of the subset: their moments of degree m differ by at most (h^2 / 8) sum_i m_i^2, where
-    h = pi / (G - 1). The proof is linear interpolation between grid angles.
+    of the subset: their entries for m differ by at most (h^2 / 8) sum_i m_i^2, where
+    h = pi / (G - 1). The proof interpolates linearly between grid angles.
 
     Parameters
     ----------

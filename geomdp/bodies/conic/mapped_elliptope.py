@@ -35,9 +35,9 @@ class MappedElliptope(Body):
     half the squared Frobenius distance of their matrices X. To project on the image therefore means
     to find the nearest psd matrix with diagonal w.
 
-    The moment relaxation of all two-way tables of d columns with two levels (values) has this form.
-    The sign of a column is 1 for one level and -1 for the other. Each entry of r stands for the
-    mean of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
+    The moment relaxation of all two-way tables of d binary attributes has this form. The sign of an
+    attribute is 1 for one of its values and -1 for the other. Each entry of r stands for the mean
+    of a sign or of a product of two signs. A product occurs in one table, and a sign occurs in
     d - 1 tables. So p = d + 1, and w is proportional to (d - 1, 1, .., 1).
 
     Parameters
@@ -176,10 +176,10 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if there is none, or if p < 3.
+    """The w (p,) with T^T T = Diag(w_i w_j) for T = `matrix`; None if no such w exists or p < 3.
 
-    p is `order`. Let g_ij = w_i w_j be the squared length of column ij. Then w_i^2 = g_ij g_ik /
-    g_jk for any distinct i, j, k.
+    p is `order`. Let g_ij = w_i w_j be the squared length of the column of T for the pair i, j.
+    Then w_i^2 = g_ij g_ik / g_jk for any distinct i, j, k.
     """
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():

@@ -47,11 +47,11 @@ class TableMoments(Body):
     is a convex function, so the cut body is convex.
 
     The first coordinates are H_i^T m_i for all columns i. The other coordinates are H_i^T M_ij H_j,
-    row by row, for i < j. The columns of H_i are the Helmert contrasts of l_i levels. They are an
-    orthonormal basis of the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1 there are
-    r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal shares
-    and columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
-    levels; `sample_uniform` contains the proof.
+    row by row, for i < j. The matrix H_i (l_i, l_i - 1) consists of the Helmert contrasts of l_i
+    levels, an orthonormal basis of the vectors with sum 0 (`zero_sum_basis`). With q_i = l_i - 1
+    there are r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal
+    shares and the categorical columns are independent. The exact sampler generalises formula sheet
+    X-LKJ to more than two levels; `sample_uniform` contains the proof.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class TableMoments(Body):
         The coordinates are uncorrelated. A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i
         a_i + 1)), where a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A
         coordinate of H_i^T M_ij H_j has variance u_i u_j + s_i s_j / (P + 1), where s_i = a_i /
-        (l_i a_i + 1) = E tr S_i / q_i.
+        (l_i a_i + 1) = E tr S_i / q_i, with S_i as in `sample_uniform`.
         """
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
@@ -289,8 +289,8 @@ class TableMoments(Body):
         """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
 
         B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the normalising constant of the Dirichlet density
-        of m_i. Multivariate gamma functions Gamma_q are the constants of Wishart densities.
-        Raises `MissingOracle` for a cut body.
+        of m_i, with a_i as in `entry_variances`. Multivariate gamma functions Gamma_q are the
+        constants of Wishart densities. Raises `MissingOracle` for a cut body.
         """
         if self.cut:
             raise MissingOracle(self, "volume", "a closed form")

@@ -199,10 +199,11 @@ class Box(Body):
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge on the symmetric set with the support function `support`.
+        """Largest gauge of the box over the points of the set with the support function `support`.
 
-        It is the largest ratio of the support value along an axis to the nearer bound on this axis,
-        because the set reaches equally far in both directions. None for a box without a gauge.
+        The set is symmetric, so along an axis it reaches equally far in both directions. On each
+        axis, divide the support value by the distance from 0 to the nearer side of the box. The
+        result is the largest of these ratios, or None for a box without a gauge.
         """
         if not self._has_gauge:
             return None

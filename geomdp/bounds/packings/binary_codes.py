@@ -12,12 +12,13 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp._validation import whole, whole_array
 
-#: Largest dimension of a code. `LinearCode` forms all 2^20 words, 8 MB for words of 64 bits.
+#: Largest dimension of a code. `LinearCode` forms all words; 2^20 words of 64 bits take 8 MB.
 MAX_DIMENSION = 20
 #: Dimension at which a greedy search stops. For each generator that it tries, the search adds the
 #: generator to every word of the code so far: at most 2^13 words.
 SEARCH_DIMENSION = 14
-#: A greedy search stops if none of this many random generators can be added.
+#: A greedy search draws up to this many random generators for each new row of the code. It stops
+#: if none of them can be added.
 TRIES = 400
 
 
@@ -85,7 +86,7 @@ class LinearCode:
     def words(self, numbers: IntArray) -> IntArray:
         """The words (b, length) with the given `numbers` (b,).
 
-        The bits of a number choose the generators that are added.
+        A word is a sum of generators. Bit i of its number is 1 if generator i is part of the sum.
         """
         bits = numbers[:, None] >> np.arange(len(self.generators)) & 1
         return bits @ self.generators % 2

@@ -1,4 +1,4 @@
-"""Single-element packings for 1-way marginals: words of a concatenated code (JL-T25, l = 1)."""
+"""Single-element packings for 1-way marginals: words of a concatenated code (JL-T25)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ class CodeWords(PackingFamily):
         return self.outer.log_others
 
     def separation(self, metric: Metric) -> float:
-        """sqrt(differing attributes / d), or 1 for `WorstCase`, minus a margin for rounding."""
+        """sqrt(D / d), or 1 for `WorstCase`, minus a margin for rounding.
+
+        Any two records differ in at least D = (outer distance) x (inner distance) attributes.
+        """
         differing = self.outer.differing * self.inner.distance
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)

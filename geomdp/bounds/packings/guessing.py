@@ -1,12 +1,12 @@
 """Lower bounds from the average error over separated elements, without Markov's inequality.
 
-The elements x_1, ..., x_M have answers a_i = Q(x_i). Any two answers are at least gamma apart, in
-the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i and n - t copies
-of a fixed element. Any two X_i are t replacements apart, so the densities f_i of an output differ
-by a factor of at most R = e^(epsilon t). Shifted and scaled, the output is an estimate v of a_i.
-Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment: 2 for root mean squared
-errors, 1 for other errors. Let G be the least mean of r_1^p, ..., r_M^p over all v. Then for a
-uniform prior on i the mean of r_i^p is at least
+The elements x_1, ..., x_M have answers a_i = Q(x_i) to k queries. Any two answers are at least
+gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i
+and n - t copies of a fixed element. Any two X_i are t replacements apart, so the densities f_i of
+an output differ by a factor of at most R = e^(epsilon t). After a shift and a scaling, the output
+is an estimate v of a_i. Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment:
+2 for root mean squared errors, 1 for other errors. Each v has a mean (r_1^p + ... + r_M^p) / M. Let
+G be the least of these means. Then for a uniform prior on i the mean of r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
@@ -26,10 +26,10 @@ elements is at least the sum of d_i^2. The sum of d_i^2 is at least
 it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at
 least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
-G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
-from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i by
-the length of the longest z_i. The z_i then have a sum of 0 and length at most 1. So G is at least
-the mean of <z_i, a_i - c>.
+For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take unit vectors
+z_i from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i
+by the length of the longest z_i. The z_i then have a sum of 0 and length at most 1. So G is at
+least the mean of <z_i, a_i - c>.
 
 References
 ----------
@@ -183,8 +183,8 @@ def guessing_bound(
 ) -> Bound:
     """Lower bound on the sample complexity from the average error over separated elements.
 
-    The bound is stronger than the bound by a packing of the same elements. The packing bound loses
-    a factor of the error by Markov's inequality.
+    The bound is stronger than the bound by a packing of the same elements. The packing bound uses
+    Markov's inequality, which costs a factor in the error.
 
     Parameters
     ----------
@@ -221,14 +221,14 @@ def guessing_bound(
 def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
     """Rungs for several numbers of elements and of copies, in increasing order of copies.
 
-    A rung is dropped if another rung has no more copies and no smaller `last`.
+    A rung is dropped if another rung has at most as many copies, and a `last` at least as large.
     """
     one = problem.pure_epsilon * problem.changes
     found: list[GuessRung] = []
     for packed in _separated(workload, problem.metric.moment):
         most = math.log(MOST_ODDS * len(packed.elements))
-        # t copies with a privacy loss epsilon t above `most` prove little. One copy is tried up to
-        # a hundred times this loss.
+        # t copies with a privacy loss epsilon t above `most` prove little. One copy is still tried
+        # if its loss is at most 100 times `most`.
         for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
             if copies * one > max(most, 1.0) * 100:
                 continue

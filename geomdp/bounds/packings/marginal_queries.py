@@ -98,7 +98,7 @@ def _code_words(attributes: int) -> Iterator[CodeWords]:
 
 
 def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
-    """Blocks for every size of the parts, binary code, number of tuples and degree to try."""
+    """Blocks for all combinations of part size, binary code, number of tuples and degree to try."""
     for part in _parts(attributes, width):
         rest = attributes - (width - 1) * part
         for code in _codes(rest):

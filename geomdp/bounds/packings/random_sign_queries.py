@@ -26,7 +26,7 @@ MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
 #: Degrees that are tried for one size of sets, as shares of the size.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: `_best_singletons` tries this many families of singletons, of different sizes.
+#: `_best_singletons` tries this many families. They differ in the number of singletons.
 SINGLETON_COUNTS = 64
 
 
@@ -129,8 +129,8 @@ def _best_singletons(
     More singletons make a larger packing, but their proved separation is smaller. So several
     numbers of singletons are tried.
     """
-    # The union bound allows the most singletons for deviation 1 and tilt 1/2. The proved separation
-    # is then 0.
+    # The union bound allows the most singletons for delta = 1 and x = 1/2, in the notation of
+    # `random_signs`. The proved separation is then 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):

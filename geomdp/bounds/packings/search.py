@@ -174,9 +174,11 @@ class _Search:
         return single_elements(self.workload, self.elements, rows, "search over elements")
 
     def _best_clique(self) -> IntArray:
-        """Row numbers of the largest set of elements with answers at least some distance apart.
+        """Row numbers of a set of elements with answers far apart.
 
-        `CLIQUE_SCALES` distances are tried. The result is the set that excludes the most records.
+        `CLIQUE_SCALES` distances are tried. For each distance, the search finds a largest set of
+        elements with answers at least this distance apart. The result is the set that excludes the
+        most records.
         """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])

@@ -80,7 +80,7 @@ def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.N
 def single_elements(
     workload: Workload, elements: npt.NDArray[Any], rows: IntArray, origin: str
 ) -> Packing:
-    """The packing with one data set for each of the given `rows` of `elements`: one record each.
+    """The packing of one-record data sets. The records are the given `rows` of `elements`.
 
     Examples
     --------

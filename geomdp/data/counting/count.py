@@ -92,8 +92,8 @@ def count_records(
     ------
     ValueError
         If the schema does not fit the workload. If a record does not fit the schema. The error then
-        names file, row and column. If `client` is given and the workload needs the records, because
-        its answers do not follow from tables of counts.
+        names file, row and column. If `client` is given, but the answers do not follow from tables
+        of counts.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def _levels(columns: Sequence[DiscreteColumn]) -> list[int]:
 
 @dataclass(frozen=True)
 class _Coding:
-    """For each column, SQL for the code, and the number `unknown` that stands for no code."""
+    """For each column, SQL for the code, and the number `unknown` of a value without a code."""
 
     columns: Sequence[DiscreteColumn]
     expressions: list[str]
@@ -114,7 +114,7 @@ def _scanned(
 
 
 def _read(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
-    """The counts, without DuckDB. Errors are as in `encode`."""
+    """The counts, without DuckDB. Errors are those of `encode`."""
     tallies = Tallies.empty(_levels(columns), tables)
     chunks = source.chunks([column.name for column in columns])
     for codes in column_codes(chunks, columns):

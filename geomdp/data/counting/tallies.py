@@ -115,7 +115,7 @@ class Tallies:
         return self._sums.has(columns)
 
     def tables(self, wanted: Sequence[Table]) -> list[IntArray]:
-        """Counts of several tables as from `table`. Sums that tables share are computed once.
+        """Counts of several tables, each as `table` gives it. Shared sums are computed once.
 
         Raises
         ------

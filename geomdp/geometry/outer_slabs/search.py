@@ -37,9 +37,9 @@ SETTLING = 4
 #: chains would not mix between two rounds. For dimensions within the limits, the default budget of
 #: 20 slabs per dimension takes about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: Number of points at which directions are sought, per slab to be added. Only the better half of
-#: the directions found becomes slabs. In measurements, an equal number of slabs cut off less if all
-#: directions found became slabs.
+#: Directions are sought at this many points for each slab to be added. So about twice as many
+#: directions are found as slabs are added, and the better half become slabs. In measurements, an
+#: equal number of slabs cut off less if all directions found became slabs.
 POINTS_PER_SLAB = 2
 #: These numbers apply if a symmetry is given: the number of random images of each direction, and
 #: the number of slabs added per point.

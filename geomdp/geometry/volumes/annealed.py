@@ -53,7 +53,7 @@ def annealed_volume(
     Parameters
     ----------
     body : Body
-        K, with `chord`, or with a membership test. Bisection then finds the chords.
+        K, with `chord` or with a membership test. Without `chord`, bisection finds the chords.
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
@@ -106,7 +106,7 @@ def annealed_volume(
     # The root mean square r of a coordinate. A body in isotropic position contains the ball of
     # radius r around its centre.
     inner = float(np.sqrt((norms**2).mean() / m))
-    # The last radius is the first that is at least the median norm.
+    # The last of the radii is the first r 2^(i/m) that is at least the median norm.
     steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
     radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
     share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
@@ -156,7 +156,7 @@ def _phase(
 ) -> tuple[Estimate, FloatArray]:
     """Among points of the body with norm at most `wider`, the share with norm at most `radius`.
 
-    The function also returns the last points of the chains.
+    The chains start from `points`. The function also returns their last points.
     """
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
     if math.isinf(wider):

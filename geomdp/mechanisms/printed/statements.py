@@ -95,7 +95,7 @@ def printed_online_weights_accuracy(
 
 
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
-    """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); it is not private.
+    """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); a false statement.
 
     The formula is printed for every delta below 1. For delta above 0.709 at eps = 1, T such steps
     can spend more than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses
@@ -114,7 +114,7 @@ def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> flo
 
 
 def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> float:
-    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; it is not private.
+    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; such noise is not private.
 
     t is `degree`. Under replace-one, the moments of neighbours can differ by more than t^d / n in
     the l1 norm for t >= 3. For d = 1 and large t, such noise spends 1.217 eps (DISC-15).

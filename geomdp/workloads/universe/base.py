@@ -111,8 +111,8 @@ class Universe(abc.ABC):
     def elements_at(self, numbers: IntArray) -> IntArray:
         """Elements with the given `numbers` (b,) in the order of `elements`, as a record array.
 
-        Raises ``ValueError`` for an infinite universe, or a number that is negative or not below
-        |X| and 2^62.
+        Raises ``ValueError`` for an infinite universe. Numbers must be at least 0, and below both
+        |X| and 2^62; ``ValueError`` for others.
         """
         end = self._finite_size()
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
@@ -152,7 +152,7 @@ class Universe(abc.ABC):
 
     @abc.abstractmethod
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
-        """`array` in the type of the universe.
+        """`array`, converted to the type that the universe uses.
 
         ``ValueError`` with row and column for an entry outside the universe.
         """

@@ -27,7 +27,7 @@ class OpenUniverse(Universe):
     chunk of elements at a time. If an item of the iterable is an array, a Series or a list, it is a
     chunk of records. If an item is a tuple, it is one element. Two elements are the same if Python
     calls them equal (``1 == 1.0 == True``). An element must equal itself. So NaN and ``pandas.NA``
-    are refused, also within tuples. None is an element.
+    are refused, also within tuples. The object None is accepted.
 
     Examples
     --------

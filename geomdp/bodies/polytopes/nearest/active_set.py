@@ -31,15 +31,15 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, de
 #: Weights up to this value count as zero, because rounding errors move x by more than such a weight
 #: does.
 ZERO_WEIGHT = 1e-15
-#: The search gives up after this number of stalled sweeps in a row. In `column_generation`, it is
-#: the number of stalled rounds. The values 1, 2, 4, 8 and 16 reached the same tolerances on 11,000
-#: degenerate and smooth instances.
+#: The search gives up after this number of stalled sweeps in a row. A search of `column_generation`
+#: gives up after this number of stalled rounds in a row. The values 1, 2, 4, 8 and 16 reached the
+#: same tolerances on 11,000 degenerate and smooth instances.
 PATIENCE = 2
-#: A sweep makes progress if the largest gain is below this share of the record. The record is the
-#: largest gain at the last sweep that made progress in this way.
+#: A sweep makes progress in gain if its largest gain is below this share of G. Here G is the
+#: largest gain of the last sweep that made progress in gain.
 GAIN_DROP = 0.9
-#: A sweep also makes progress if the squared distance falls by more than this share, which is about
-#: five machine epsilons.
+#: A sweep makes progress in distance if the squared distance falls by more than this share, which
+#: is about five machine epsilons. A sweep without either progress is stalled.
 DISTANCE_DROP = 1e-15
 #: A point joins in a sweep only if its gain is above this share of the sweep's largest gain.
 #: Shares of 0.3 to 0.7 need a quarter fewer exchanges than a share of 0. This was measured on
