@@ -265,7 +265,9 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
 @pytest.mark.parametrize(
     ("flags", "statement"),
     [
-        (("--epsilon", "1", "--delta", "1e-6"), "(1, 1e-06)-DP"),
+        # Purely private noise has less error here than Gaussian noise, and implies what is asked.
+        (("--epsilon", "1", "--delta", "1e-6"), "1-DP, replace-one"),
+        (("--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian"), "(1, 1e-06)-DP"),
         (("--rho", "0.5"), "0.5-zCDP"),
     ],
 )
@@ -332,7 +334,6 @@ def test_inferred_schema_and_seed_take_the_claim(run: Run) -> None:
         ([*QUERY, "--epsilon", "1", "--adjacency", "add-remove"], ["add-remove", "--n"]),
         ([*QUERY, "--epsilon", "1", "--mechanism", "best"], ["--mechanism", "best", "laplace"]),
         ([*QUERY, "--epsilon", "1", "--mechanism", "gaussian"], ["gaussian", "purely"]),
-        ([*QUERY, "--rho", "1", "--mechanism", "laplace"], ["laplace", "pure"]),
         ([*QUERY, "--epsilon", "1", "--infer-schema"], ["--schema", "--infer-schema", "both"]),
         ([*QUERY, "--epsilon", "1", "--sample", "rand"], ["DATA", "--sample", "both"]),
         ([*QUERY, "--epsilon", "1", "--colour"], ["--colour"]),
@@ -451,6 +452,26 @@ def test_advise_ranks_without_records(run: Run) -> None:
     for name in ("Laplace", "Ball", "KNorm"):
         assert name in result.out
     assert run("advise", *QUERY, "--n", "9", "--epsilon", "1").error().endswith("got neither")
+
+
+def test_pure_noise_states_what_it_proves_and_what_was_asked(run: Run) -> None:
+    query = ("--workload", "histogram", "--columns", "region")
+    asked = ("--epsilon", "1", "--delta", "1e-6")
+    printed = run("advise", "--schema", "schema.json", *query, *asked, "--n", "400").out
+    advised = " ".join(printed.split())
+    assert "privacy 1-DP, replace-one;" in advised
+    assert "(it implies (1, 1e-06)-DP, which was asked)" in advised
+    paid = ("--ledger", "budget", "--budget", "rho=0.5")
+    result = run(*RELEASE, *query, "--rho", "0.5", "--mechanism", "laplace", *paid)
+    assert result.code == 0, result.err
+    words = " ".join(result.out.split())
+    assert "privacy 1-DP, replace-one;" in words
+    assert "(it implies 0.5-zCDP, which was asked)" in words
+    assert str(record()["claim"]).startswith("1-DP, replace-one")
+    assert record()["asked"] == "0.5-zCDP"
+    # epsilon = 1 costs all of rho = 0.5.
+    refused = run(*RELEASE, *query, "--rho", "1e-6", *paid, "--force")
+    assert "does not fit" in refused.err
 
 
 def test_advice_shows_the_diagnostics_of_heuristic_samplers(run: Run) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.cli.planning.curve import NOT_PRIVATE, parse_range
+from geomdp.cli.planning.curve import NOT_PRIVATE, NOTHING_EXCLUDED, parse_range
 
 SCHEMA = {
     "format": "geomdp schema",
@@ -74,6 +74,15 @@ def test_a_schema_alone_gives_predictions(call) -> None:
     assert refused.code == 2
     assert "use --force" in refused.err
     assert Path("mine.png").read_bytes() == before
+
+
+def test_a_guarantee_without_a_lower_bound_says_so(call) -> None:
+    weak = ["--schema", "schema.json", "--workload", "marginals:2", "--rho", "5", "--n", "10:1000"]
+    result = call(*weak)
+    assert result.code == 0, result.err
+    assert NOTHING_EXCLUDED in " ".join(result.out.split())
+    assert "no error is proved out of" in Path("curve.svg").read_text()
+    assert NOTHING_EXCLUDED not in " ".join(call(*ASK, "--force").out.split())
 
 
 def test_records_are_measured_with_a_warning(call) -> None:

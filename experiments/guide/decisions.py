@@ -10,7 +10,7 @@ from geomdp.advice.candidates import CANDIDATES
 
 #: How the table of mechanisms writes the guarantees that a mechanism can give.
 DEFINITIONS = {
-    Guarantees.PURE: "ε",
+    Guarantees.PURE: "ε, which implies the others",
     Guarantees.CONCENTRATED: "(ε, δ), ρ",
     Guarantees.ANY: "ε, (ε, δ), ρ",
 }

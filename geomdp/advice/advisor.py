@@ -41,6 +41,9 @@ class Advice:
         Sentences that give the reasons for the choice.
     flag : str
         Name of the best mechanism on the command line.
+    asked : PureDP, ApproxDP or ZCDP
+        The guarantee that was asked for. The guarantee of `best` is this one, or pure privacy that
+        implies it.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Advice:
     rows: tuple[Row, ...]
     reasons: list[str]
     flag: str
+    asked: Privacy
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -103,9 +107,13 @@ def advise(
     * noise on answers that are rounded to a few points (`Coarse`);
     * the mechanisms `SecondMoment` and `PairMarginals`, for the workloads they are made for.
 
-    For other guarantees, three kinds of Gaussian noise replace the first item: isotropic noise,
-    noise added to the optimal strategy (`Matrix`), and noise added to the residuals of tables
-    (`ResidualGaussian`). `JL` is then not a candidate.
+    For other guarantees, there are three more candidates of the first kind, with Gaussian noise:
+    isotropic noise, noise added to the optimal strategy (`Matrix`), and noise added to the
+    residuals of tables (`ResidualGaussian`). The mechanisms for pure privacy stay candidates, since
+    epsilon-DP implies (epsilon, delta)-DP and (epsilon^2 / 2)-zCDP. They are built with the largest
+    epsilon that implies the guarantee asked. A release of such a mechanism then states epsilon-DP.
+    They are left out if the best Gaussian noise proves that they have more error. They are not
+    tried for tables of many columns, where their set-ups take long.
 
     The candidate with the least prediction wins. Other candidates tie with it if their predictions
     exceed the least prediction by at most a relative 1e-5 plus three standard errors. Among
@@ -130,7 +138,7 @@ def advise(
     n : int
         Number of records. Under add/remove, the declared public number by which sums are divided.
     privacy : PureDP, ApproxDP or ZCDP
-        The guarantee of the mechanism.
+        The guarantee that the mechanism must have. It may have a stronger one.
     exact_only : bool
         Whether mechanisms with a heuristic sampler, which have no guarantee, are left out.
     adjacency : Adjacency
@@ -181,4 +189,5 @@ def advise_on(setting: Setting) -> Advice:
     said = reasons(ranked, trials)
     first = ranked[0]
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
-    return Advice(first.mechanism, comparison_rows(ranked, trials.refused), said, flag)
+    rows = comparison_rows(ranked, trials.refused)
+    return Advice(first.mechanism, rows, said, flag, setting.privacy)

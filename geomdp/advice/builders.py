@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from geomdp.advice.costs import (
     axes_work,
@@ -42,6 +43,7 @@ from geomdp.mechanisms.additive_noise.cone import cone_lift
 from geomdp.mechanisms.few_queries.lattice import MAX_ANSWERS, listed_lattice
 from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
 from geomdp.noise.few_queries.lattice_box import MOST_COORDINATES
+from geomdp.privacy import PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
@@ -117,6 +119,7 @@ def geometric_differs(setting: Setting) -> None:
     For a scale far above the unit of the answers, geometric noise is Laplace noise on a grid. The
     advisor then leaves out geometric noise, because Laplace noise is the simpler of the two.
     """
+    setting = replace(setting, privacy=setting.pure)
     least = geometric(setting).predicted_rmse.value
     if plain(Laplace)(setting).predicted_rmse.value < least * (1 + SAME_ERROR):
         raise InapplicableError("its error is the error of Laplace, up to 0.01%")
@@ -281,6 +284,12 @@ def recursive(setting: Setting) -> Mechanism:
             "its recursion would have only one level, and then it is KNorm(exact=True)"
         )
     return mechanism
+
+
+def pure_matrix_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` if pure privacy is asked, because this is `Matrix` then."""
+    if isinstance(setting.privacy, PureDP):
+        raise InapplicableError("pure privacy is asked, so it is Matrix")
 
 
 def second_moment(setting: Setting) -> Mechanism:

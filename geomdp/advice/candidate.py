@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.advice.steps import Step
@@ -15,17 +15,21 @@ from geomdp.privacy import PureDP
 class Guarantees(enum.Enum):
     """The guarantees that a mechanism can give; values are the command-line flags for them."""
 
-    PURE = "--epsilon"
+    PURE = "any; it is epsilon-DP"
     CONCENTRATED = "--epsilon --delta, or --rho"
-    ANY = "--epsilon, or --epsilon --delta, or --rho"
+    ANY = "any"
 
-    def check(self, setting: Setting) -> None:
-        """Raise `InapplicableError` if the setting asks for another guarantee."""
-        pure = isinstance(setting.privacy, PureDP)
-        if self is Guarantees.PURE and not pure:
-            raise InapplicableError("it is calibrated for pure differential privacy only")
-        if self is Guarantees.CONCENTRATED and pure:
+    def met_by(self, setting: Setting) -> Setting:
+        """The setting with a guarantee that the mechanism can give and that implies the one asked.
+
+        `PURE` replaces every guarantee by pure privacy that implies it. `InapplicableError` for
+        Gaussian noise if pure privacy is asked.
+        """
+        if self is Guarantees.PURE:
+            return replace(setting, privacy=setting.pure)
+        if self is Guarantees.CONCENTRATED and isinstance(setting.privacy, PureDP):
             raise InapplicableError("Gaussian noise is never purely private")
+        return setting
 
 
 def any_setting(setting: Setting) -> None:
@@ -51,16 +55,16 @@ class Candidate:
         A sentence that explains why the mechanism suits a workload. It begins with "It" or "Its",
         because the advisor shows the sentence after the name of the mechanism.
     build : callable
-        A function from a setting to the mechanism. It raises `InapplicableError` if the mechanism
-        does not apply. If the set-up would cost more than the budget, it raises `UntriedError`
-        before anything is computed.
+        A function from a setting, with a guarantee that the mechanism can give, to the mechanism.
+        It raises `InapplicableError` if the mechanism does not apply. If the set-up would cost more
+        than the budget, it raises `UntriedError` before anything is computed.
     steps : tuple of Step
         The post-processing steps that can follow the noise; empty if the mechanism is not additive.
     name : str
         Name of the mechanism in tables; by default the name of the class.
     useful : callable
-        A function of a setting that raises `InapplicableError` if the mechanism need not be
-        compared with the others.
+        A function of the setting that the advisor was asked about. It raises `InapplicableError` if
+        the mechanism need not be compared with the others.
     depends_on_n : bool
         Whether the geometry of the mechanism depends on the number of records. If True, the
         candidate is built after the others. It is left out if its error is provably not below the
@@ -90,13 +94,16 @@ class Candidate:
         """Name and flag."""
         return f"Candidate({self.name}, --mechanism {self.flag})"
 
+    def is_stronger(self, setting: Setting) -> bool:
+        """Whether the mechanism is purely private, and other than pure privacy is asked."""
+        return self.guarantees is Guarantees.PURE and not isinstance(setting.privacy, PureDP)
+
     def built(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a caller who asks for it by name."""
-        self.guarantees.check(setting)
-        return self.build(setting)
+        return self.build(self.guarantees.met_by(setting))
 
     def compared(self, setting: Setting) -> Mechanism:
         """Build the mechanism for a comparison; `InapplicableError` if `useful` raises it."""
-        self.guarantees.check(setting)
+        met = self.guarantees.met_by(setting)
         self.useful(setting)
-        return self.build(setting)
+        return self.build(met)

@@ -15,6 +15,7 @@ from geomdp.advice.builders import (
     lattice_box_differs,
     pair_marginals,
     plain,
+    pure_matrix_differs,
     recursive,
     residual_gaussian,
     second_moment,
@@ -51,6 +52,8 @@ from geomdp.mechanisms import (
 #: Names of two candidates: exact K-norm noise, and such noise on the answers after a random map to
 #: fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
+#: Name of the matrix mechanism with Laplace noise if the guarantee asked is not pure.
+PURE_MATRIX = "Matrix(pure)"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
 #: the first one wins.
 CANDIDATES = (
@@ -175,6 +178,18 @@ CANDIDATES = (
         "so that queries share the noise.",
         build=plain(Matrix),
         steps=STEPS,
+    ),
+    Candidate(
+        kind=Matrix,
+        name=PURE_MATRIX,
+        flag="matrix-pure",
+        guarantees=Guarantees.PURE,
+        summary="matrix with Laplace noise, also for --delta and --rho",
+        suits="It measures a few well-chosen sums with Laplace noise and computes the answers from "
+        "them. Laplace noise can be smaller than Gaussian noise for a small delta.",
+        build=plain(Matrix),
+        steps=STEPS,
+        useful=pure_matrix_differs,
     ),
     Candidate(
         kind=Hierarchical,

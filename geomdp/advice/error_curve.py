@@ -170,7 +170,7 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n; for pure privacy also JL, at each n where it saves dimensions.
+    """Every candidate at every n; also JL around K-norm noise, at each n where it saves dimensions.
 
     Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
     """
@@ -182,11 +182,11 @@ def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterato
                 continue
             yield _Line(trial.name, trial.candidate.name, mechanism)
     noise = next((trial.mechanism for trial in trials if trial.name == EXACT_NOISE), None)
-    if not isinstance(setting.privacy, PureDP) or not isinstance(noise, AdditiveMechanism):
+    if not isinstance(noise, AdditiveMechanism):
         return
     effective = setting.workload.affine_hull().dimension
     for n in numbers:
-        rows = math.ceil(setting.privacy.epsilon * n)  # by JL-T21
+        rows = math.ceil(setting.pure.epsilon * n)  # by JL-T21
         if rows < effective:
             yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED))
 

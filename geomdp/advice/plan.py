@@ -36,7 +36,7 @@ class Plan:
     workload : str
         Hash of the queries.
     privacy : str
-        The guarantee, in words.
+        The guarantee that was asked for, in words. The mechanism can have a stronger one.
     adjacency : str
         Neighbour relation.
     n : int
@@ -123,7 +123,7 @@ def plan_of(advice: Advice) -> Plan:
     return Plan(
         mechanism=advice.flag,
         workload=workload_hash(best.workload),
-        privacy=str(guarantee.privacy),
+        privacy=str(advice.asked),
         adjacency=guarantee.adjacency.value,
         n=best.n,
     )

@@ -44,7 +44,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     if noise is not None:
         said.append(_regime(best, noise, trials))
     said += _comparison(ranked)
-    said.append(f"Every release will state this guarantee: {best.mechanism.guarantee}.")
+    said.append(_guarantee(best, trials.setting))
     if not best.exact:
         exact = next((trial for trial in ranked if trial.exact), None)
         if exact is not None:
@@ -61,6 +61,15 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
         named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
         said.append(f"Not tried, because they would take too long (see the table): {named}.")
     return said
+
+
+def _guarantee(best: Built, setting: Setting) -> str:
+    """Sentences on the guarantee, and on why it is enough if another one was asked for."""
+    guarantee = best.mechanism.guarantee
+    said = f"Every release will state this guarantee: {guarantee}."
+    if guarantee.privacy == setting.privacy or not best.exact:
+        return said
+    return f"{said} It implies {setting.privacy}, which was asked."
 
 
 def _aside(ranked: list[Built]) -> str:

@@ -22,7 +22,7 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.jl import distortion_bound, width_limit
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import PureDP
-from geomdp.workloads import Workload, explicit_answers
+from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
 #: Largest number of points of a net. With more points, the noise would hardly be smaller than for
 #: all answers.
@@ -64,7 +64,7 @@ def jl(setting: Setting) -> Mechanism:
     setting.check_cost("distortion", work=supports * breadth_work(workload))
     width = width_limit(sensitivity_polytope(workload))
     setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
-    inner = _exact_noise(setting)
+    inner = knorm_exact(setting)
     trials = [
         JL(inner, rows, rng=PUBLIC_SEED)
         for rows in sorted(sizes, reverse=True)
@@ -104,9 +104,9 @@ def coarse(setting: Setting) -> Mechanism:
         raise InapplicableError(f"its net would hold more than {MAX_NET} answers, or all of them")
     # Check the error of rounding before the noise is set up.
     setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
-    inner = _exact_noise(setting)
     trials = [
         Coarse(Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root)
+        for inner in _exact_noises(setting)
         for size in reversed(sizes)
         if points.radii[size] / root < setting.least
     ]
@@ -129,13 +129,21 @@ def _rounding_floor(workload: Workload) -> float:
     return float(found.radii[MAX_NET]) / 2 if len(found.radii) > MAX_NET else 0.0
 
 
-def _exact_noise(setting: Setting) -> AdditiveMechanism:
-    """Noise that suits any workload: K-norm for pure privacy, else isotropic Gaussian."""
+def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
+    """Noises that suit any workload: exact K-norm noise, and Gaussian noise if it is private.
+
+    If Gaussian noise is private and the set-up of K-norm noise costs too much, only Gaussian noise
+    is used.
+    """
     if isinstance(setting.privacy, PureDP):
-        return knorm_exact(setting)
-    return Gaussian(
+        return [knorm_exact(setting)]
+    gaussian = Gaussian(
         setting.workload, n=setting.n, privacy=setting.privacy, adjacency=setting.adjacency
     )
+    try:
+        return [gaussian, knorm_exact(setting)]
+    except (UntriedError, WorkloadSizeError):
+        return [gaussian]
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

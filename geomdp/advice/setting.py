@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from geomdp._validation import positive
-from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy import Adjacency, Privacy, PureDP, pure_implying
 from geomdp.workloads import Workload
 
 #: Number of operations of a fast transform that one core can do in a second.
@@ -88,10 +88,8 @@ class Setting:
 
     @property
     def pure(self) -> PureDP:
-        """The guarantee; `InapplicableError` if it is not pure."""
-        if not isinstance(self.privacy, PureDP):
-            raise InapplicableError("it is calibrated for pure differential privacy only")
-        return self.privacy
+        """The largest epsilon for which epsilon-DP implies the guarantee."""
+        return pure_implying(self.privacy)
 
     def check_floor(self, what: str, floor: float) -> None:
         """Raise `InapplicableError` if a candidate is provably no better than `least`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,7 @@ from geomdp.mechanisms import (
     SecondMoment,
 )
 from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Workload
 
 #: A mechanism that needs more records than this gives no bound. float64 holds all whole numbers up
@@ -82,26 +81,25 @@ def upper_bounds(
         found.append(Bound(1.0, Side.UPPER, f"a constant answer has {words}: {constant.reason}"))
     else:
         refused["a constant answer"] = f"its error is {constant.value:.4g}: {constant.reason}"
-    for given in (privacy, *_stronger(privacy)):
-        built, left_out = _built(replace(setting, privacy=given))
+    built, left_out = _built(setting)
+    for name, mechanism in built.items():
+        try:
+            n = _least_records(mechanism, alpha, metric)
+        except InexactSumsError as reason:
+            left_out[name] = str(reason)
+            continue
+        if n is None:
+            left_out[name] = f"it needs more than {MOST_RECORDS} records"
+            continue
+        winner = mechanism.with_n(n)
+        limit, given = error_limit(metric, winner), winner.guarantee.privacy
         calibrated = "" if given == privacy else f", calibrated for {given},"
-        for name, mechanism in built.items():
-            try:
-                n = _least_records(mechanism, alpha, metric)
-            except InexactSumsError as reason:
-                left_out[name] = str(reason)
-                continue
-            if n is None:
-                left_out[name] = f"it needs more than {MOST_RECORDS} records"
-                continue
-            winner = mechanism.with_n(n)
-            limit = error_limit(metric, winner)
-            shown = f"{name}{calibrated} has {words} on every data set of {n} records"
-            assumptions = (_SIMULATED,) if limit.simulated else ()
-            found.append(
-                Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
-            )
-        refused |= {f"{name}{calibrated}".rstrip(","): why for name, why in left_out.items()}
+        shown = f"{name}{calibrated} has {words} on every data set of {n} records"
+        assumptions = (_SIMULATED,) if limit.simulated else ()
+        found.append(
+            Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
+        )
+    refused |= left_out
     return sorted(found, key=lambda bound: bound.value), refused
 
 
@@ -111,29 +109,12 @@ _SIMULATED = (
 )
 
 
-def _stronger(privacy: Privacy) -> tuple[Privacy, ...]:
-    """Pure guarantees that imply `privacy`, if it is not pure.
-
-    epsilon-DP implies (epsilon, delta)-DP and epsilon^2 / 2-zCDP (Bun-Steinke 2016, Proposition
-    1.4).
-    """
-    match privacy:
-        case PureDP():
-            return ()
-        case ApproxDP(epsilon=epsilon):
-            return (PureDP(epsilon),)
-        case ZCDP(rho=rho):
-            epsilon = math.sqrt(2 * rho)
-            while epsilon**2 / 2 > rho:
-                epsilon = math.nextafter(epsilon, 0.0)
-            return (PureDP(epsilon),)
-
-
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
     On universes larger than `MAX_PROJECTED_UNIVERSE`, a projection is tried only for the noise with
-    the least predicted error.
+    the least predicted error among those with the guarantee asked, and among those with a stronger
+    one.
     """
     trials = Trials(setting)
     for row in CANDIDATES:
@@ -142,7 +123,10 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     noises = trials.built.copy()
     size = setting.workload.universe.size
     if noises and size is not None and size > MAX_PROJECTED_UNIVERSE:
-        noises = [min(noises, key=lambda trial: trial.prediction.value)]
+        groups = [
+            [t for t in noises if t.candidate.is_stronger(setting) is s] for s in (False, True)
+        ]
+        noises = [min(each, key=lambda trial: trial.prediction.value) for each in groups if each]
     for noisy in noises:
         assert isinstance(noisy.mechanism, AdditiveMechanism)
         trials.attempt_after(noisy, PROJECTED, partial(PROJECTED.kind, noisy.mechanism))

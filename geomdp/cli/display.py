@@ -12,6 +12,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from geomdp.mechanisms import Prediction
+    from geomdp.privacy import Guarantee, Privacy
 
 #: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
@@ -59,6 +60,16 @@ def warn(message: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text(f"warning: {message}", "yellow")
     )
+
+
+def implied(guarantee: Guarantee, asked: Privacy) -> str:
+    """Words that name the guarantee asked, if `guarantee` claims another one that implies it."""
+    from geomdp.privacy import Heuristic
+
+    unclaimed = guarantee.seeded or isinstance(guarantee.sampler, Heuristic)
+    if unclaimed or guarantee.privacy == asked:
+        return ""
+    return f" (it implies {asked}, which was asked)"
 
 
 def in_words(prediction: Prediction) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 
-from geomdp.mechanisms.privacy_range import LARGEST_LOSS, LEAST_LOSS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.parameter_range import LARGEST_LOSS, LEAST_LOSS
 
 
 class AdjacencyFlag(enum.StrEnum):

@@ -35,6 +35,9 @@ EDGE = 1.06
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
+#: Entry of the legend if no region is shaded. The reason is a weak guarantee, or a universe that is
+#: too large to search for data sets with answers far apart.
+NOTHING_EXCLUDED = "no error is proved out of\nreach: the known bounds\nexclude none here"
 #: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
 
@@ -105,8 +108,8 @@ def error_curve(
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
     heuristic sampler. These mechanisms have no guarantee. It is proved that no mechanism with the
-    guarantee `privacy` has an error in the shaded region. If `records` are given, markers with bars
-    show the errors measured on them.
+    guarantee `privacy` has an error in the shaded region. If no error is proved to be out of reach,
+    the legend says so. If `records` are given, markers with bars show the errors measured on them.
 
     Parameters
     ----------
@@ -292,11 +295,18 @@ def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
     axes.set_ylim(bottom=excluded.rmse.min() / 2)
 
 
+def nothing_excluded(table: pd.DataFrame) -> bool:
+    """Whether a table of `error_table` has no row for errors that are out of reach."""
+    return not (table.quantity == Quantity.EXCLUDED.value).any()
+
+
 def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
     """The entries of the legend: every noise, the shaded region, then line styles and markers."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [*axes.get_legend_handles_labels()[0]]
+    if nothing_excluded(table):
+        handles.append(Line2D([], [], ls="", label=NOTHING_EXCLUDED))
     predicted = table[table.quantity == Quantity.PREDICTED.value]
     grey = "#555555"
     if (predicted.curve != predicted.noise).any():

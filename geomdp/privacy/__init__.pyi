@@ -9,6 +9,7 @@ from .composition import group_privacy as group_privacy
 from .composition import largest_step_epsilon as largest_step_epsilon
 from .composition import shortcut_step_epsilon as shortcut_step_epsilon
 from .conversions import convert_adjacency as convert_adjacency
+from .conversions import pure_implying as pure_implying
 from .conversions import pure_to_zcdp as pure_to_zcdp
 from .conversions import zcdp_to_approx as zcdp_to_approx
 from .conversions import zcdp_to_approx_optimal_order as zcdp_to_approx_optimal_order

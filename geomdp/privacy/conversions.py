@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
@@ -31,6 +32,37 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     """
     check_privacy(privacy, PureDP)
     return ZCDP(privacy.epsilon**2 / 2)
+
+
+def pure_implying(privacy: Privacy) -> PureDP:
+    """The largest epsilon for which epsilon-DP implies `privacy` by the rules of this module.
+
+    epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP (see
+    `pure_to_zcdp`). So the result is epsilon = sqrt(2 rho) for rho-zCDP. It is rounded down:
+    epsilon^2 / 2 <= rho holds for the float64 values in exact arithmetic. The adjacency stays the
+    same. Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.pure_implying(gd.ZCDP(0.5)))
+    1-DP
+    >>> print(gd.privacy.pure_implying(gd.ApproxDP(1.0, 1e-6)))
+    1-DP
+    """
+    check_privacy(privacy)
+    match privacy:
+        case PureDP():
+            return privacy
+        case ApproxDP(epsilon=epsilon):
+            return PureDP(epsilon)
+        case ZCDP(rho=rho):
+            # 2 rho overflows for the largest rho, and rho / 2 underflows for the smallest.
+            root = math.sqrt(2 * rho) if rho < 1 else 2 * math.sqrt(rho / 2)
+            # The root is rounded to the nearest float64, so it is too large by one step at most.
+            if Fraction(root) ** 2 > 2 * Fraction(rho):
+                root = math.nextafter(root, 0.0)
+            return PureDP(root)
 
 
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:

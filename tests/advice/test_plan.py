@@ -7,7 +7,7 @@ import json
 import pytest
 
 from geomdp.advice import advise, load_plan, plan_of, save_plan
-from geomdp.privacy import ZCDP, Adjacency, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import MarginalTables, Prefixes, RandomSigns, SecondMoment
 
 WORKLOADS = [
@@ -19,7 +19,7 @@ WORKLOADS = [
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("privacy", [PureDP(1.0), ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("privacy", [PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-9)], ids=str)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
 def test_a_saved_plan_builds_what_was_advised(workload, privacy, adjacency, tmp_path):
     setting = {"n": 200, "privacy": privacy, "adjacency": adjacency}

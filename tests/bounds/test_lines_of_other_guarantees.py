@@ -27,7 +27,9 @@ from geomdp.bounds import (
     smooth_line,
 )
 from geomdp.bounds.checker.guarantees import Guarantee
+from geomdp.bounds.lines.bounds import STEP_EPSILONS
 from geomdp.bounds.lines.overlaps import overlap
+from geomdp.bounds.lines.risks import Accuracy
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Histogram, Marginals, Prefixes, Workload
 from tests.bounds.test_checker import saved
@@ -267,3 +269,41 @@ def test_the_checker_finds_no_smaller_overlap_than_the_library(privacy: Privacy)
             guarantee = Guarantee(epsilon, delta, 0.0)
     for changes in range(1, 9):
         assert overlap(privacy, changes) <= guarantee.overlap(changes)
+
+
+def test_a_large_delta_allows_few_copies() -> None:
+    """Steps as long as epsilon alone allows prove nothing if delta is above epsilon."""
+    privacy = ApproxDP(0.02, 0.1)
+    bound = gd.bounds.orthogonal_lines_bound(
+        Histogram(4), privacy=privacy, alpha=0.01, metric=RMS()
+    )
+    # With numbers of copies chosen by epsilon alone, the bound was 174.
+    assert bound.value == 274
+    assert Accuracy(privacy, 1, 2, False).copies(0.5) == {25, 1}
+
+
+def test_a_tiny_delta_does_not_change_the_copies() -> None:
+    for epsilon in (0.01, 0.1, 1.0):
+        pure, approximate = (
+            Accuracy(privacy, 1, 2, False) for privacy in (PureDP(epsilon), ApproxDP(epsilon, 1e-9))
+        )
+        assert all(pure.copies(step) == approximate.copies(step) for step in STEP_EPSILONS)
+
+
+@pytest.mark.parametrize("loss", [1e-13, 1e13])
+def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float) -> None:
+    """Smaller ones once took minutes, and larger ones raised errors about other arguments."""
+    workload, told = Histogram(4), r"of a lower bound must be from 1e-12 to 1e\+12, got"
+    for privacy in (PureDP(loss), ZCDP(loss), ApproxDP(loss, 1e-6)):
+        asked = {"alpha": 0.01, "privacy": privacy}
+        with pytest.raises(ValueError, match=told):
+            gd.bounds.Problem(None, 0.01, privacy=privacy)
+        with pytest.raises(ValueError, match=told):
+            gd.bounds.orthogonal_lines_bound(workload, **asked)
+        with pytest.raises(ValueError, match=told):
+            gd.bounds.orthogonal_lines_error(workload, 10, privacy=privacy)
+        with pytest.raises(ValueError, match=told):
+            gd.sample_complexity_bracket(workload, **asked)
+    for bound in (gd.bounds.packing_search, gd.bounds.guessing_bound):
+        with pytest.raises(ValueError, match=told):
+            bound(workload, epsilon=loss, alpha=0.01)

@@ -238,7 +238,7 @@ def test_failing_conditions_are_named() -> None:
     # At c = 2.2 the odds are 1 / 10 up to rounding, and cancel eleven data sets.
     eleven = single_elements(Marginals(8, 1), HAMMING, np.arange(11), "eleven")
     with pytest.raises(SideConditionError, match="above 0"):
-        certify([eleven], epsilon=1e-17, alpha=0.01, metric=MeanL2(2.2))
+        certify([eleven], epsilon=1e-12, alpha=0.01, metric=MeanL2(2.2))
     with pytest.raises(SideConditionError, match="no packing given"):
         certify([], epsilon=1.0, alpha=0.1)
 

@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 import geomdp as gd
 from geomdp.advice import Quantity
 from geomdp.plotting import ErrorCurve, error_curve
-from geomdp.plotting.error_curves import EXCLUDED_COLOUR, draw_table
+from geomdp.plotting.error_curves import EXCLUDED_COLOUR, NOTHING_EXCLUDED, draw_table
 
 W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
 
@@ -65,6 +65,16 @@ def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> Non
     assert "heuristic sampler:\nno privacy guarantee" in texts
     assert "measured on records,\nnot private" in texts
     assert "out of reach of\nevery mechanism" in texts
+    assert NOTHING_EXCLUDED not in texts
+
+
+def test_the_legend_says_that_nothing_is_shaded() -> None:
+    weak = error_curve(W, ns=[10, 100], privacy=gd.ZCDP(100.0), exact_only=True)
+    assert Quantity.EXCLUDED.value not in set(weak.table.quantity)
+    (legend,) = weak.figure.legends
+    texts = {text.get_text() for text in legend.get_texts()}
+    assert NOTHING_EXCLUDED in texts
+    assert not [it for it in weak.figure.axes[0].collections if isinstance(it, PolyCollection)]
 
 
 def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> None:

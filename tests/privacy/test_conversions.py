@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,13 +11,16 @@ from geomdp.privacy import (
     Adjacency,
     ApproxDP,
     PureDP,
+    Spend,
     convert_adjacency,
     gaussian_delta,
     group_privacy,
+    pure_implying,
     pure_to_zcdp,
     zcdp_to_approx,
     zcdp_to_approx_optimal_order,
 )
+from geomdp.privacy.spends import spent_parameters
 
 EPSILON = np.finfo(np.float64).eps
 rhos = st.floats(1e-9, 1e3)
@@ -37,6 +41,29 @@ def test_pure_to_zcdp_bounds_the_renyi_divergence_of_randomised_response(epsilon
 
 def test_pure_to_zcdp_value():
     assert pure_to_zcdp(PureDP(3.0)) == ZCDP(4.5)
+
+
+@given(st.floats(5e-324, 1.7e308))
+def test_pure_privacy_implies_no_more_than_the_rho_asked(rho):
+    epsilon = pure_implying(ZCDP(rho)).epsilon
+    # In exact arithmetic, and no larger float64 is small enough.
+    assert Fraction(epsilon) ** 2 <= 2 * Fraction(rho)
+    assert Fraction(math.nextafter(epsilon, math.inf)) ** 2 > 2 * Fraction(rho)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_a_zcdp_ledger_charges_pure_privacy_no_more_than_the_rho_asked(rho):
+    pure = pure_implying(ZCDP(rho))
+    assert pure_to_zcdp(pure).rho <= rho
+    assert spent_parameters(ZCDP(rho), [Spend("", pure)])["rho"] <= rho
+
+
+def test_pure_privacy_that_implies_other_guarantees():
+    assert pure_implying(ZCDP(0.5)) == PureDP(1.0)
+    assert pure_implying(ZCDP(4.5)) == PureDP(3.0)
+    assert pure_implying(ApproxDP(0.3, 1e-6)) == pure_implying(PureDP(0.3)) == PureDP(0.3)
+    with pytest.raises(ValueError, match="privacy must be PureDP, ApproxDP or ZCDP"):
+        pure_implying(0.5)
 
 
 @given(rhos, deltas)

@@ -84,6 +84,14 @@ PRIVACY = (
         CONVERSIONS,
     ),
     Fault(
+        "pure privacy for zCDP: twice the rho",
+        "a mechanism that is built to imply rho-zCDP has 2 rho",
+        "privacy.conversions:pure_implying",
+        "math.sqrt(2 * rho)",
+        "2 * math.sqrt(rho)",
+        CONVERSIONS,
+    ),
+    Fault(
         "zCDP to approximate: factor 2 forgotten",
         "epsilon is half of what follows",
         "privacy.conversions:zcdp_to_approx",

@@ -8,6 +8,7 @@ from functools import partial
 
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.comparison.post_processing import is_slow_to_bound, projected, shrunk
+from geomdp.advice.comparison.pure_noise import pure_noise_floor
 from geomdp.advice.comparison.ranking import rank
 from geomdp.advice.comparison.trials import Trials
 from geomdp.advice.setting import Setting
@@ -19,7 +20,8 @@ def try_for_every_n(setting: Setting) -> Trials:
 
     The best noise is also shrunk: its noisy answers are moved towards a public point (`Shrunk`).
     No other noise is shrunk, because the prediction of shrunk noise grows with the prediction of
-    the noise.
+    the noise. If other than pure privacy is asked, purely private noise is left out if it is proved
+    that it is not the best for `setting.n` records. It is then not the best for more records.
     """
     return _try_noise(setting, use_least=False)
 
@@ -28,7 +30,11 @@ def try_all(setting: Setting) -> Trials:
     """Try all candidates, except slow candidates that provably cannot be the best."""
     trials = _try_noise(setting, use_least=True)
     for candidate in CANDIDATES:
-        if candidate.depends_on_n:
+        if not candidate.depends_on_n:
+            continue
+        if candidate.is_stronger(setting):
+            trials.attempt_stronger(candidate)
+        else:
             trials.attempt(candidate)
     return trials
 
@@ -36,12 +42,20 @@ def try_all(setting: Setting) -> Trials:
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     """Try noise alone, then the best noise shrunk, then each noise projected.
 
+    If other than pure privacy is asked, noise with this guarantee comes first. Purely private noise
+    follows, unless the errors of the first noises prove that it cannot be the best.
+
     `use_least` leaves out slow projections that provably cannot be the best at this n.
     """
     only_best, trials = is_slow_to_bound(setting.workload), Trials(setting)
-    for candidate in CANDIDATES:
-        if not candidate.depends_on_n:
+    any_n = [candidate for candidate in CANDIDATES if not candidate.depends_on_n]
+    for candidate in any_n:
+        if not candidate.is_stronger(setting):
             trials.attempt(candidate)
+    floor = pure_noise_floor(trials)
+    for candidate in any_n:
+        if candidate.is_stronger(setting):
+            trials.attempt_stronger(candidate, floor)
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     for noisy in noises[:1]:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from geomdp.advice.candidate import Candidate
+from geomdp.advice.costs import pure_tables_work
 from geomdp.advice.known_moments import predicted
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import Step
@@ -113,6 +114,27 @@ class Trials:
             replace(self.setting, least=self.least) if candidate.depends_on_n else self.setting
         )
         self._attempt(candidate, None, partial(candidate.compared, setting))
+
+    def attempt_stronger(self, candidate: Candidate, floor: float = 0.0) -> None:
+        """Build a purely private candidate, although the guarantee asked is not pure.
+
+        Parameters
+        ----------
+        candidate : Candidate
+            A mechanism with pure privacy.
+        floor : float
+            A lower bound on its prediction, per query. If it is not below the least prediction so
+            far, the candidate is left out. So are candidates for tables of many columns, because
+            their set-ups take long.
+        """
+        known = replace(self.setting, least=self.least)
+
+        def build() -> Mechanism:
+            known.check_floor("error", floor)
+            known.check_cost("set-up", work=pure_tables_work(known.workload))
+            return candidate.compared(known)
+
+        self._attempt(candidate, None, build)
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
         """Build the mechanism that applies `step` to the answers of `noisy`.

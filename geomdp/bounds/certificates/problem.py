@@ -8,7 +8,8 @@ from geomdp._validation import positive
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.privacy.definitions import check_privacy, checked_adjacency
+from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.parameter_range import check_range
 
 #: Replacing one record takes this many changes. Each change leads to a neighbouring data set.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
@@ -31,14 +32,15 @@ class SideConditionError(ValueError):
 def stated_privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     """The guarantee that one of two arguments states; ``ValueError`` unless exactly one is given.
 
-    An `epsilon` means pure differential privacy.
+    An `epsilon` means pure differential privacy. ``ValueError`` also for a guarantee outside the
+    range of `check_range`.
     """
     if privacy is None:
         # If neither argument is given, epsilon is None. `PureDP` refuses this value.
-        return PureDP(epsilon)  # type: ignore[arg-type]
-    if epsilon is not None:
+        privacy = PureDP(epsilon)  # type: ignore[arg-type]
+    elif epsilon is not None:
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
-    check_privacy(privacy)
+    check_range(privacy, "a lower bound")
     return privacy
 
 

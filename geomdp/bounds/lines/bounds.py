@@ -12,7 +12,6 @@ A subset of the universe is enough for a proof. Large universes are sampled from
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -208,7 +207,7 @@ def _plans(workload: Workload, asked: Accuracy) -> tuple[LinePlan, ...]:
 
     A plan is dropped if another plan needs no more records and has at least the same scale.
     """
-    most = [max(1, math.floor(step / asked.loss)) for step in STEP_EPSILONS]
+    most = {copies for step in STEP_EPSILONS for copies in asked.copies(step)}
     # For the numbers of copies in `most`, try all `STEPS`. For smaller powers of 2, try one step.
     options: dict[int, tuple[int, ...]]
     options = {1 << i: STEPS[:1] for i in range(max(most).bit_length())}

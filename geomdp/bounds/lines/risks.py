@@ -12,6 +12,14 @@ from geomdp.bounds.lines.paired_risk import paired_line
 from geomdp.bounds.lines.smooth_risk import MOST_DIVERGENCE, smooth_line
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
+#: Under (epsilon, delta)-DP, numbers of copies are chosen for the loss epsilon, and for the loss
+#: epsilon plus this number times delta. If delta is above epsilon, steps that are chosen by epsilon
+#: alone prove nothing. For epsilon from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the
+#: better of the two losses gives at least 0.96 of the bound for the best number of copies.
+DELTA_SHARE = 8.0
+#: If delta changes the number of copies by less than this share, the number is not changed.
+NEGLIGIBLE = 1e-3
+
 
 class LineRisk(Protocol):
     """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}."""
@@ -53,6 +61,14 @@ class Accuracy:
     def loss(self) -> float:
         """The privacy loss of one replaced record, as the function `loss` measures it."""
         return loss(self.privacy) * self.changes
+
+    def copies(self, step: float) -> set[int]:
+        """Numbers of copies to try for a step with about the privacy loss `step`."""
+        most = {max(1, math.floor(step / self.loss))}
+        if isinstance(self.privacy, ApproxDP):
+            both = self.loss + DELTA_SHARE * self.privacy.delta * self.changes
+            most.add(max(1, math.floor(step / both * (1 + NEGLIGIBLE))))
+        return most
 
     def risk(self, steps: int, copies: int) -> LineRisk:
         """The best bound for `steps` steps, each of which replaces `copies` records."""

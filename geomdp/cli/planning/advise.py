@@ -140,7 +140,7 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
         ("best", f"{applies[0].mechanism}, of {len(applies)} mechanisms that apply"),
         ("rmse", said),
         ("half of rmse", "no number of records found" if half is None else f"with {half} records"),
-        ("privacy", str(best.guarantee)),
+        ("privacy", str(best.guarantee) + display.implied(best.guarantee, advice.asked)),
     ]
     if len(applies) > 1:
         name, value = applies[1].mechanism, applies[1].predicted_rmse

@@ -237,6 +237,8 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
     if named:
         return build_mechanism(flag, setting)
     row = next(row for row in CANDIDATES if row.flag == flag)
+    if row.is_stronger(setting):
+        return Audited(flag, None, 0.0, f"it is {setting.pure}: audit it with --epsilon")
     try:
         built = row.built(setting)
     except InapplicableError as error:

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 PER_DECADE = 4
 #: Largest n of a curve. Measuring an error at n draws n records.
 MOST_RECORDS = 10**7
+NOTHING_EXCLUDED = (
+    "no error is proved to be out of reach, so no region is shaded: for this workload and "
+    "guarantee, the known bounds exclude no error from 1% of the largest difference of answers up"
+)
 NOT_PRIVATE = (
     "measured errors depend on the records, and no noise protects the records: do not publish the "
     "files unless the records are public"
@@ -154,9 +158,13 @@ def _asked(
 
 def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
     """Rows about the best mechanism at both ends of the range, and about the files."""
+    from geomdp.plotting.error_curves import nothing_excluded
+
     least = [_least(table, number) for number in (ns[0], ns[-1])]
+    unshaded = [("out of reach", NOTHING_EXCLUDED)] if nothing_excluded(table) else []
     return [
         ("least error", "; ".join(least)),
+        *unshaded,
         ("figure", f"{paths['.png']}, {paths['.svg']}"),
         ("numbers", str(paths[".csv"])),
     ]

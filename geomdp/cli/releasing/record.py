@@ -10,8 +10,10 @@ import json
 import platform
 from dataclasses import dataclass
 
+from geomdp.cli import display
 from geomdp.cli.inputs import PublicSchema
 from geomdp.mechanisms import Mechanism
+from geomdp.privacy import Privacy
 from geomdp.tabulation.results import Tabulation
 
 #: These packages compute the released numbers, so a record states their versions.
@@ -28,6 +30,8 @@ class Provenance:
         Workload as written on the command line.
     schema : PublicSchema
         Columns and levels, and their origin.
+    asked : PureDP, ApproxDP or ZCDP
+        The guarantee that was asked for. The guarantee of the release can be stronger.
     chosen_by : str
         Who or what chose the mechanism, in words.
     declared_n : int or None
@@ -40,6 +44,7 @@ class Provenance:
 
     spec: str
     schema: PublicSchema
+    asked: Privacy
     chosen_by: str
     declared_n: int | None
     seed: int | None
@@ -61,12 +66,19 @@ class Provenance:
         seeded = "seeded: " if release.guarantee.seeded else ""
         return f"{seeded}no privacy claim: {self.schema.caveat}"
 
+    def implied(self, release: Tabulation) -> str:
+        """Words that name the guarantee asked, if the release claims one that implies it."""
+        if self.schema.caveat is not None:
+            return ""
+        return display.implied(release.guarantee, self.asked)
+
     def record(self, release: Tabulation) -> str:
         """The privacy record as JSON text."""
         record = {
             "claim": self.claim(release),
             # The statement of the mechanism assumes a public schema, so the claim replaces it.
             "guarantee": release.guarantee.to_dict() | {"statement": self.claim(release)},
+            "asked": str(self.asked),
             "predicted_rmse": release.predicted_rmse.to_dict(),
             "mechanism": {"name": mechanism_name(release.mechanism), "chosen_by": self.chosen_by},
             "answers": {

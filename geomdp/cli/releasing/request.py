@@ -67,7 +67,13 @@ def carry_out(
     question = request.question
     question.task(described.schema)  # if columns are missing, the error names the flag
     provenance = Provenance(
-        question.spec, described, request.choice.by, request.n, request.seed, request.confidence
+        question.spec,
+        described,
+        request.privacy,
+        request.choice.by,
+        request.n,
+        request.seed,
+        request.confidence,
     )
     with (
         connected(scheduler) as client,
@@ -110,7 +116,7 @@ def _summary(
         ("records", f"{answers.mechanism.n} ({provenance.n_source}), {source}"),
         answers.task.row,
         ("mechanism", f"{mechanism_name(answers.mechanism)}, chosen by {provenance.chosen_by}"),
-        ("privacy", provenance.claim(answers)),
+        ("privacy", provenance.claim(answers) + provenance.implied(answers)),
         ("rmse", display.in_words(answers.predicted_rmse) + weighted),
         ("answers", answers.statement),
         ("written to", f"{files.answers}{intervals}"),

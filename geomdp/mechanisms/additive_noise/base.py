@@ -19,7 +19,6 @@ from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.real_records import has_real_records
 from geomdp.mechanisms.additive_noise.units import Measurement, ScaledAnswers, Units, units_of
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise
@@ -33,6 +32,7 @@ from geomdp.noise.exact import (
 from geomdp.privacy import Adjacency, Guarantee, Privacy, SamplerStatus
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records

@@ -26,12 +26,12 @@ from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule, follow
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import Ledger
+from geomdp.privacy.parameter_range import check_range
 
 #: Rounding error that is allowed when the range of true answers is checked.
 ROUNDING = 1e-9

@@ -19,10 +19,10 @@ from geomdp.mechanisms.interactive.rounds import checked_alpha, checked_step
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule, follow
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
+from geomdp.privacy.parameter_range import check_range
 
 
 class OnlineConstruction(NotCopied, Generic[Query]):

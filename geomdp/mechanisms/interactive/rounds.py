@@ -21,8 +21,8 @@ from geomdp._numerics.bisection import least_whole
 from geomdp._validation import real_number, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.updates.base import UpdateRule
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
+from geomdp.privacy.parameter_range import check_range
 
 #: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can represent their cost.
 MOST_UPDATES = 2.0**200

@@ -18,12 +18,12 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, real_number, require_type, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
+from geomdp.privacy.parameter_range import check_range
 
 #: If the mechanism holds the records, a query is given as a function of the records. If not, it is
 #: given as its true answer.

@@ -18,12 +18,12 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
 from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.base import Privatiser
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads import Means
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS

@@ -13,13 +13,13 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import vector, whole
 from geomdp.data.counting.tallies import CountedRecords, totals_of
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sensitivity import checked_workload, pure_only
 from geomdp.noise.exact.argmax import Perturbation, noisy_argmax
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads import Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.universe.universes import Records

@@ -12,7 +12,6 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import require_type, whole
 from geomdp.data import Schema
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
@@ -27,6 +26,7 @@ from geomdp.noise.exact import RoundedVector, grid_for
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries

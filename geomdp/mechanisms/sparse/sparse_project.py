@@ -16,7 +16,6 @@ from geomdp.bounds.upper.sparse_projection import (
     feasible_rows,
     independence,
 )
-from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
@@ -26,6 +25,7 @@ from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.privacy.ledger import Ledger
+from geomdp.privacy.parameter_range import check_range
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 
 #: Number of records that are read and counted at a time.

@@ -1,0 +1,105 @@
+r"""A lower bound on the error of all purely private noise, from the error of Gaussian noise.
+
+Let D be the set of all differences of the sums of neighbours. Let Z be noise that is added to sums
+of answers and makes them epsilon-DP. Take any w in D, any direction u, and a = <u, w> > 0. The laws
+of <u, Z> and <u, Z> + a have a density ratio between e^-epsilon and e^epsilon. Divide <u, Z> by a,
+and split it into a whole number and the fractional part. Given the fractional part, the whole
+number k has probabilities p(k) with p(k + 1) / p(k) in [q, 1 / q] for q = e^-epsilon. Among all
+such p and for every centre c, the means of (k - c)^2 and of |k - c| are least for p(k) proportional
+to q^|k| and c = 0: geometric noise. (To prove it, shift k so that |c| <= 1/2, and let V be the
+claimed least mean. The sums over i >= 0 of q^i ((d + i)^2 - V) and of q^i (d + i - V) are at least
+0 for every d >= 1/2. So a tail of p adds least if it falls by the factor q in each step.) Hence
+
+    Var <u, Z> >= <u, w>^2 / (2 sinh(epsilon / 2)^2),      E |<u, Z>| >= |<u, w>| / sinh(epsilon).
+
+The first inequality for all u says that the ellipsoid {v : v^T Cov(Z)^-1 v <= 2 sinh(epsilon/2)^2}
+contains D. Let T be the least trace of S over all ellipsoids {v : v^T S^-1 v <= 1} that contain D.
+Then E ||Z||^2 >= T / (2 sinh(epsilon / 2)^2). The best Gaussian noise has E ||Z||^2 = T sigma^2,
+where sigma is its scale for sensitivity 1. Under rho-zCDP, sigma^2 = 1 / epsilon^2 for
+epsilon = sqrt(2 rho). So no purely private noise is better if 2 sinh(epsilon / 2)^2 <= epsilon^2,
+that is, for rho up to 4.4.
+
+References
+----------
+Ghosh-Roughgarden-Sundararajan 2012 and Geng-Viswanath 2016 for one query; formula sheet JL-ELL,
+JL-GAUSS, JL-L13b. The bound for many queries is derived here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp.advice.comparison.trials import Built, Trials
+from geomdp.bounds.certificates.problem import CHANGES
+from geomdp.mechanisms import Matrix, PredictionKind, ResidualGaussian
+from geomdp.privacy import PureDP, gaussian_scale
+from geomdp.workloads import Workload
+from geomdp.workloads.table_queries import TableQueries
+
+#: Share of the error of `Matrix` or `ResidualGaussian` that every Gaussian noise has. Their errors
+#: exceed the least error by 0.05% at most if the search for the best noise converges.
+OPTIMAL = 0.995
+#: `ResidualGaussian` finds the best Gaussian noise for tables of at most this many columns.
+MOST_COLUMNS = 22
+#: For a larger epsilon no bound is stated, because sinh(2 epsilon) could overflow.
+MOST_EPSILON = 300.0
+#: Number of random elements of the universe whose answers are compared in pairs.
+ELEMENTS = 64
+
+
+def pure_noise_floor(trials: Trials) -> float:
+    r"""A lower bound on the predictions of purely private noise, alone and projected; per query.
+
+    The prediction of `Projected` is (s / m)^(1/2), where s is the least of E ||Z||^2 / n^2,
+    E h_K(Z) / n and the squared diameter of K, the convex hull of all answers. If Z has mean 0,
+    E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q, q'. So the module's docstring bounds all
+    three. Under add/remove, q - q' is the sum of two differences of neighbours, and epsilon counts
+    twice.
+
+    Parameters
+    ----------
+    trials : Trials
+        The comparison, after all mechanisms with Gaussian noise were tried.
+
+    Returns
+    -------
+    float
+        0 if pure privacy is asked, or if the best Gaussian noise is not known.
+    """
+    setting, epsilon = trials.setting, trials.setting.pure.epsilon
+    if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
+        return 0.0
+    gaussian = min((t.prediction.value for t in trials.built if _is_optimal(t)), default=0.0)
+    unit = gaussian / gaussian_scale(1.0, setting.privacy)
+    noise = OPTIMAL * unit / (math.sqrt(2) * math.sinh(epsilon / 2))
+    if noise < trials.least:
+        return noise  # The other terms can only lower it further.
+    workload, m = setting.workload, setting.workload.n_queries
+    lost = CHANGES[setting.adjacency] * epsilon
+    support = _squared_distance(workload) / (2 * math.sinh(lost))
+    squares = (m * noise**2, support / setting.n, workload.l2_diameter() ** 2)
+    return math.sqrt(min(squares) / m)
+
+
+def _is_optimal(trial: Built) -> bool:
+    """Whether `trial` is Gaussian noise without post-processing, of the least known error."""
+    if trial.step is not None or trial.prediction.kind is not PredictionKind.EXACT:
+        return False
+    match trial.mechanism:
+        case Matrix(privacy=privacy):
+            return not isinstance(privacy, PureDP)
+        case ResidualGaussian(workload=TableQueries(levels=levels)):
+            return len(levels) <= MOST_COLUMNS or len(set(levels)) == 1
+    return False
+
+
+def _squared_distance(workload: Workload) -> float:
+    """The largest squared distance between the answers of two of 64 random elements."""
+    elements = workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))
+    answers = workload.evaluate(elements)
+    products = answers @ answers.T
+    own = np.diag(products)
+    return float((own[:, None] + own - 2 * products).max())

@@ -1,0 +1,182 @@
+"""Purely private noise under other guarantees: advised if it is best, and stated as what it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from geomdp import sample_complexity_bracket
+from geomdp.advice import advise
+from geomdp.advice.candidate import Guarantees
+from geomdp.advice.candidates import CANDIDATES, PURE_MATRIX
+from geomdp.advice.comparison import order
+from geomdp.advice.comparison.pure_noise import OPTIMAL, pure_noise_floor
+from geomdp.advice.comparison.trials import Trials
+from geomdp.advice.reductions import coarse
+from geomdp.advice.setting import InapplicableError, Setting
+from geomdp.advice.steps import PROJECTED
+from geomdp.bounds import RMS
+from geomdp.mechanisms import Gaussian, Geometric, KNorm, Matrix, Projected
+from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Ledger, PureDP, pure_implying
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Prefixes,
+    RandomSigns,
+    SecondMoment,
+    WorkloadSizeError,
+)
+
+APPROXIMATE = ApproxDP(1.0, 1e-6)
+ONE_QUERY = Explicit(np.array([[0.0, 1.0]]))
+WORKLOADS = {
+    "one query": ONE_QUERY,
+    "histogram": Histogram(4),
+    "bits": Marginals(3, 1),
+    "prefixes": Prefixes(16),
+    "tables": MarginalTables([2, 3, 2], 2),
+    "signs": RandomSigns(6, 20, 0),
+    "moments": SecondMoment(3),
+}
+
+
+def test_k_norm_noise_beats_gaussian_noise_for_a_small_delta() -> None:
+    workload = Histogram(4)
+    advice = advise(workload, n=5000, privacy=APPROXIMATE, exact_only=True)
+    assert isinstance(additive_within(advice.best), KNorm)
+    assert advice.best.guarantee.privacy == PureDP(1.0)
+    assert advice.asked == APPROXIMATE
+    assert "It implies (1, 1e-06)-DP, which was asked." in " ".join(advice.reasons)
+    # 205 records instead of 518, as the bracket says, too.
+    gaussian = Gaussian(workload, n=5000, privacy=APPROXIMATE)
+    assert advice.best.predicted_rmse.value < 0.4 * gaussian.predicted_rmse.value
+    bracket = sample_complexity_bracket(workload, alpha=0.01, metric=RMS(), privacy=APPROXIMATE)
+    assert bracket.upper.records == 205
+    assert advice.best.with_n(205).predicted_rmse.value <= 0.01
+    assert advice.best.with_n(204).predicted_rmse.value > 0.01
+
+
+def test_whole_noise_beats_gaussian_noise_for_a_large_rho() -> None:
+    small, large = (
+        advise(ONE_QUERY, n=10**5, privacy=ZCDP(rho), exact_only=True) for rho in (2.0, 12.5)
+    )
+    assert isinstance(additive_within(small.best), Gaussian)
+    assert isinstance(additive_within(large.best), Geometric)
+    assert large.best.guarantee.privacy == PureDP(5.0)
+    assert large.best.predicted_rmse.value < 0.6 * 1e-5 / math.sqrt(2 * 12.5)
+
+
+@pytest.mark.parametrize("asked", [ZCDP(12.5), ApproxDP(5.0, 1e-9)], ids=str)
+def test_a_release_states_and_spends_what_is_proved(asked) -> None:
+    mechanism = advise(ONE_QUERY, n=200, privacy=asked, exact_only=True).best
+    with Ledger(asked) as ledger:
+        release = mechanism.release(np.zeros(200, dtype=int), ledger=ledger)
+        assert release.guarantee.privacy == PureDP(5.0)
+        assert str(release.guarantee).startswith("5-DP, replace-one")
+        assert "5-DP" in repr(release)
+        assert [spend.privacy for spend in ledger.spends()] == [PureDP(5.0)]
+        # The whole rho, or the whole epsilon and none of delta.
+        assert ledger.left() == ({"rho": 0.0} if asked == ZCDP(12.5) else ledger.left())
+        assert ledger.left().get("delta", 1e-9) == 1e-9
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("rho", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_pure_noise_is_below_the_floor(name, rho, adjacency) -> None:
+    workload, compared = WORKLOADS[name], 0
+    for n in (3, 30, 3000):
+        setting = Setting(workload, n, ZCDP(rho), adjacency, exact_only=True)
+        floor = pure_noise_floor(_gaussian(setting))
+        assert floor > 0
+        for row in CANDIDATES:
+            if row.guarantees is not Guarantees.PURE or PROJECTED not in row.steps:
+                continue
+            try:
+                noise = row.compared(setting)
+                error = noise.predicted_rmse.value
+            except (InapplicableError, WorkloadSizeError):
+                continue
+            # No bound on an error exceeds the diameter of the answers, up to rounding.
+            assert floor < error * (1 + 1e-12)
+            assert floor < Projected(noise).predicted_rmse.value * (1 + 1e-12)
+            compared += 1
+    assert compared >= 9
+
+
+def _gaussian(setting: Setting) -> Trials:
+    """The comparison after all noise with the guarantee asked was tried."""
+    trials = Trials(setting)
+    for row in CANDIDATES:
+        if not row.depends_on_n and not row.is_stronger(setting):
+            trials.attempt(row)
+    return trials
+
+
+@pytest.mark.parametrize("rho", [0.005, 0.5, 4.0])
+def test_geometric_noise_attains_the_floor_on_one_query(rho) -> None:
+    setting = Setting(ONE_QUERY, 10**4, ZCDP(rho), Adjacency.REPLACE_ONE, exact_only=True)
+    floor = pure_noise_floor(_gaussian(setting))
+    best = Geometric(ONE_QUERY, n=10**4, privacy=pure_implying(ZCDP(rho))).predicted_rmse.value
+    assert floor == pytest.approx(OPTIMAL * best, rel=1e-6)
+
+
+@pytest.mark.parametrize("privacy", [ZCDP(0.5), ZCDP(4.0), ZCDP(8.0), APPROXIMATE], ids=str)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -> None:
+    for n in (10, 10**5):
+        setting = {"n": n, "privacy": privacy, "exact_only": True}
+        found = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
+        with monkeypatch.context() as patched:
+            patched.setattr(order, "pure_noise_floor", lambda trials: 0.0)
+            everything = advise(WORKLOADS[name], **setting).best.predicted_rmse.value
+        assert found <= everything * (1 + 1e-9)
+
+
+def test_pure_noise_is_not_set_up_in_vain() -> None:
+    """Gaussian noise wins under zCDP unless rho is large, so advice takes as long as before."""
+    result = advise(MarginalTables([2] * 4, 2), n=1000, privacy=ZCDP(0.5), exact_only=True)
+    why = result.table.set_index("mechanism")["why"]
+    for row in CANDIDATES:
+        if row.guarantees is Guarantees.PURE:
+            assert "cannot be the best" in why[row.name]
+
+
+def test_many_columns_are_left_to_gaussian_noise() -> None:
+    result = advise(MarginalTables([2] * 40, 2), n=1000, privacy=APPROXIMATE, exact_only=True)
+    why = result.table.set_index("mechanism")["why"]
+    assert result.best.guarantee.privacy == APPROXIMATE
+    for name in ("Laplace", "Spectral", "TightCone", "Hierarchical", PURE_MATRIX):
+        assert "its set-up would take too long" in why[name]
+
+
+class TestPureMatrix:
+    """The matrix mechanism gives every guarantee, so it is listed once more with Laplace noise."""
+
+    def test_it_can_be_the_better_of_the_two(self) -> None:
+        table = advise(Prefixes(8), n=10**4, privacy=ApproxDP(1.0, 1e-9), exact_only=True).table
+        errors = table.set_index("mechanism")["predicted_rmse"]
+        expected = Matrix(Prefixes(8), n=10**4, privacy=PureDP(1.0)).predicted_rmse.value
+        assert errors[PURE_MATRIX] == pytest.approx(expected, rel=1e-12)
+        assert errors[PURE_MATRIX] < errors["Matrix"]
+
+    def test_it_is_not_listed_twice_under_pure_privacy(self) -> None:
+        result = advise(Prefixes(8), n=10**4, privacy=PureDP(1.0), exact_only=True)
+        why = result.table.set_index("mechanism")["why"][PURE_MATRIX]
+        assert why == "pure privacy is asked, so it is Matrix"
+
+
+def test_a_net_takes_the_better_of_two_noises() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.array([[0.0] * 12, [1.0] * 12]), 10, axis=0)
+    workload = Explicit((centres + 1e-3 * rng.standard_normal((20, 12))).T)
+    setting = Setting(workload, 40, ZCDP(0.5), Adjacency.REPLACE_ONE, exact_only=True)
+    for privacy, kind in ((ZCDP(0.5), Gaussian), (ApproxDP(1.0, 1e-9), KNorm)):
+        chosen = coarse(replace(setting, privacy=privacy))
+        assert isinstance(chosen.inner.inner, kind)
