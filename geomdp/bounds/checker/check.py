@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geomdp.bounds.checker.guarantees import Guarantee, guarantee_of
-from geomdp.bounds.checker.guesses import verify_guesses
+from geomdp.bounds.checker.guesses import TYPES, verify_guesses
 from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.marginals import verify_blocks, verify_words
@@ -201,9 +201,9 @@ def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
         return verify_lines(
             rung, problem.alpha, problem.guarantee, problem.changes, problem.measure
         )
-    if family.word("type") == "separated elements":
-        one = problem.pure_epsilon("separated elements")
-        return verify_guesses(rung, problem.alpha, one, problem.measure.moment)
+    if family.word("type") in TYPES:
+        one = problem.pure_epsilon(family.word("type"))
+        return verify_guesses(rung, problem.alpha, one, problem.measure)
     found = _packing(family, problem.measure)
     return (found, *_check_packing(rung, found, problem))
 
