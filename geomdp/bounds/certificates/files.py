@@ -30,6 +30,9 @@ proves that no number n of records from first to last is enough. The types of fa
   "pairs" (the object also has "steps"), "differences" (also "weights") or "allowances" (also the
   entries for pure privacy). The family has "queries" if only the errors of these queries are
   bounded.
+* ``query lines``: "pairs" (g, 2) and "queries" (g,). The elements are given as in ``listed``. The
+  rung has "first", "last", "scale" C, "copies" b, "steps" T and "prior" (T + 1,) (see
+  `geomdp.bounds.lines.query_lines`).
 * ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
   "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
   `geomdp.bounds.packings.separated_elements`).
