@@ -2,7 +2,7 @@
 
 A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
 tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
-by step.
+by step. Lines are orthogonal, or each is for a query of its own.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_
 from geomdp.mechanisms.post_processed.support_bound import expected_support_bound
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.noise.base import KnownSizes, Noise
-from geomdp.noise.maxima import expected_maximum
+from geomdp.noise.maxima import expected_maximum, is_log_concave
 
 #: A prediction that is below all bounds in closed form by more than this share comes from a
 #: simulated bound. Smaller differences can come from the duality gap that predictions of
@@ -136,23 +136,25 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _largest_noise(noise: Noise) -> ErrorLimit:
     """Upper bound on E max over i of |Z_i|, in the units of the noise (sums).
 
-    The bound is the smaller of a proved one and a confidence limit from public draws. The draws
-    know how the coordinates depend on each other, which the union bounds of the proved one do not.
-    Gaussian noise is not drawn: its bound from draws would be at another level. Laplace noise has
-    an exact value.
+    The bound is the smaller of a proved one and one from `expected_support_bound`, because the
+    largest |z_i| is the support function of the cross-polytope. For noise of known sizes that is a
+    closed form. For log-concave noise it is a confidence limit from public draws: the draws show
+    how the coordinates depend on each other, which the proved union bounds do not use. Norms of
+    log-concave noise have exponential tails, so draws do not miss rare large values. Gaussian noise
+    is not drawn, because the interval of its width has another level. Laplace noise has an exact
+    value.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
-    if isinstance(noise, LaplaceNoise | GaussianNoise):
+    known = isinstance(noise, KnownSizes)
+    exact = isinstance(noise, LaplaceNoise | GaussianNoise)
+    if exact or not (known or is_log_concave(noise)):
         return limit
-    # The largest |z_i| is the support function of the cross-polytope.
     drawn = expected_support_bound(noise, CrossPolytope(noise.dimension, 1.0), MAXIMUM_DRAWS)
     if drawn.value >= proved * (1 - TELLS_APART):
         return limit
-    simulated = not isinstance(noise, KnownSizes)
-    return ErrorLimit(
-        drawn.value, f"the largest coordinate of its noise, {drawn.source}", simulated
-    )
+    reason = f"the largest coordinate of its noise, {drawn.source}"
+    return ErrorLimit(drawn.value, reason, simulated=not known)
 
 
 def _simulated(mechanism: Mechanism) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import require_type
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import Problem
@@ -79,7 +80,9 @@ def query_lines_bound(
     --------
     >>> import geomdp as gd
     >>> gd.bounds.query_lines_bound(gd.workloads.Prefixes(32), epsilon=1.0, alpha=0.003)
+    Bound(sc > 1097, 0 assumptions)
     """
+    require_type(workload, Workload, "workload")
     problem = Problem(epsilon, alpha, WorstCase(), adjacency)
     reason = f"lines along single queries do not exclude the error {alpha:.4g} with one record"
     return covering_bound(query_line_rungs(workload, problem), problem, [reason])
