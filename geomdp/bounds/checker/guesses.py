@@ -75,8 +75,8 @@ def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> 
     found = _mean_square(points) if squared else _mean_distance(points, centre / math.sqrt(k))
     require_close(spread, found, "spread")
     require(0 < spread <= found - slack * largest, f"spread is {found:.15g} up to rounding")
-    power = spread * count / (count - 1 + ratio)
-    return min(separation / math.sqrt(2), power ** (1 / measure.moment))
+    power: float = spread * count / (count - 1 + ratio)
+    return min(separation / math.sqrt(2), math.sqrt(power) if squared else power)
 
 
 def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
@@ -103,8 +103,8 @@ def _separation(rung: Part, answers: Vectors, norm: Norm) -> float:
 
 def _slack(answers: Vectors) -> float:
     """Rounding error of a distance, or of a mean of distances."""
-    count, k = answers.shape
-    return (2 * k + count + 8) * UNIT * _largest(answers)
+    operations: int = 2 * answers.shape[1] + len(answers) + 8
+    return operations * UNIT * _largest(answers)
 
 
 def _largest(answers: Vectors) -> float:
