@@ -127,7 +127,8 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
     euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
     if not isinstance(mechanism, AdditiveMechanism):
         return euclidean
-    noise = _largest_noise(mechanism.noise)
+    # Every noise can be hashed: by its identity, or as a frozen dataclass of numbers.
+    noise = _largest_noise(mechanism.noise)  # type: ignore[arg-type]
     largest = noise.value / mechanism.n + float(mechanism.answer_rounding.max())
     return euclidean if largest > euclidean.value else replace(noise, value=largest)
 

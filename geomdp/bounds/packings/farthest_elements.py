@@ -52,7 +52,7 @@ class FarthestElements(NamedTuple):
     def slack(self, count: int) -> float:
         """Rounding error of a distance between two of the first `count` answers."""
         answers = self.answers[:count]
-        operations = answers.shape[1] + count + 8
+        operations: int = answers.shape[1] + count + 8
         return operations * ROUNDING * float(np.abs(answers).max(initial=1.0))
 
 
