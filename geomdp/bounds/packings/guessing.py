@@ -86,9 +86,9 @@ class GuessRung(ExcludedRange):
     >>> bound = gd.bounds.guessing_bound(gd.workloads.Histogram(8), epsilon=0.1, alpha=0.2)
     >>> rung = bound.certificate.rungs[-1]
     >>> rung
-    GuessRung(17 <= n <= 18, 8 elements)
+    GuessRung(20 <= n <= 24, 8 elements)
     >>> print(textwrap.fill(rung.said, 80))
-    the error is at least 0.2003 on some data set of 17 copies of one of 8 elements
+    the error is at least 0.2027 on some data set of 20 copies of one of 8 elements
     """
 
     packed: GuessedElements
