@@ -165,6 +165,7 @@ CALLS: list[partial[Any]] = [
     partial(bounds.packing_search, SMALL, **PROBLEM),
     partial(bounds.orthogonal_lines_bound, SMALL, **PROBLEM),
     partial(bounds.guessing_bound, SMALL, **PROBLEM),
+    partial(bounds.query_lines_bound, SMALL, **PROBLEM),
     partial(bounds.orthogonal_lines_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
     partial(bounds.additive_noise_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
     partial(bounds.volume_bound, SMALL, **PROBLEM),

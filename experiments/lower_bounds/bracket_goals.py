@@ -165,8 +165,8 @@ def _why(wide: pd.DataFrame) -> str:
     reasons = {
         "exclude no record, because the mechanisms add noise of the size of a record where a "
         "mechanism could nearly always answer exactly": nothing,
-        "are in worst-case error, where the largest of many errors is bounded by a root mean "
-        "square, or by one query": largest,
+        "are in worst-case error, where the lower bound grows with the logarithm of the number of "
+        "queries, or is one for a root mean square": largest,
         "have a lower bound from few data sets": ~(nothing | largest),
     }
     return "; ".join(f"{rows.sum()} {why}" for why, rows in reasons.items() if rows.any())

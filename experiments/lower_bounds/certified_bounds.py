@@ -93,6 +93,9 @@ def packing_in_words(bound: bounds.Bound) -> str:
     if isinstance(last, bounds.LineRung):
         steps = last.plan.steps
         return f"{len(steps)} lines of {last.plan.copies * steps.max()}"
+    if isinstance(last, bounds.QueryLineRung):
+        plan = last.plan
+        return f"{len(plan.lines.pairs)} lines of one query, of {plan.copies * plan.steps}"
     if isinstance(last, bounds.GuessRung):
         return f"{len(last.packed.elements)} elements, {last.first} times each"
     assert isinstance(last, bounds.Rung)

@@ -2,7 +2,7 @@
 
 A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
 tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
-by step.
+by step. Lines are orthogonal, or each is for a query of its own.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from geomdp.bounds import (
     Effort,
     Side,
     SideConditionError,
+    WorstCase,
     guessing_bound,
     marginal_bound,
     orthogonal_lines_bound,
     packing_search,
+    query_lines_bound,
 )
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.lines.bounds import line_rungs
+from geomdp.bounds.lines.query_line_search import query_line_rungs
 from geomdp.bounds.packings.guessing import guess_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
@@ -92,6 +95,8 @@ def lower_bounds(
     other: list[ExcludedRange] = [*line_rungs(workload, question)]
     if question.epsilon is not None:
         other += guess_rungs(workload, question)
+        if isinstance(question.metric, WorstCase):
+            other += query_line_rungs(workload, question)
     together = _together(found, other)
     return ([together, *found] if together.value > found[0].value else found), refused
 
@@ -207,6 +212,22 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
     )
 
 
+def _query_lines(
+    workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
+) -> Bound:
+    """The bound from lines along single queries, for the largest error and pure privacy."""
+    del rng
+    question = questions[0]
+    if not isinstance(question.metric, WorstCase):
+        raise SideConditionError("it bounds only the largest error over the queries")
+    return query_lines_bound(
+        workload,
+        epsilon=question.pure_epsilon,
+        alpha=question.alpha,
+        adjacency=question.adjacency,
+    )
+
+
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
     """The largest bound over all separation factors; raises the last error if all fail."""
     found: list[Bound] = []
@@ -226,5 +247,6 @@ ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
     "orthogonal lines": _lines,
+    "lines along single queries": _query_lines,
     "guesses between separated elements": _guesses,
 }

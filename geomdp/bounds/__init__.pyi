@@ -23,6 +23,9 @@ from .lines.orthogonal_lines import LineRung as LineRung
 from .lines.orthogonal_lines import OrthogonalLines as OrthogonalLines
 from .lines.paired_risk import PairedLine as PairedLine
 from .lines.paired_risk import paired_line as paired_line
+from .lines.query_line_search import query_lines_bound as query_lines_bound
+from .lines.query_lines import QueryLineRung as QueryLineRung
+from .lines.query_lines import QueryLines as QueryLines
 from .lines.smooth_risk import SmoothLine as SmoothLine
 from .lines.smooth_risk import smooth_line as smooth_line
 from .metrics import RMS as RMS

@@ -72,7 +72,7 @@ def expected_maximum(noise: Noise) -> float:
     moment = noise.second_moment()
     if moment.samples == 0:
         bounds.append(math.sqrt(moment.value))
-        if _log_concave(noise):
+        if is_log_concave(noise):
             deviations = np.sqrt(np.maximum(noise.variances(), 0.0))
             bounds.append(log_concave_maximum(deviations))
     if isinstance(noise, KNormNoise):
@@ -86,10 +86,10 @@ def _harmonic(count: int) -> float:
     return float((1 / np.arange(1, count + 1)).sum())
 
 
-def _log_concave(noise: Noise) -> bool:
+def is_log_concave(noise: Noise) -> bool:
     """Whether the density is known to be symmetric and log-concave."""
     if isinstance(noise, MappedNoise):
-        return all(_log_concave(part.noise) for part in noise.parts)
+        return all(is_log_concave(part.noise) for part in noise.parts)
     return isinstance(noise, LOG_CONCAVE)
 
 

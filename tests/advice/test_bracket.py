@@ -27,8 +27,20 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.checker import check_certificate
-from geomdp.mechanisms import Laplace, Projected, TightCone
+from geomdp.mechanisms import (
+    AdditiveMechanism,
+    Cone,
+    Hierarchical,
+    KNorm,
+    Laplace,
+    LatticeBox,
+    Projected,
+    Staircase,
+    TightCone,
+)
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
+from geomdp.noise import GeometricNoise, MappedNoise, Part
+from geomdp.noise.maxima import expected_maximum, is_log_concave
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import (
     Explicit,
@@ -292,6 +304,48 @@ def test_worst_case_errors_stay_below_their_limit():
     # An equality for Laplace noise: the mean of 2000 maxima is within 6 standard errors.
     stderr = np.std(largest) / math.sqrt(2000)
     assert abs(np.mean(largest) - limit.value) < 6 * stderr
+
+
+LARGEST: dict[str, AdditiveMechanism] = {
+    "hierarchical": Hierarchical(Prefixes(32), n=1, privacy=PureDP(1.0)),
+    "knorm": KNorm(Prefixes(16), n=1, privacy=PureDP(0.3), exact=True),
+    "cone": Cone(Marginals(6, 2), n=1, privacy=PureDP(1.0)),
+    "tight cone": TightCone(MarginalTables([2] * 4, 2), n=1, privacy=PureDP(2.0)),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", LARGEST)
+def test_drawn_limits_of_the_largest_error_hold(name: str) -> None:
+    """Against draws of another seed. A limit 10% lower would be below their mean."""
+    mechanism = LARGEST[name]
+    limit = error_limit(WorstCase(), mechanism)
+    assert limit.simulated
+    assert limit.value < 0.9 * expected_maximum(mechanism.noise)
+    draws = mechanism.noise.sample(np.random.default_rng(5), 20_000)
+    largest = np.abs(draws).max(axis=1)
+    error = 6 * largest.std() / math.sqrt(len(largest))
+    rounding = float(mechanism.answer_rounding.max())
+    assert limit.value - rounding >= largest.mean() - error
+    assert 0.9 * (limit.value - rounding) < largest.mean() - error
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 12.0])
+def test_rare_noise_is_not_drawn(epsilon: float) -> None:
+    """Draws of noise that is almost always 0 would say that it has no error."""
+    for kind, workload in ((LatticeBox, Histogram(3)), (Staircase, Explicit([[0.0, 1.0]]))):
+        mechanism = kind(workload, n=1, privacy=PureDP(epsilon))
+        limit = error_limit(WorstCase(), mechanism)
+        assert not limit.simulated
+        sizes = mechanism.noise.mean_sizes()
+        assert sizes.max() * (1 - 1e-9) <= limit.value
+        assert limit.value <= sizes.sum() + mechanism.answer_rounding.max() + 1e-12
+
+
+def test_noise_that_is_not_log_concave_is_not_drawn() -> None:
+    """A sum of rare noise in two directions: rare as well, so draws would mislead."""
+    part = Part(GeometricNoise(units=[1.0, 1.0], scale=1 / 12), np.eye(2))
+    assert not is_log_concave(MappedNoise([part]))
 
 
 def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):

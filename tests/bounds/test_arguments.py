@@ -43,6 +43,10 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: bounds.additive_noise_error(WRONG, 10, epsilon=1.0),
         "workload must be a Workload",
     ),
+    "query lines": (
+        lambda: bounds.query_lines_bound(WRONG, **PROBLEM),
+        "workload must be a Workload",
+    ),
     "chaining": (lambda: bounds.instance_optimality(WRONG, **PROBLEM), "workload must be a Work"),
     "packing": (
         lambda: bounds.Packing(WRONG, np.arange(3), np.eye(3, dtype=np.int64)),

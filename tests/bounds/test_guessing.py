@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 import geomdp as gd
 from geomdp.bounds import (
     RMS,
+    Bound,
     GuessRung,
     MeanL2,
     Metric,
@@ -24,14 +25,22 @@ from geomdp.bounds import (
     check_certificate,
     guessing_bound,
 )
-from geomdp.bounds.certificates.certificate import Certificate
+from geomdp.bounds.certificates.certificate import Certificate, covering_bound
 from geomdp.bounds.certificates.problem import Problem
-from geomdp.bounds.packings.guessing import _numbers, _separated, guess_rungs
+from geomdp.bounds.packings.distant_elements import DistantElements, distant_elements
+from geomdp.bounds.packings.guessing import (
+    GuessedElements,
+    _numbers,
+    guess_rungs,
+    rungs_of_elements,
+)
+from geomdp.bounds.packings.separated_elements import SeparatedElements, separated_elements
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, MarginalTables, Prefixes, RandomSigns, Workload
 from tests.bounds.test_checker import rejected, saved
 
 METRICS: tuple[Metric, ...] = (MeanL2(), RMS())
+KINDS: tuple[type[GuessedElements], ...] = (SeparatedElements, DistantElements)
 
 
 def least_error(losses: np.ndarray, ratio: float) -> float:
@@ -72,7 +81,9 @@ def least_error(losses: np.ndarray, ratio: float) -> float:
 @pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
 def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None:
     """Histograms: outputs on a grid of the simplex, which holds the best estimates."""
-    (packed,) = [p for p in _separated(Histogram(count), metric.moment) if len(p.elements) == count]
+    (packed,) = [
+        p for p in separated_elements(Histogram(count), metric.moment) if len(p.elements) == count
+    ]
     grid = 12
     corners = (part for part in itertools.product(range(grid + 1), repeat=count))
     estimates = np.array([part for part in corners if sum(part) == grid]) / grid
@@ -85,7 +96,7 @@ def test_no_mechanism_is_better(count: int, loss: float, metric: Metric) -> None
 @pytest.mark.parametrize("loss", [0.1, 1.0, 3.0])
 def test_two_elements_are_randomised_response(loss: float) -> None:
     """The bound for two elements is the error of the best mechanism, so 1% more would be false."""
-    (packed,) = _separated(Histogram(2), 1)
+    (packed,) = separated_elements(Histogram(2), 1)
     best = least_error(np.array([[0.0, 1.0], [1.0, 0.0]]), math.exp(loss))
     assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
     assert packed.risk(loss) * 1.01 > best
@@ -94,10 +105,64 @@ def test_two_elements_are_randomised_response(loss: float) -> None:
 def test_close_elements_limit_the_risk() -> None:
     """Estimates near a crowd of elements are right for all of them: the limit is gamma / sqrt 2."""
     answers = np.array([[0.0, 0.01, 0.02, 0.03, 1.0]])
-    for packed in _separated(Explicit(answers), 2):
+    for packed in separated_elements(Explicit(answers), 2):
         inside = answers[0][np.sort(packed.elements)]
         best = least_error((inside[:, None] - np.linspace(0, 1, 101)) ** 2, math.exp(1.0))
         assert packed.risk(1.0) ** 2 <= best * (1 + 1e-6)
+
+
+# --- distances alone -------------------------------------------------------------------------
+
+
+def sets_of(workload: Workload, metric: Metric, count: int) -> DistantElements:
+    """The set of `count` distant elements."""
+    (found,) = [one for one in distant_elements(workload, metric) if len(one.elements) == count]
+    return found
+
+
+def best_of(answers: np.ndarray, metric: Metric, ratio: float, steps: int) -> float:
+    """The least error for any `answers` (M, k), with outputs on a grid of the unit cube."""
+    points = np.linspace(0.0, 1.0, steps)
+    outputs = np.array(list(itertools.product(points, repeat=answers.shape[1])))
+    losses = np.array([metric.norm(outputs - answer) for answer in answers]) ** metric.moment
+    return least_error(losses, ratio) ** (1 / metric.moment)
+
+
+@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("loss", [0.1, 0.7, 2.0, 4.0])
+def test_no_mechanism_is_better_than_distances_say(count: int, loss: float, metric: Metric) -> None:
+    """Histograms. For the largest error, the bound is the error of the best mechanism."""
+    packed = sets_of(Histogram(count), metric, count)
+    best = best_of(np.eye(count), metric, math.exp(loss), 5 if count < 4 else 3)
+    assert packed.risk(loss) <= best * (1 + 1e-6)
+    if isinstance(metric, WorstCase):
+        assert packed.risk(loss) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
+def test_uneven_distances_exclude_no_mechanism(metric: Metric) -> None:
+    """Random answers: outputs on a grid lose at most the distance to the next output."""
+    rng = np.random.default_rng(3)
+    for loss in (0.3, 1.5, 4.0):
+        workload = Explicit(rng.random((2, 4)))
+        for packed in distant_elements(workload, metric):
+            if len(packed.elements) < 4:
+                answers = workload.evaluate(packed.elements)
+                best = best_of(answers, metric, math.exp(loss), 11)
+                assert packed.risk(loss) <= best * (1 + 1e-6)
+
+
+def test_prefixes_need_records_for_the_largest_error() -> None:
+    """4 copies of one of 64 elements: e^4 is below 63, so an estimate errs by half a distance."""
+    bound = guessing_bound(Prefixes(64), epsilon=1.0, alpha=0.03, metric=WorstCase())
+    assert bound.value == math.floor(4 / 2 / 0.03)
+
+
+def test_a_privacy_loss_beyond_float64_proves_nothing() -> None:
+    """e^800 overflows. At e^500 the bound is positive, but below every alpha that is tried."""
+    for epsilon in (500.0, 800.0):
+        assert guess_rungs(Histogram(512), Problem(epsilon, 1e-6, MeanL2())) == []
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {
@@ -115,6 +180,7 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
     """The excluded errors are below those of mechanisms that are known exactly."""
     W = WORKLOADS[name]()
     rungs = guess_rungs(W, Problem(0.5, 1e-4, RMS(), adjacency))
+    assert {type(rung.packed) for rung in rungs} <= set(KINDS)
     assert rungs
     for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
         mechanism = kind(W, n=1, privacy=gd.PureDP(0.5), adjacency=adjacency)
@@ -156,48 +222,90 @@ def test_numbers_of_copies_grow_slowly() -> None:
 # --- certificates ----------------------------------------------------------------------------
 
 
+def bound_of(kind: type[GuessedElements], workload: Workload, problem: Problem) -> Bound:
+    """The bound from one kind of elements alone."""
+    rungs = [
+        rung
+        for packed in (
+            *separated_elements(workload, problem.metric.moment),
+            *distant_elements(workload, problem.metric),
+        )
+        if isinstance(packed, kind)
+        for rung in rungs_of_elements(packed, problem)
+    ]
+    return covering_bound(rungs, problem)
+
+
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [*METRICS, WorstCase()])
-def test_certificates_are_confirmed(name: str, metric: Metric, tmp_path: Path) -> None:
-    bound = guessing_bound(WORKLOADS[name](), epsilon=0.3, alpha=0.05, metric=metric)
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificates_are_confirmed(
+    name: str, metric: Metric, kind: type[GuessedElements], tmp_path: Path
+) -> None:
+    bound = bound_of(kind, WORKLOADS[name](), Problem(0.3, 0.02, metric))
     assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
 
 
-def all_of_it(rung: dict[str, Any]) -> None:
-    """A spread and a scale 1% higher, with all numbers that follow from them."""
-    rung["spread"] *= 1.01
-    rung["scale"] *= 1.01
-    rung["last"] = math.floor(rung["scale"] / 0.02)
+def higher(name: str) -> Callable[[dict[str, Any]], None]:
+    """Make a distance and the scale 1% higher, with the number of records that follows."""
+
+    def change(rung: dict[str, Any]) -> None:
+        rung[name] *= 1.01
+        rung["scale"] *= 1.01
+        rung["last"] = math.floor(rung["scale"] / 0.02)
+
+    return change
 
 
 FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
-    "1% more": all_of_it,
-    "spread": lambda rung: rung.update(spread=rung["spread"] * 1.001),
     "separation": lambda rung: rung.update(separation=rung["separation"] * 1.001),
     "rounded up": lambda rung: rung.update(separation=rung["separation"] * (1 + 1e-11)),
+    "no separation": lambda rung: rung.update(separation=0.0),
     "scale": lambda rung: rung.update(scale=rung["scale"] * 1.001),
     "copies": lambda rung: rung.update(copies=rung["copies"] - 1),
     "many copies": lambda rung: rung.update(copies=10**6),
     "first": lambda rung: rung.update(first=rung["first"] - 1),
     "last": lambda rung: rung.update(last=rung["last"] + 1),
-    "centre": lambda rung: rung["family"].update(centre=[2.0] * 16),
-    "short centre": lambda rung: rung["family"]["centre"].pop(),
-    "another centre": lambda rung: rung["family"]["centre"].__setitem__(0, 0.9),
     "element twice": lambda rung: rung["family"]["elements"].__setitem__(
         0, rung["family"]["elements"][1]
     ),
     "one element": lambda rung: rung["family"].update(elements=[3]),
     "workload": lambda rung: rung["family"]["workload"].update(N=17),
+    "unknown type": lambda rung: rung["family"].update(type="near elements"),
 }
+FORGED_SEPARATED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "1% more": higher("spread"),
+    "spread": lambda rung: rung.update(spread=rung["spread"] * 1.001),
+    "centre": lambda rung: rung["family"].update(centre=[2.0] * 16),
+    "short centre": lambda rung: rung["family"]["centre"].pop(),
+    "another centre": lambda rung: rung["family"]["centre"].__setitem__(0, 0.9),
+    "the other type": lambda rung: rung["family"].update(type="distant elements"),
+}
+FORGED_DISTANT: dict[str, Callable[[dict[str, Any]], None]] = {
+    "1% more": higher("distance"),
+    "1% farther apart": higher("separation"),
+    "distance": lambda rung: rung.update(distance=rung["distance"] * 1.001),
+    "distance rounded up": lambda rung: rung.update(distance=rung["distance"] * (1 + 1e-11)),
+    "the other type": lambda rung: rung["family"].update(type="separated elements"),
+}
+ALL_FORGED = [
+    (kind, change)
+    for kind, own in zip(KINDS, (FORGED_SEPARATED, FORGED_DISTANT), strict=True)
+    for change in (FORGED | own).items()
+]
 
 
-@pytest.mark.parametrize("change", FORGED)
-def test_forged_elements_are_rejected(change: str, tmp_path: Path) -> None:
-    bound = guessing_bound(Histogram(16), epsilon=0.1, alpha=0.02)
+@pytest.mark.parametrize(
+    ("kind", "change"), [pytest.param(k, c[1], id=f"{k.__name__}: {c[0]}") for k, c in ALL_FORGED]
+)
+def test_forged_elements_are_rejected(
+    kind: type[GuessedElements], change: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    bound = bound_of(kind, Histogram(16), Problem(0.1, 0.02, MeanL2()))
     path = saved(bound, tmp_path)
     document = json.loads(path.read_text())
     assert check_certificate(path).records == bound.value
-    FORGED[change](document["rungs"][-1])
+    change(document["rungs"][-1])
     document["lower_bound"] = document["rungs"][-1]["last"]
     rejected(path, document)
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from geomdp.bounds import (
+    Bound,
     Certificate,
     CertificateRejected,
     Packing,
@@ -29,14 +30,18 @@ from geomdp.bounds import (
     WorstCase,
     certify,
     check_certificate,
+    query_lines_bound,
     single_elements,
 )
 from geomdp.bounds.certificates.rung import rung
 from geomdp.bounds.checker import reading, values
+from geomdp.bounds.packings.distant_elements import DistantElements
+from geomdp.bounds.packings.separated_elements import SeparatedElements
 from geomdp.bounds.rounding import rounded_down, rounded_up
 from geomdp.cli import main
-from geomdp.workloads import Explicit
+from geomdp.workloads import Explicit, Histogram, Prefixes
 from tests.bounds.test_checker import BOUNDS, FOUR_OF_68, Document, saved, seal, two_sets
+from tests.bounds.test_guessing import bound_of
 from tests.bounds.test_orthogonal_lines import a_bound
 from tests.bounds.test_packing import hamming
 
@@ -201,9 +206,18 @@ NONSENSE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["Hamming", "tables", "blocks", "random signs", "lines"])
+#: Bounds from lines, and from elements that are far apart.
+OTHER_BOUNDS: dict[str, Callable[[], Bound]] = {
+    "lines": a_bound,
+    "query lines": lambda: query_lines_bound(Prefixes(8), epsilon=0.4, alpha=0.04),
+    "separated elements": lambda: bound_of(SeparatedElements, Histogram(8), Problem(0.4, 0.04)),
+    "distant elements": lambda: bound_of(DistantElements, Histogram(8), Problem(0.4, 0.04)),
+}
+
+
+@pytest.mark.parametrize("name", ["Hamming", "tables", "blocks", "random signs", *OTHER_BOUNDS])
 def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) -> None:
-    path = saved(a_bound() if name == "lines" else BOUNDS[name](), tmp_path)
+    path = saved((BOUNDS | OTHER_BOUNDS)[name](), tmp_path)
     original = json.loads(path.read_text())
 
     def objects(document: Document) -> list[Document]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ import pytest
 
 from geomdp.bounds import (
     RMS,
+    Bound,
     WorstCase,
     check_certificate,
+    guessing_bound,
     orthogonal_lines_bound,
     packing_search,
+    query_lines_bound,
     smooth_line,
 )
 from geomdp.bounds.checker.steps import _differences
@@ -181,9 +185,13 @@ def test_allowances_prove_nothing_under_zcdp(approximate: Path) -> None:
     )
 
 
-def test_packings_and_guesses_prove_pure_bounds_only(tmp_path: Path) -> None:
-    bound = packing_search(Histogram(16), epsilon=0.1, alpha=0.02, rng=0)
-    path = saved(bound, tmp_path)
+@pytest.mark.parametrize(
+    "argue", [partial(packing_search, rng=0), guessing_bound, query_lines_bound]
+)
+def test_packings_guesses_and_query_lines_prove_pure_bounds_only(
+    argue: Callable[..., Bound], tmp_path: Path
+) -> None:
+    path = saved(argue(Histogram(16), epsilon=0.1, alpha=0.02), tmp_path)
 
     def other(document: Document) -> None:
         del document["epsilon"]

@@ -5,8 +5,9 @@ error. The bound sc > v is proved only if *every* n <= v is excluded. A packing 
 sets with answers that are far apart. Packings of larger data sets exclude larger numbers n, but no
 small n. A certificate therefore has several steps, called rungs. Each rung excludes a range of
 numbers n. A `Rung` uses one packing. A `LineRung` uses one set of orthogonal lines (see
-`geomdp.bounds.lines.orthogonal_lines`). A `GuessRung` uses one set of elements with answers that
-are far apart. The first range starts at 1. No number between the ranges is left out.
+`geomdp.bounds.lines.orthogonal_lines`), and a `QueryLineRung` lines along single queries (see
+`geomdp.bounds.lines.query_lines`). A `GuessRung` uses one set of elements with answers that are
+far apart. The first range starts at 1. No number between the ranges is left out.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Certificate:
     ----------
     problem : Problem
         Privacy, error, metric and neighbour relation.
-    rungs : tuple of Rung, LineRung or GuessRung
+    rungs : tuple of Rung, LineRung, QueryLineRung or GuessRung
         The excluded ranges, in increasing order of the numbers of records.
 
     Examples

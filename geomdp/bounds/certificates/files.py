@@ -30,9 +30,15 @@ proves that no number n of records from first to last is enough. The types of fa
   "pairs" (the object also has "steps"), "differences" (also "weights") or "allowances" (also the
   entries for pure privacy). The family has "queries" if only the errors of these queries are
   bounded.
+* ``query lines``: "pairs" (g, 2) and "queries" (g,). The elements are given as in ``listed``. The
+  rung has "first", "last", "scale" C, "copies" b, "steps" T and "prior" (T + 1,) (see
+  `geomdp.bounds.lines.query_lines`).
 * ``separated elements``: "centre" c (k,). The elements are given as in ``listed``. The rung has
   "first", "last", "scale" t lambda, "copies" t, "separation" gamma and "spread" G (see
-  `geomdp.bounds.packings.guessing`).
+  `geomdp.bounds.packings.separated_elements`).
+* ``distant elements``: no further entry. The elements are given as in ``listed``. The rung has the
+  entries of ``separated elements``, with "distance" D in place of "spread" (see
+  `geomdp.bounds.packings.distant_elements`).
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 

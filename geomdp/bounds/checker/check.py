@@ -1,8 +1,9 @@
 """Check a certificate file: recompute every constant and check every rung.
 
-A rung is one step of a certificate: it excludes a range of numbers of records. There are three
-kinds of rungs. The first kind uses a packing, and the second kind a set of orthogonal lines. The
-third kind uses the average error over separated elements (elements with answers far apart).
+A rung is one step of a certificate: it excludes a range of numbers of records. There are four
+kinds of rungs. The first kind uses a packing, the second kind a set of orthogonal lines, and the
+third kind lines along single queries. The fourth kind uses the average error over elements with
+answers that are far apart.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geomdp.bounds.checker.guarantees import Guarantee, guarantee_of
-from geomdp.bounds.checker.guesses import verify_guesses
+from geomdp.bounds.checker.guesses import TYPES, verify_guesses
 from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.marginals import verify_blocks, verify_words
 from geomdp.bounds.checker.norms import MEASURES, Measure
+from geomdp.bounds.checker.query_lines import verify_query_lines
 from geomdp.bounds.checker.random_signs import verify_signs
 from geomdp.bounds.checker.reading import read
 from geomdp.bounds.checker.values import (
@@ -201,9 +203,12 @@ def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
         return verify_lines(
             rung, problem.alpha, problem.guarantee, problem.changes, problem.measure
         )
-    if family.word("type") == "separated elements":
-        one = problem.pure_epsilon("separated elements")
-        return verify_guesses(rung, problem.alpha, one, problem.measure.moment)
+    if family.word("type") in TYPES:
+        one = problem.pure_epsilon(family.word("type"))
+        return verify_guesses(rung, problem.alpha, one, problem.measure)
+    if family.word("type") == "query lines":
+        one = problem.pure_epsilon("query lines")
+        return verify_query_lines(rung, problem.alpha, one, problem.measure)
     found = _packing(family, problem.measure)
     return (found, *_check_packing(rung, found, problem))
 

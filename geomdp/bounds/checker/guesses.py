@@ -1,6 +1,7 @@
-"""Check of the rungs that use the average error over separated elements.
+"""Check of the rungs that use the average error of a guess between elements that are far apart.
 
-`geomdp.bounds.packings.guessing` explains the proof and its notation. Here every distance is
+`geomdp.bounds.packings.guessing` explains the argument and its notation. Two modules beside it,
+`separated_elements` and `distant_elements`, prove the number lambda. Here every distance is
 computed again from the answers of the elements.
 """
 
@@ -12,48 +13,36 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import UNIT, answers_of
+from geomdp.bounds.checker.norms import MEASURES, Measure, Norm
 from geomdp.bounds.checker.values import Part, require, require_close, rounded_down
 from geomdp.bounds.checker.verified import Verified
 
 Vectors = npt.NDArray[np.float64]
 
+#: The types of families with elements that are far apart.
+TYPES = ("separated elements", "distant elements")
 #: Largest privacy loss of all copies together. Its exponential is in the range of float64.
 MOST_LOG_RATIO = 600.0
+#: The root mean square of the entries of a vector, which separated elements are measured in.
+EUCLIDEAN = MEASURES["root mean squared error per query"].norm
 
 
 def verify_guesses(
-    rung: Part, alpha: float, epsilon: float, moment: int
+    rung: Part, alpha: float, epsilon: float, measure: Measure
 ) -> tuple[Verified, int, int]:
     """Check a rung (one step of a certificate) that uses separated elements.
 
     Returns the result of the check, and the first and last number of records that the rung
-    excludes. `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean
-    squared error and 1 for other errors.
+    excludes. `epsilon` is the privacy loss of replacing one record.
     """
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
-    count, k = answers.shape
-    require(count >= 2, "there are fewer than 2 elements")
-    family.work.spend(2 * count**2 * k)
-    points = answers / math.sqrt(k)
-    closest = min(
-        float(np.linalg.norm(points[:i] - points[i], axis=1).min()) for i in range(1, count)
-    )
-    largest = max(1.0, float(np.abs(answers).max()))
-    slack = (2 * k + count + 8) * UNIT * largest
-    separation, spread = rung.number("separation"), rung.number("spread")
-    require_close(separation, closest, "separation")
-    require(separation <= closest - slack, f"separation is {closest:.15g} up to rounding")
-    centre = family.array("centre", axes=1)
-    require(len(centre) == k, f"centre does not have {k} entries")
-    require(bool((np.abs(centre) <= largest).all()), "centre is outside the range of the answers")
-    found = _mean_square(points) if moment == 2 else _mean_distance(points, centre / math.sqrt(k))
-    require_close(spread, found, "spread")
-    require(0 < spread <= found - slack * largest, f"spread is {found:.15g} up to rounding")
+    require(len(answers) >= 2, "there are fewer than 2 elements")
+    family.work.spend(2 * answers.size * len(answers))
     copies, scale = rung.whole("copies"), rung.number("scale")
     require(epsilon * copies <= MOST_LOG_RATIO, "epsilon of all copies is above 600")
-    power = spread * count / (count - 1 + math.exp(epsilon * copies))
-    least = copies * min(separation / math.sqrt(2), power ** (1 / moment))
+    proved = _separated if family.word("type") == "separated elements" else _distant
+    least = copies * proved(rung, answers, math.exp(epsilon * copies), measure)
     require_close(scale, least, "scale")
     require(scale <= least * (1 - 1e-12), f"scale is {least:.15g} up to rounding, not {scale:.15g}")
     first, last = rung.whole("first"), rung.whole("last")
@@ -63,15 +52,64 @@ def verify_guesses(
     require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
     require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
     verified = (
-        f"{count} elements with answers at least {rounded_down(separation)} apart, and the average "
-        f"error of a guess between data sets of {copies} cop{'ies' if copies > 1 else 'y'} of one "
-        "of them",
+        f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
+        f"apart, and the average error of a guess between data sets of {copies} "
+        f"cop{'ies' if copies > 1 else 'y'} of one of them",
     )
     return (
         Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),
         first,
         last,
     )
+
+
+def _separated(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
+    """The checked number lambda for elements that are separated in Euclidean norm."""
+    count, k = answers.shape
+    separation = _separation(rung, answers, EUCLIDEAN)
+    points, slack, largest = answers / math.sqrt(k), _slack(answers), _largest(answers)
+    centre, spread = rung.part("family").array("centre", axes=1), rung.number("spread")
+    require(len(centre) == k, f"centre does not have {k} entries")
+    require(bool((np.abs(centre) <= largest).all()), "centre is outside the range of the answers")
+    squared = measure.moment == 2
+    found = _mean_square(points) if squared else _mean_distance(points, centre / math.sqrt(k))
+    require_close(spread, found, "spread")
+    require(0 < spread <= found - slack * largest, f"spread is {found:.15g} up to rounding")
+    power: float = spread * count / (count - 1 + ratio)
+    return min(separation / math.sqrt(2), math.sqrt(power) if squared else power)
+
+
+def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> float:
+    """The checked number lambda for elements that are far apart in the norm of the metric."""
+    others, distance = len(answers) - 1, rung.number("distance")
+    separation = _separation(rung, answers, measure.norm)
+    found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
+    require_close(distance, found, "distance")
+    require(distance <= found - _slack(answers), f"distance is {found:.15g} up to rounding")
+    # One element is near, and has the largest density. All others are far.
+    share = others if measure.moment == 1 else math.sqrt(others) * math.sqrt(ratio)
+    return min(separation / 2, distance * share / (others + ratio))
+
+
+def _separation(rung: Part, answers: Vectors, norm: Norm) -> float:
+    """The least distance of two answers, which the rung states, after a check."""
+    closest = min(float(norm(answers[:i] - answers[i]).min()) for i in range(1, len(answers)))
+    separation = rung.number("separation")
+    require_close(separation, closest, "separation")
+    above = f"separation is {closest:.15g} up to rounding"
+    require(0 < separation <= closest - _slack(answers), above)
+    return separation
+
+
+def _slack(answers: Vectors) -> float:
+    """Rounding error of a distance, or of a mean of distances."""
+    operations: int = 2 * answers.shape[1] + len(answers) + 8
+    return operations * UNIT * _largest(answers)
+
+
+def _largest(answers: Vectors) -> float:
+    """The largest absolute value of an answer, at least 1."""
+    return max(1.0, float(np.abs(answers).max()))
 
 
 def _mean_square(points: Vectors) -> float:

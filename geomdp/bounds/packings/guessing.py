@@ -1,114 +1,69 @@
-"""Lower bounds from the average error over separated elements, without Markov's inequality.
+"""Lower bounds from the average error over elements far apart, without Markov's inequality.
 
-The elements x_1, ..., x_M have answers a_i = Q(x_i) to k queries. Any two answers are at least
-gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k). For n >= t records let X_i have t copies of x_i
-and n - t copies of a fixed element. Any two X_i are t replacements apart, so the densities f_i of
-an output differ by a factor of at most R = e^(epsilon t). After a shift and a scaling, the output
-is an estimate v of a_i. Let r_i = ||v - a_i||. The error for X_i is t r_i / n. Let p be the moment:
-2 for root mean squared errors, 1 for other errors. Each v has a mean (r_1^p + ... + r_M^p) / M. Let
-G be the least of these means. Then for a uniform prior on i the mean of r_i^p is at least
+Take elements x_1, ..., x_M and a number t of copies. For n >= t records let X_i have t copies of
+x_i and n - t copies of a fixed element. Any two X_i are t replacements apart, so the densities f_i
+of an output differ by a factor of at most R = e^(epsilon t). Shifted and scaled, the output is an
+estimate v of the answer a_i = Q(x_i). Let r_i = ||v - a_i||. The error for X_i is t r_i / n.
 
-    lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
+Suppose that under a uniform prior on i, for every estimate v, the mean of r_i^p is at least
+lambda^p. Here p is the moment: 2 for root mean squared errors, 1 for other errors. Then no
+epsilon-DP mechanism has an error below t lambda / n on all data sets of n >= t records. An error
+alpha is excluded for all n from t to t lambda / alpha.
 
-So no epsilon-DP mechanism has an error below t lambda / n on all data sets of n >= t records. An
-error alpha is excluded for all n from t to t lambda / alpha. The bound also holds for the largest
-error over the queries, because the largest entry of a vector is at least its norm.
-
-Proof. Scale the f_i to numbers between 1 and R. It is enough that
-sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
-
-    sum_i (r_i^p - lambda^p) - (R - 1) sum_i max(0, lambda^p - r_i^p).
-
-The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
-Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
-elements is at least the sum of d_i^2. The sum of d_i^2 is at least
-(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
-it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at
-least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
-
-For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take unit vectors
-z_i from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i
-by the length of the longest z_i. The z_i then have a sum of 0 and length at most 1. So G is at
-least the mean of <z_i, a_i - c>.
-
-References
-----------
-The proof bounds the Bayes risk of the packings of Hardt-Talwar 2010 and formula sheet JL-L6
-directly.
+Two modules prove a number lambda: `geomdp.bounds.packings.separated_elements` from the geometry of
+Euclidean space, and `geomdp.bounds.packings.distant_elements` from distances alone, in any norm.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp._typing import FloatArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange, without_dominated
 from geomdp.bounds.certificates.workloads import bounded_answers, listing_document
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.separated import elements_or_sample
+from geomdp.bounds.packings.distant_elements import distant_elements
+from geomdp.bounds.packings.separated_elements import separated_elements
 from geomdp.bounds.rounding import rounded_down
-from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest number of elements searched, largest number of entries of their answers, and largest
-#: number of elements chosen.
-MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
-#: Ratio of successive numbers M of elements that are tried, and of successive numbers t of copies.
-COUNT_RATIO, COPIES_RATIO = math.sqrt(2), 1.05
-#: Largest R / M that is tried for several copies. For larger R, t times the p-th root of
-#: G M / (M + R - 1) decreases as t grows.
+#: Ratio of successive numbers t of copies that are tried.
+COPIES_RATIO = 1.05
+#: Largest R / M that is tried for several copies. For larger R, t lambda decreases as t grows.
 MOST_ODDS = 16.0
-#: Number of steps of Weiszfeld's iteration for the centre, and least distance of an answer from the
-#: centre. Smaller distances are raised to this number, so that no division by 0 occurs.
-CENTRE_STEPS, LEAST_DISTANCE = 100, 1e-9
+#: Largest privacy loss epsilon t of all copies together. Its exponential is a float64 number.
+MOST_LOSS = 600.0
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
-#: Rounding error allowed for each operation, as in `Packing`.
-ROUNDING = 2.0**-49
 
 
-@dataclass(frozen=True, eq=False)
-class SeparatedElements:
-    """M elements, with the geometry of their answers (see the docstring of the module).
+class GuessedElements(Protocol):
+    """Elements for which an average error of every estimate is proved."""
 
-    Parameters
-    ----------
-    workload : Workload
-        The workload Q, with k queries.
-    elements : (M, ...) array
-        Records of the workload's universe.
-    centre : (k,) array
-        The point c.
-    separation, spread : float
-        gamma and a lower bound on G, both rounded down.
-    moment : int
-        p.
-    """
+    @property
+    def workload(self) -> Workload:
+        """The workload Q."""
 
-    workload: Workload
-    elements: npt.NDArray[Any]
-    centre: FloatArray
-    separation: float
-    spread: float
-    moment: int
+    @property
+    def elements(self) -> npt.NDArray[Any]:
+        """Records of the workload's universe: (M, ...)."""
 
     def risk(self, log_ratio: float) -> float:
         """The number lambda for R = e^`log_ratio`."""
-        count = len(self.elements)
-        power = self.spread * count / (count + math.expm1(log_ratio))
-        root = power if self.moment == 1 else math.sqrt(power)
-        return min(self.separation / math.sqrt(2), root)
+
+    def constants(self) -> dict[str, Any]:
+        """The distances as written to a certificate file."""
+
+    def document(self) -> dict[str, Any]:
+        """What a certificate file says about the elements besides their answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +74,7 @@ class GuessRung(ExcludedRange):
     ----------
     first, last : int
         Least and largest number of records excluded; `first` is the number of copies t.
-    packed : SeparatedElements
+    packed : SeparatedElements or DistantElements
         The elements.
     scale : float
         t lambda, rounded down. With n records, the error t lambda / n is excluded.
@@ -131,12 +86,12 @@ class GuessRung(ExcludedRange):
     >>> bound = gd.bounds.guessing_bound(gd.workloads.Histogram(8), epsilon=0.1, alpha=0.2)
     >>> rung = bound.certificate.rungs[-1]
     >>> rung
-    GuessRung(17 <= n <= 18, 8 elements)
+    GuessRung(20 <= n <= 24, 8 elements)
     >>> print(textwrap.fill(rung.said, 80))
-    the error is at least 0.2003 on some data set of 17 copies of one of 8 elements
+    the error is at least 0.2027 on some data set of 20 copies of one of 8 elements
     """
 
-    packed: SeparatedElements
+    packed: GuessedElements
     scale: float
 
     def __repr__(self) -> str:
@@ -160,15 +115,13 @@ class GuessRung(ExcludedRange):
         return {
             "copies": self.first,
             "scale": self.scale,
-            "separation": packed.separation,
-            "spread": packed.spread,
+            **packed.constants(),
             "first": self.first,
             "last": self.last,
             "assumptions": [],
             "family": {
-                "type": "separated elements",
+                **packed.document(),
                 **listing_document(packed.workload, packed.elements, answers),
-                "centre": packed.centre,
             },
         }
 
@@ -223,20 +176,25 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
 
     A rung is dropped if another rung has at most as many copies, and a `last` at least as large.
     """
-    one = problem.pure_epsilon * problem.changes
-    found: list[GuessRung] = []
-    for packed in _separated(workload, problem.metric.moment):
-        most = math.log(MOST_ODDS * len(packed.elements))
-        # t copies with a privacy loss epsilon t above `most` prove little. One copy is still tried
-        # if its loss is at most 100 times `most`.
-        for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
-            if copies * one > max(most, 1.0) * 100:
-                continue
-            scale = copies * packed.risk(copies * one) * (1 - MARGIN)
-            last = math.floor(scale / problem.alpha)
-            if last >= copies:
-                found.append(GuessRung(copies, last, packed, scale))
+    metric = problem.metric
+    sets: list[GuessedElements] = [*separated_elements(workload, metric.moment)]
+    sets += distant_elements(workload, metric)
+    found = (rung for packed in sets for rung in rungs_of_elements(packed, problem))
     return without_dominated(found, lambda rung: rung.first, lambda rung: rung.last)
+
+
+def rungs_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[GuessRung]:
+    """The rungs for all numbers of copies of each element."""
+    one = problem.pure_epsilon * problem.changes
+    most = math.log(MOST_ODDS * len(packed.elements))
+    # t copies with a privacy loss epsilon t above `most` prove little. One copy is always tried.
+    for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
+        if copies * one > MOST_LOSS:
+            continue
+        scale = copies * packed.risk(copies * one) * (1 - MARGIN)
+        last = math.floor(scale / problem.alpha)
+        if last >= copies:
+            yield GuessRung(copies, last, packed, scale)
 
 
 def _numbers(most: int) -> list[int]:
@@ -244,50 +202,3 @@ def _numbers(most: int) -> list[int]:
     steps = max(0, math.ceil(math.log(most / 20) / math.log(COPIES_RATIO))) if most > 20 else 0
     grown = [math.floor(20 * COPIES_RATIO**i) for i in range(1, steps)]
     return sorted({*range(1, min(most, 20) + 1), *grown, most})
-
-
-@lru_cache(maxsize=8)
-def _separated(workload: Workload, moment: int) -> tuple[SeparatedElements, ...]:
-    """Sets of the first 2, 3, 4, 6, 8, ... elements of a farthest-point order.
-
-    In this order, each element has the answers farthest from the answers of all elements before it.
-    """
-    k = workload.n_queries
-    elements = elements_or_sample(
-        workload, max(2, min(MAX_ELEMENTS, MAX_ANSWERS // k)), PUBLIC_SEED
-    )
-    answers = bounded_answers(workload, elements)
-    spread_out = farthest_points(answers, MEAN_L2.norm, most=min(MOST_CHOSEN, len(elements)))
-    order, radii = spread_out.order, spread_out.radii
-    sizes = {round(COUNT_RATIO**i) for i in range(2, 64) if COUNT_RATIO**i < len(order)}
-    found = []
-    for count in sorted({*sizes, len(order)}):
-        if count < 2:
-            continue
-        chosen = answers[order[:count]]
-        slack = (k + count + 8) * ROUNDING * float(np.abs(chosen).max(initial=1.0))
-        centre, spread = _spread(chosen, moment)
-        gap = float(radii[count - 1]) - slack
-        # The rounding error of a squared distance is at most 2 * `slack` times the largest answer.
-        spread -= slack * (1 + 2 * (moment - 1) * float(np.abs(chosen).max(initial=1.0)))
-        if gap > 0 and spread > 0:
-            taken = elements[order[:count]]
-            found.append(SeparatedElements(workload, taken, centre, gap, spread, moment))
-    return tuple(found)
-
-
-def _spread(answers: FloatArray, moment: int) -> tuple[FloatArray, float]:
-    """The centre (k,) of `answers` (M, k), and the lower bound on G that it proves."""
-    root = math.sqrt(answers.shape[1])
-    centre = answers.mean(axis=0)
-    if moment == 2:
-        return centre, float((((answers - centre) / root) ** 2).sum(axis=1).mean())
-    for _ in range(CENTRE_STEPS):
-        distances = np.linalg.norm(answers - centre, axis=1) / root
-        weights = 1 / np.maximum(distances, LEAST_DISTANCE)
-        centre = weights @ answers / weights.sum()
-    towards = (answers - centre) / root
-    units = towards / np.maximum(np.linalg.norm(towards, axis=1), LEAST_DISTANCE)[:, None]
-    units -= units.mean(axis=0)
-    longest = max(1.0, float(np.linalg.norm(units, axis=1).max()))
-    return centre, float((units * towards).sum(axis=1).mean() / longest)

@@ -83,4 +83,12 @@ BOUNDS: dict[str, Constructor] = {
         pairs=np.array([[0, 1]]),
         weights=np.ones(1),
     ),
+    "QueryLines": of(
+        bounds.QueryLines,
+        "workload:object pairs:matrix queries:vector",
+        workload=workloads.Histogram(4),
+        elements=np.arange(4),
+        pairs=np.array([[0, 1]]),
+        queries=np.array([0]),
+    ),
 }

@@ -28,6 +28,7 @@ NOT_BUILT = {
     "bounds.LineRung": PIECE,
     "bounds.PairedLine": RESULT,
     "bounds.PrivateLine": RESULT,
+    "bounds.QueryLineRung": PIECE,
     "bounds.Rung": PIECE,
     "bounds.SmoothLine": RESULT,
     "bounds.VolumeRadius": RESULT,

@@ -1,0 +1,107 @@
+"""Check of the rungs that use lines along single queries: the largest error is computed again.
+
+`geomdp.bounds.lines.query_lines` and `geomdp.bounds.lines.tail_risk` explain the proof and its
+notation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.norms import Measure
+from geomdp.bounds.checker.values import Part, require, require_close, rounded_down
+from geomdp.bounds.checker.verified import Verified
+
+Vector = npt.NDArray[np.float64]
+
+#: Largest number of steps of a line, and largest privacy loss of a line.
+MOST_STEPS, MOST_LOSS = 1000, 600.0
+#: Relative rounding error allowed for C; below the margin of 1e-10 in honest files.
+ROUNDING = 1e-11
+
+
+def verify_query_lines(
+    rung: Part, alpha: float, epsilon: float, measure: Measure
+) -> tuple[Verified, int, int]:
+    """Check a rung (one step of a certificate) that uses lines along single queries.
+
+    Returns the result of the check, and the first and last number of records that the rung
+    excludes. `epsilon` is the privacy loss of replacing one record.
+    """
+    require(measure.largest, "query lines bound only the largest error")
+    family = rung.part("family")
+    answers, subject, queries, conditions = answers_of(family)
+    length, count = _length(family, answers)
+    prior, steps, copies = rung.array("prior", axes=1), rung.whole("steps"), rung.whole("copies")
+    require(len(prior) == steps + 1, f"the prior does not have {steps + 1} entries")
+    require(bool((prior >= 0).all()), "the prior is negative")
+    require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
+    require(epsilon * copies * steps <= MOST_LOSS, "the steps of a line lose too much privacy")
+    family.work.spend(20 * steps**3 + steps * count)
+    largest = math.fsum(
+        -math.expm1(count * math.log1p(-_least_tail(prior, epsilon * copies, width)))
+        for width in range(1, steps + 1)
+    )
+    found, scale = copies * length / 2 * largest, rung.number("scale")
+    require_close(scale, found, "scale")
+    above = f"scale is {found:.15g} up to rounding, not {scale:.15g}"
+    require(0 < scale <= found * (1 - ROUNDING), above)
+    first, last, reach = rung.whole("first"), rung.whole("last"), scale / alpha
+    records = copies * steps * count
+    require(first == records, f"first is {records}, the file says {first}")
+    require(math.isfinite(reach), "alpha is too small for float64")
+    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
+    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    verified = (
+        f"{count} lines along one query each, with answers at least {rounded_down(length)} apart, "
+        f"and the largest error of independent guesses on them",
+    )
+    return (
+        Verified(subject=subject, queries=queries, verified=verified, conditions=conditions),
+        first,
+        last,
+    )
+
+
+def _length(family: Part, answers: Vector) -> tuple[float, int]:
+    """The least answer difference of a pair in its own query, and the number of pairs.
+
+    No pair may change the query of an earlier pair. Equal answers must be equal as float64 numbers.
+    """
+    pairs, queries = family.whole_array("pairs", axes=2), family.whole_array("queries", axes=1)
+    inside = pairs.min() >= 0 and pairs.max() < len(answers)
+    require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
+    require(len(queries) == len(pairs), "there is not one query for each pair")
+    known = queries.min() >= 0 and queries.max() < answers.shape[1]
+    require(bool(known), f"queries are not numbers from 0 to {answers.shape[1] - 1}")
+    family.work.spend(10 * len(pairs) ** 2)
+    first, second = answers[pairs[:, 0]], answers[pairs[:, 1]]
+    for line in range(len(pairs)):
+        before = queries[:line]
+        unchanged = bool((first[line, before] == second[line, before]).all())
+        require(unchanged, f"line {line} changes the query of an earlier line")
+    own = np.arange(len(pairs))
+    lengths = np.abs(first[own, queries] - second[own, queries])
+    require(bool((lengths > 0).all()), "a line does not change its own query")
+    return float(lengths.min()), len(pairs)
+
+
+def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
+    """The least probability of being outside `width` consecutive numbers, over all posteriors.
+
+    The least probability is attained at a posterior that falls by the factor e^-epsilon in each
+    step from a number, the peak.
+    """
+    numbers, least = np.arange(len(prior)), 1.0
+    for peak in range(len(prior)):
+        masses = prior * np.exp(-epsilon * np.abs(numbers - peak))
+        total = float(masses.sum())
+        require(total > 0, "the prior is 0 near a number")
+        before = np.concatenate([[0.0], np.cumsum(masses)])[: len(prior) - width + 1]
+        after = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])[width:]
+        least = min(least, float((before + after).min()) / total)
+    return least

@@ -1,0 +1,187 @@
+"""Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
+
+`geomdp.bounds.lines.query_lines` explains the bound. For each query, the search finds the pair of
+elements that changes the fewest answers, among the pairs that change the answer to this query by
+nearly as much as possible. The lines are chosen from the last to the first: each new line has a
+query that no chosen pair changes. Among these lines, the one that changes the fewest other such
+queries is chosen.
+
+A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import require_type
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates.certificate import covering_bound
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import without_dominated
+from geomdp.bounds.certificates.workloads import bounded_answers
+from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP
+from geomdp.bounds.lines.query_lines import MARGIN, QueryLinePlan, QueryLineRung, QueryLines
+from geomdp.bounds.lines.tail_risk import smooth_priors, tails_of_priors
+from geomdp.bounds.metrics import WorstCase
+from geomdp.bounds.packings.separated import elements_or_sample
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+#: Largest number E^2 k of answers that are compared for E elements and k queries, and the largest
+#: number of queries for which lines are sought.
+MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
+#: Largest number of lines. The bound grows with the logarithm of this number.
+MOST_LINES = 64
+#: Least answer difference of a pair, as a share of the range of the query in the sample.
+LEAST_SHARE = 0.5
+#: Numbers of steps that are tried for each line.
+STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+#: Approximate privacy losses of one step of a line. The number of copies is chosen for these.
+STEP_EPSILONS = (0.25, 1.0)
+
+
+def query_lines_bound(
+    workload: Workload,
+    *,
+    epsilon: float,
+    alpha: float,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Lower bound on the sample complexity for the largest error, from lines along single queries.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size. A sample of its elements is used.
+    epsilon, alpha, adjacency : as for `Problem`
+        Privacy, error and the neighbour relation. The error is measured by `WorstCase`.
+
+    Returns
+    -------
+    Bound
+        ``Side.LOWER``, unconditional.
+
+    Raises
+    ------
+    SideConditionError
+        If the bound does not exclude even one record.
+
+    Notes
+    -----
+    Cost: O(E^2 k) for E elements, once for each workload.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.query_lines_bound(gd.workloads.Prefixes(32), epsilon=1.0, alpha=0.003)
+    Bound(sc > 1097, 0 assumptions)
+    """
+    require_type(workload, Workload, "workload")
+    problem = Problem(epsilon, alpha, WorstCase(), adjacency)
+    reason = f"lines along single queries do not exclude the error {alpha:.4g} with one record"
+    return covering_bound(query_line_rungs(workload, problem), problem, [reason])
+
+
+def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung]:
+    """One rung for each plan that excludes at least one number of records.
+
+    The metric of the problem must be `WorstCase`, and its guarantee pure.
+    """
+    assert isinstance(problem.metric, WorstCase)
+    rungs = []
+    for plan in _plans(workload, problem.pure_epsilon * problem.changes):
+        last = math.floor(plan.scale / problem.alpha)
+        if last >= plan.records:
+            rungs.append(QueryLineRung(plan.records, last, plan))
+    return rungs
+
+
+@lru_cache(maxsize=32)
+def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
+    """Plans for all numbers of lines, steps and copies, without dominated plans.
+
+    `epsilon` is the privacy loss of one replaced record.
+    """
+    lines = found_lines(workload)
+    if lines is None:
+        return ()
+    plans = _all_plans(lines, epsilon)
+    return tuple(without_dominated(plans, lambda plan: plan.records, lambda plan: plan.scale))
+
+
+def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
+    """The plan with the best prior for all numbers of lines, steps and copies."""
+    most = len(lines.pairs)
+    sizes = sorted({*(round(math.sqrt(2) ** i) for i in range(2 * most.bit_length())), most})
+    subsets = [lines.last(size) for size in sizes if size <= most]
+    for copies in sorted({1, *(max(1, math.floor(step / epsilon)) for step in STEP_EPSILONS)}):
+        for steps in STEPS:
+            one = epsilon * copies
+            if one > MOST_STEP or one * steps > MOST_EPSILON:
+                continue
+            tails, priors = tails_of_priors(steps, one), smooth_priors(steps)
+            for subset in subsets:
+                chances = -np.expm1(len(subset.pairs) * np.log1p(-tails))
+                sums = chances.sum(axis=1)
+                best = int(sums.argmax())
+                scale = copies * subset.length / 2 * float(sums[best]) * (1 - MARGIN)
+                yield QueryLinePlan(subset, steps, copies, priors[best], scale)
+
+
+@lru_cache(maxsize=8)
+def found_lines(workload: Workload) -> QueryLines | None:
+    """The lines of the search for a workload; None if no two elements differ."""
+    k = workload.n_queries
+    most = max(2, math.isqrt(MAX_COMPARED // k))
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
+    answers = bounded_answers(workload, elements)
+    considered = np.unique(np.linspace(0, k - 1, min(k, MAX_QUERIES)).astype(int))
+    considered = considered[np.ptp(answers[:, considered], axis=0) > 0]
+    if len(considered) == 0:
+        return None
+    pairs = _cleanest_pairs(answers, considered)
+    changed = answers[pairs[:, 0]][:, considered] != answers[pairs[:, 1]][:, considered]
+    order = _last_to_first(changed)[::-1]
+    used, rows = np.unique(pairs[order], return_inverse=True)
+    return QueryLines(workload, elements[used], rows.reshape(-1, 2), considered[order])
+
+
+def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
+    """For each of the `queries` the pair of rows of `answers` that changes the fewest answers.
+
+    The pair differs by at least `LEAST_SHARE` of the range of the query. Shape (queries, 2).
+    """
+    chosen = answers[:, queries]
+    least = LEAST_SHARE * np.ptp(chosen, axis=0)
+    fewest = np.full(len(queries), answers.shape[1] + 1)
+    pairs = np.zeros((len(queries), 2), dtype=np.int64)
+    for row in range(len(answers)):
+        counts = (answers != answers[row]).sum(axis=1)
+        far = np.abs(chosen - chosen[row]) >= least
+        numbers = np.where(far, counts[:, None], answers.shape[1] + 1)
+        partners = numbers.argmin(axis=0)
+        number = numbers[partners, np.arange(len(queries))]
+        better = number < fewest
+        fewest[better] = number[better]
+        pairs[better] = np.column_stack([np.full(len(queries), row), partners])[better]
+    return pairs
+
+
+def _last_to_first(changed: np.ndarray) -> IntArray:
+    """Numbers of queries, such that no pair changes a query that comes after its own.
+
+    Entry (i, j) of `changed` says whether the pair of query i changes query j.
+    """
+    free = np.ones(len(changed), dtype=bool)
+    order: list[int] = []
+    while free.any() and len(order) < MOST_LINES:
+        numbers = np.where(free, changed[:, free].sum(axis=1), len(changed) + 1)
+        order.append(int(numbers.argmin()))
+        free &= ~changed[order[-1]]
+    return np.array(order, dtype=np.int64)

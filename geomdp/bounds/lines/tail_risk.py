@@ -1,0 +1,70 @@
+"""Chance that a private count is outside a short range, however the range is chosen.
+
+There are T records of two kinds, and t of them are of the first kind, as in
+`geomdp.bounds.lines.bayes_risk`. The output densities f_0, ..., f_T of an epsilon-DP mechanism
+satisfy e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t, and q = e^-epsilon. Given
+an output, choose m consecutive numbers W. Then t is outside W with a probability of at least
+
+    p(m) = min over c and W of (sum over t outside W of pi_t q^|t - c|) / (sum_t pi_t q^|t - c|),
+
+where c is one of 0, ..., T, and W any m consecutive numbers from 0 to T.
+
+Proof. Let W be the numbers from l to r, and let x = f_l and y = f_r. The ratio of the mass outside
+W to the mass inside W is smallest if f is as small as possible outside W and as large as possible
+inside. So f_t = x q^(l - t) for t < l, f_t = y q^(t - r) for t > r, and f_t is the smaller one of
+x q^-(t - l) and y q^-(r - t) for t in W. The mass outside is linear in (x, y). The mass inside is
+concave and piecewise linear, and both are homogeneous of degree 1. So the ratio is smallest where
+two linear pieces meet: where the two numbers whose minimum is f_t are equal for some whole number
+t = c in W. There f_t is proportional to q^|t - c|.
+
+References
+----------
+Derived here; for a flat prior and large T, q^|t - c| is the posterior of discrete Laplace noise
+(Ghosh-Roughgarden-Sundararajan 2009).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP
+
+#: Priors that are tried: powers of sin(pi (t + 1) / (T + 2)). At an end of {0, ..., T} all other
+#: numbers are on one side, so a range beside the end is a good choice. Priors that are small at the
+#: ends make up for this.
+POWERS = (0.0, 1.0, 1.5, 2.0, 4.0)
+
+
+def smooth_priors(steps: int) -> list[FloatArray]:
+    """Priors on {0, ..., T} for T = `steps`."""
+    heights = np.sin(np.pi * (np.arange(steps + 1) + 1) / (steps + 2))
+    return [heights**power / (heights**power).sum() for power in POWERS]
+
+
+@lru_cache(maxsize=256)
+def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
+    """p(1), ..., p(T) for T = `steps` and each prior of `smooth_priors`: (priors, T).
+
+    `epsilon` is the privacy of one step, at most 12, and at most 64 for all steps together.
+    """
+    assert epsilon <= MOST_STEP
+    assert epsilon * steps <= MOST_EPSILON
+    return np.array([least_tails(prior, epsilon) for prior in smooth_priors(steps)])
+
+
+def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:
+    """p(1), ..., p(T) for one prior (T + 1,), up to rounding; `epsilon` is that of one step.
+
+    Cost: O(T^3).
+    """
+    t = np.arange(len(prior))
+    masses = prior * np.exp(-epsilon * np.abs(t[:, None] - t))
+    masses /= masses.sum(axis=1, keepdims=True)
+    # Sums of masses before and after a range. A difference from 1 would lose digits.
+    none = np.zeros((len(prior), 1))
+    before = np.hstack([none, masses.cumsum(axis=1)])
+    after = np.hstack([masses[:, ::-1].cumsum(axis=1)[:, ::-1], none])
+    return np.array([(before[:, :-m] + after[:, m:]).min() for m in t[1:]])

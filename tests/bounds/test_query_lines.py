@@ -1,0 +1,244 @@
+"""Lines along single queries: chances of ranges, choice of lines, and certificates."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geomdp.bounds import (
+    CertificateRejected,
+    MeanL2,
+    Problem,
+    QueryLineRung,
+    QueryLines,
+    SideConditionError,
+    WorstCase,
+    check_certificate,
+    query_lines_bound,
+)
+from geomdp.bounds.certificates.certificate import Certificate
+from geomdp.bounds.checker.query_lines import _least_tail, _length
+from geomdp.bounds.checker.values import Part, Work
+from geomdp.bounds.lines.query_line_search import _plans, found_lines, query_line_rungs
+from geomdp.bounds.lines.tail_risk import least_tails, smooth_priors
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    Workload,
+)
+from tests.bounds.test_checker import rejected, saved
+
+# --- one line --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_the_least_tail_is_that_over_all_densities(epsilon: float) -> None:
+    """Brute force over the 2^T extreme densities: each step changes by a factor e^+-epsilon."""
+    rng, steps = np.random.default_rng(0), 7
+    for prior in (*rng.dirichlet(np.ones(steps + 1), 3), *smooth_priors(steps)):
+        least = np.ones(steps)
+        for signs in itertools.product((-1, 1), repeat=steps):
+            masses = prior * np.exp(epsilon * np.concatenate([[0], np.cumsum(signs)]))
+            masses /= masses.sum()
+            for width in range(1, steps + 1):
+                inside = np.convolve(masses, np.ones(width), mode="valid").max()
+                least[width - 1] = min(least[width - 1], 1 - inside)
+        found = least_tails(prior, epsilon)
+        np.testing.assert_allclose(found, least, rtol=1e-9, atol=1e-12)
+        checked = [_least_tail(prior, epsilon, width) for width in range(1, steps + 1)]
+        np.testing.assert_allclose(checked, found, rtol=1e-12)
+
+
+def test_one_step_is_randomised_response() -> None:
+    for epsilon in (0.1, 1.0, 5.0):
+        assert least_tails(np.array([0.5, 0.5]), epsilon)[0] == pytest.approx(
+            1 / (1 + math.exp(epsilon))
+        )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+def test_no_independent_noise_is_better_and_none_is_needed(epsilon: float) -> None:
+    """Discrete Laplace noise on each of 63 counts has the largest error C up to some tenths."""
+    plans = _plans(Prefixes(64), epsilon)
+    rng, shape = np.random.default_rng(1), (20_000, 63)
+    parts = rng.geometric(-math.expm1(-epsilon), (2, *shape))
+    largest = np.abs(parts[0] - parts[1]).max(axis=1)
+    assert plans[-1].scale < largest.mean() - 6 * largest.std() / math.sqrt(len(largest))
+    assert plans[-1].scale > 0.7 * largest.mean()
+
+
+# --- choice of lines -------------------------------------------------------------------------
+
+WORKLOADS: dict[str, tuple[Callable[[], Workload], int]] = {
+    "histogram": (lambda: Histogram(20), 19),
+    "prefixes": (lambda: Prefixes(20), 19),
+    "ranges": (lambda: Ranges(8), 7),
+    "marginals": (lambda: Marginals(6, 2), 15),
+    "parities": (lambda: Parities(6, 2), 5),
+    "signs": (lambda: RandomSigns(12, 60, rng=0), 4),
+    "real answers": (lambda: Explicit(np.random.default_rng(0).random((5, 9))), 1),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_lines_are_found(name: str) -> None:
+    make, least = WORKLOADS[name]
+    lines = found_lines(make())
+    assert lines is not None
+    assert len(lines.pairs) >= least
+    for count in (1, len(lines.pairs)):
+        assert len(lines.last(count).pairs) == count
+
+
+def test_lines_need_elements_that_differ() -> None:
+    assert found_lines(Explicit(np.ones((2, 3)))) is None
+    with pytest.raises(ValueError, match="earlier pairs"):
+        QueryLines(Prefixes(4), np.arange(4), np.array([[1, 2], [0, 3]]), np.array([1, 2]))
+    with pytest.raises(ValueError, match="own query"):
+        QueryLines(Prefixes(4), np.arange(4), np.array([[1, 2]]), np.array([0]))
+    for queries in ([4], [-1], [0, 1]):
+        with pytest.raises(ValueError, match="queries must be 1 numbers from 0 to 3"):
+            QueryLines(Prefixes(4), np.arange(4), np.array([[0, 1]]), np.array(queries))
+    with pytest.raises(ValueError, match="shape"):
+        QueryLines(Prefixes(4), np.arange(4), np.array([[0, 1, 2]]), np.array([0]))
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+def test_the_largest_error_grows_with_the_number_of_queries() -> None:
+    scales = [_plans(Prefixes(size), 1.0)[-1].scale for size in (2, 4, 16, 64)]
+    assert all(b > a + 0.5 for a, b in itertools.pairwise(scales))
+
+
+def test_more_records_exclude_more_than_one_element_can() -> None:
+    """The bound from 4 copies of one element stops at the error 2 / n."""
+    bound = query_lines_bound(Prefixes(64), epsilon=1.0, alpha=0.001)
+    assert bound.value > 4000
+
+
+def test_lines_take_part_in_brackets() -> None:
+    from geomdp.advice.lower_side import lower_bounds
+
+    (best, *_), _ = lower_bounds(Prefixes(32), Problem(1.0, 0.002, WorstCase()), 0)
+    assert isinstance(best.certificate, Certificate)
+    assert isinstance(best.certificate.rungs[-1], QueryLineRung)
+    _, refused = lower_bounds(Prefixes(8), Problem(1.0, 0.01, MeanL2()), 0)
+    assert "largest error" in refused["lines along single queries"]
+
+
+def test_add_remove_counts_every_replacement_twice() -> None:
+    twice, once = (
+        query_lines_bound(Prefixes(16), epsilon=epsilon, alpha=0.02, adjacency=adjacency)
+        for epsilon, adjacency in ((0.1, Adjacency.ADD_REMOVE), (0.2, Adjacency.REPLACE_ONE))
+    )
+    assert twice.value == once.value > 0
+
+
+def test_a_large_error_is_not_excluded() -> None:
+    with pytest.raises(SideConditionError, match="single queries"):
+        query_lines_bound(Prefixes(16), epsilon=1.0, alpha=0.5)
+
+
+# --- certificates ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+def test_certificates_are_confirmed(name: str, epsilon: float, tmp_path: Path) -> None:
+    workload = WORKLOADS[name][0]()
+    bound = query_lines_bound(workload, epsilon=epsilon, alpha=0.002)
+    assert check_certificate(saved(bound, tmp_path)).records == bound.value > 0
+
+
+def higher(rung: dict[str, Any]) -> None:
+    """A scale 1% higher, with the number of records that follows."""
+    rung["scale"] *= 1.01
+    rung["last"] = math.floor(rung["scale"] / ALPHA)
+
+
+def doubled(rung: dict[str, Any]) -> None:
+    """Each line counted twice, as if it had two independent errors."""
+    for name in ("pairs", "queries"):
+        rung["family"][name] = rung["family"][name] * 2
+    rung["first"] *= 2
+
+
+def fewer_steps(rung: dict[str, Any]) -> None:
+    rung["prior"] = rung["prior"][:-1]
+    rung["steps"] -= 1
+    rung["first"] = rung["copies"] * rung["steps"] * len(rung["family"]["pairs"])
+
+
+ALPHA = 0.004
+FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "1% more": higher,
+    "every line twice": doubled,
+    "fewer steps": fewer_steps,
+    "scale": lambda rung: rung.update(scale=rung["scale"] * 1.001),
+    "scale rounded up": lambda rung: rung.update(scale=rung["scale"] * (1 + 2e-10)),
+    "negative scale": lambda rung: rung.update(scale=-rung["scale"]),
+    "first": lambda rung: rung.update(first=rung["first"] - 1),
+    "last": lambda rung: rung.update(last=rung["last"] + 1),
+    "copies": lambda rung: rung.update(copies=rung["copies"] + 1),
+    "many copies": lambda rung: rung.update(copies=10**6),
+    "steps": lambda rung: rung.update(steps=rung["steps"] + 1),
+    "negative prior": lambda rung: rung["prior"].__setitem__(0, -0.1),
+    "another prior": lambda rung: rung["prior"].__setitem__(0, 0.9),
+    "pair of one element": lambda rung: rung["family"]["pairs"].__setitem__(0, [0, 0]),
+    "row": lambda rung: rung["family"]["pairs"].__setitem__(0, [0, 99]),
+    "query": lambda rung: rung["family"]["queries"].__setitem__(0, 16),
+    "query of no pair": lambda rung: rung["family"]["queries"].pop(),
+    "workload": lambda rung: rung["family"]["workload"].update(N=17),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
+    bound = query_lines_bound(Ranges(16), epsilon=1.0, alpha=ALPHA)
+    path = saved(bound, tmp_path)
+    document = json.loads(path.read_text())
+    assert check_certificate(path).records == bound.value
+    FORGED[change](document["rungs"][-1])
+    document["lower_bound"] = document["rungs"][-1]["last"]
+    rejected(path, document)
+
+
+def test_the_checker_knows_the_order_of_the_lines() -> None:
+    """The pair (0, 2) changes two prefixes, so the line of the pair (1, 2) must come later."""
+    answers = Prefixes(4).evaluate(np.arange(4))
+    pairs, queries = np.array([[0, 2], [1, 2]]), np.array([0, 1])
+    part = Part({"pairs": pairs, "queries": queries}, Work(1 << 20))
+    assert _length(part, answers) == (1.0, 2)
+    part = Part({"pairs": pairs[::-1], "queries": queries[::-1]}, Work(1 << 20))
+    with pytest.raises(CertificateRejected, match="line 1 changes the query of an earlier line"):
+        _length(part, answers)
+
+
+def test_lines_of_queries_bound_no_other_error(tmp_path: Path) -> None:
+    bound = query_lines_bound(Prefixes(16), epsilon=1.0, alpha=ALPHA)
+    path = saved(bound, tmp_path)
+    document = json.loads(path.read_text())
+    document["metric"] = MeanL2.name
+    rejected(path, document)
+
+
+def test_every_rung_says_what_it_excludes() -> None:
+    for rung in query_line_rungs(Prefixes(16), Problem(1.0, ALPHA, WorstCase())):
+        assert rung.first == rung.plan.records <= rung.last
+        assert f"{len(rung.plan.lines.pairs)} lines for one query each" in rung.said
+        assert repr(rung).startswith(f"QueryLineRung({rung.first} <= n <= {rung.last}")
