@@ -89,6 +89,7 @@ CALLS: list[partial[Any]] = [
     partial(privacy.convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
     partial(privacy.group_privacy, privacy=PURE, size=2),
     partial(privacy.pure_to_zcdp, privacy=PURE),
+    partial(privacy.pure_implying, privacy=RHO),
     partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),
     partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
     partial(proved_gaussian_scale, 1, privacy=RHO),

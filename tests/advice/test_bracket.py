@@ -112,8 +112,9 @@ def test_weaker_guarantees_need_no_more_records(
     assert found.lower.records <= pure.lower.records
     assert "calibrated for 0.5-DP" in found.upper.statement
     assert found.question.guarantee == privacy
-    # Of the methods of proof, only lines apply.
-    assert sum("needs pure differential privacy" in why for why in found.refused.values()) == 2
+    # Of the methods of proof, only lines apply; lines along single queries need the largest error.
+    refused = [name for name, why in found.refused.items() if "pure differential privacy" in why]
+    assert len(refused) == (3 if isinstance(metric, WorstCase) else 2), refused
 
 
 def test_the_table_lists_everything_best_first(monkeypatch):

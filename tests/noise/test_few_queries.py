@@ -243,7 +243,7 @@ def test_small_epsilon_gives_the_variance_of_continuous_noise():
         (lambda: GeometricNoise([1.0], math.inf), "scale"),
         (lambda: StaircaseNoise(0.0, 1.0), "width"),
         (lambda: StaircaseNoise(1.0, -1.0), "epsilon"),
-        (lambda: StaircaseNoise(1.0, 513.0), "at most 512, .* got 513"),
+        (lambda: StaircaseNoise(1.0, 513.0), "at most 512, got 513"),
         (lambda: LatticeBoxNoise([1.0], [1, 1], 1.0), "counts must be 1 whole numbers"),
         (lambda: LatticeBoxNoise([1.0], [0], 1.0), "not all 0"),
         (lambda: LatticeBoxNoise([1.0], [1.5], 1.0), "counts"),
