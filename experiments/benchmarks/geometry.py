@@ -9,7 +9,7 @@ queries with ties and duplicates.
 
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
-Speed is not claimed. It has goals, which may stay open. Times are medians of processor seconds of
+Speed is not claimed. It has goals, which may be missed. Times are medians of processor seconds of
 one core. The ratio to each peer is compared with a goal, and the time of geomdp with a physical
 limit that is measured in the same run. For a projection the limit is one pass over the vertices,
 for chords and samples one matrix product per batch. For the width of 2-way marginals, whose

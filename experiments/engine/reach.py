@@ -1,9 +1,10 @@
 """Which modules of geomdp a script can reach, found by reading its text.
 
-The packages of geomdp load a module when one of its names is first used. What a script can run is
-therefore found in texts: the names it uses from geomdp, the modules that the packages' stubs
-(``__init__.pyi``) give for these names, and whatever these modules import in turn. A package used
-without a name, as in ``getattr(gd.mechanisms, name)``, counts as a use of all its modules.
+The packages of geomdp load a module when one of its names is first used. An import of a package
+therefore does not show which modules a script can run. The script is read for the names that it
+uses from geomdp, and the stubs of the packages (``__init__.pyi``) give the modules of these names.
+These modules are read in the same way for the modules that they use. A package used without a name,
+as in ``getattr(gd.mechanisms, name)``, counts as a use of all its modules.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class MeanSquare:
 
     @classmethod
     def pooled(cls, parts: Sequence[MeanSquare]) -> MeanSquare:
-        """Mean over all releases of several independent parts of one distribution.
+        """Mean over all releases of `parts`, which are independent samples from one distribution.
 
         The standard error counts deviations within the parts and between the means of the parts.
         """

@@ -139,7 +139,7 @@ def noise_columns(
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Compare the choice with all predictions and with peers, and predictions with releases."""
+    """Compare the choice with all predictions and with peers. Compare predictions with releases."""
     # A projection never errs more than the noise before it, even if the bound on its error is
     # larger.
     noise_alone = table[f"{NOISE}predicted"].replace(0.0, np.inf)
@@ -190,7 +190,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw the advised mechanism for each n, and its error over the best peer's, by workload."""
+    """Draw, by workload, what is advised for each n and its error relative to the best peer."""
     lines = [line for line in LINES if line in set(table.line)]
     figure = Figure(figsize=(7.2, 2.0 + 0.42 * len(lines)))
     choices, errors = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
@@ -248,7 +248,7 @@ def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
-    """All lines; a hundred columns, where a draw takes seconds, have predictions only."""
+    """All lines. `Line.HUNDRED` has predictions only, because one of its draws takes seconds."""
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 

@@ -19,7 +19,7 @@ from experiments.planting.runs import RedClaim
 
 
 def red(script: LoadedScript) -> list[RedClaim]:
-    """The claims that fail. If a cell or the check of the claims raises, only this is listed."""
+    """The claims that fail. An error in a cell, or in the check of the claims, is listed alone."""
     outcomes = []
     for cell in script.sweep(Preset.QUICK).cells():
         outcome = run_cell(script.module.compute, cell)

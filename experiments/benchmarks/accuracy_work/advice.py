@@ -53,7 +53,7 @@ def advice_is_best(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Goals for one counting query, and for measured errors over the least measured ones."""
+    """Goals for one counting query, and for measured errors divided by the least measured error."""
     return [*_one_count(table), *_as_measured(table)]
 
 
@@ -85,7 +85,7 @@ def _one_count(table: pd.DataFrame) -> list[Goal]:
 
 
 def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, str, str]]:
-    """Measured error of the advised mechanism over the library's least one, by line and n.
+    """Measured error of the advised mechanism divided by the library's least, by line and n.
 
     Each value also names the advised mechanism and the mechanism with the least error.
     """
@@ -99,7 +99,7 @@ def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, s
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Goals where releases were made: measured errors can rank otherwise than proved bounds."""
+    """Goals where releases were made: measured errors and proved bounds can differ in order."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

@@ -121,9 +121,10 @@ def joint_table_error(workload: MarginalTables) -> float:
 class Lifted:
     """Cone noise over the elliptope of monomials of d signs, for k-way tables (X-LIFT), k = 3 or 4.
 
-    The monomials of the signs x_i are 1, x_i, and x_i x_j. For k = 3 only pairs inside two halves
-    of the columns are needed: every triple has a pair in one half, so every parity of up to three
-    columns is the product of two monomials. For k = 4 all pairs are taken.
+    The monomials of the signs x_i are 1, x_i, and x_i x_j. For k = 3 the columns are split into
+    two halves, and only pairs in the same half are needed: every triple has a pair in one half, so
+    every parity of up to three columns is the product of two monomials. For k = 4 all pairs are
+    taken.
     """
 
     d: int
@@ -157,15 +158,15 @@ class Lifted:
     def error(self) -> float:
         """Root mean squared error of a cell of a k-way table, in counts at epsilon = 1.
 
-        A cell is the signed mean of the 2^k parities of its columns. A parity at mu entries has
-        variance 8 (r + 1) (r + 2) / ((D + 1) mu), with r and D as in `dimension`. The parity of no
-        column is the number of records and needs no noise.
+        A cell is the signed mean of the 2^k parities of its columns. If mu entries above the
+        diagonal equal a parity, its noise has variance 8 (r + 1) (r + 2) / ((D + 1) mu), with r and
+        D as in `dimension`. The parity of no column is the number of records and needs no noise.
         """
         r, order = self.dimension, len(self.monomials)
         once = 8 * (r + 1) * (r + 2) / (order + 1)
         total = 0.0
         for size in range(1, self.k + 1):
-            # The mean over tables of the sum over the parities of this size inside the table.
+            # Sum of the variances of the parities of this size in a table, averaged over tables.
             inside = math.comb(self.k, size) / math.comb(self.d, size)
             total += inside * sum(once / count for count in self.entries(size))
         return math.sqrt(total) / 2**self.k

@@ -91,7 +91,7 @@ def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per target for 100 noisy copies of one true answer, together and one by one.
 
     The targets are like the releases of a mechanism in 100 trials: one mix of ten vertices plus
-    Gaussian noise, about as long as the largest distance of a vertex from the mean.
+    Gaussian noise. The noise is about as long as the largest distance of a vertex from the mean.
     """
     vertices = draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
@@ -117,7 +117,7 @@ def time_many_targets(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_membership(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds to tell inside from outside and name a separating halfspace, on mixed points."""
+    """Seconds to decide whether a point is inside, and to separate it by a halfspace if not."""
     vertices = draw_vertices(config, rng)
     body = gd.bodies.VPolytope(vertices)
     centre, spread = vertices.mean(axis=0), (vertices - vertices.mean(axis=0)).std(axis=0)
@@ -145,14 +145,14 @@ def time_membership(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def time_width(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of one direction of the width estimate; the peer takes products with all vertices."""
+    """Seconds per direction of the width estimate; the peer takes products with all vertices."""
     workload = gd.workloads.Marginals(config.dimension, 2)
     body = gd.bodies.WorkloadPolytope(workload)
     directions = rng.standard_normal((config.operations, workload.n_queries))
     gd.gaussian_width(body, rng=rng, samples=2)
     estimate, seconds = timed(lambda: gd.gaussian_width(body, rng=rng, samples=config.operations))
-    # Certificate: the width divided by sqrt(2 ln N) times the largest length of a point, which is a
-    # bound on the width of any N points.
+    # Certificate: the width divided by a bound on the width of any N points. The bound is
+    # sqrt(2 ln N) times the largest length of a point.
     centred = math.sqrt(workload.n_queries) / 2  # answers are within 1/2 of (1/2, .., 1/2)
     most = centred * math.sqrt(2 * config.dimension * math.log(2))
     rows = [line(GEOMDP, [seconds / config.operations], estimate.value / most, 1)]

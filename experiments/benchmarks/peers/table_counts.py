@@ -1,4 +1,4 @@
-"""Counts of all 1-way or 2-way tables of a Parquet file, as users of other libraries count."""
+"""Counts of all 1-way or 2-way tables of a Parquet file by DuckDB, PyArrow and pandas."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class InexactSumsError(ValueError):
 
 
 class LatticeMechanism(PureMechanism):
-    """A mechanism whose noise is on the lattice of all changes of the sums between neighbours.
+    """A mechanism whose noise lies on a lattice. Sums of neighbours differ by a lattice vector.
 
     If float64 rounded a sum, the rounded sums of neighbours could differ by a vector outside the
     lattice. No noise on the lattice would hide such a change. Therefore the sums over n records

@@ -55,9 +55,9 @@ class PIdentity:
 
     The measurements are (I; T) D h, where h is the histogram of N elements, T (p, N) has entries of
     0 or more, and D = diag(1 / (1 + column sums of T)). So every column of (I; T) D has l1 norm 1.
-    T is chosen for a small error of the answers that least squares computes. This problem is not
-    convex. A quasi-Newton descent from hat functions along the list of elements finds a local
-    minimum.
+    T is chosen so that the answers, which least squares computes, have a small error. This problem
+    is not convex. A quasi-Newton descent finds a local minimum. It starts near hat functions along
+    the list of elements.
 
     Parameters
     ----------

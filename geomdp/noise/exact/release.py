@@ -117,7 +117,7 @@ class RoundedNoise(RoundedVector):
     Raises
     ------
     NoExactPath
-        If the noise has no sampler that can be computed to any precision.
+        If the noise has no sampler that can be computed to arbitrary precision.
 
     References
     ----------
@@ -205,7 +205,7 @@ class RoundedParts:
     Raises
     ------
     NoExactPath
-        If a noise has no sampler that can be computed to any precision.
+        If a noise has no sampler that can be computed to arbitrary precision.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
     Raises
     ------
     NoExactPath
-        If the noise has no sampler that can be computed to any precision.
+        If the noise has no sampler that can be computed to arbitrary precision.
     PrecisionExhausted
         If the rounding of a coordinate is not decided by 15872 bits.
 

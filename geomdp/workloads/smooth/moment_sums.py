@@ -85,7 +85,7 @@ class MomentTransform(abc.ABC):
         result is the same, to the last bit, for all ways of cutting the records into chunks.
         """
         count, held, table = 0, 0, self._empty()
-        # Adding a table of three variables is as slow as adding many blocks of records. So the
+        # For three variables, adding a table is as slow as adding many blocks of records. So the
         # first table becomes the total. If there is only one table, no addition is needed.
         total: FloatArray | None = None
         lost = np.zeros(0)
