@@ -5,13 +5,12 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 
 Claims: the private covariance of n records differs from the covariance of their *distribution* by
 at most 3 / n^(1/2), for sampling, plus the private error of the second moments and twice that of
-the mean.
-Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere, and this error
-remains as epsilon grows. The measured noise is 0.9 to 1 times the bound without 3 / n^(1/2). It
-is the length of the noise on the second moments plus twice the length of the noise on the mean,
-each noise at epsilon / 2. All 2-way marginals of d binary attributes are computed from the second
-moments of x / d^(1/2). Their errors stay below (d / (d - 1))^(1/2) times the bound for second
-moments. Every bound is within a factor 8 of what is measured.
+the mean. Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere, and
+this error remains as epsilon grows. The measured noise is 0.9 to 1 times the bound without 3 /
+n^(1/2). It is the length of the noise on the second moments plus twice the length of the noise on
+the mean, each noise at epsilon / 2. All 2-way marginals of d binary attributes are computed from
+the second moments of x / d^(1/2). Their errors stay below (d / (d - 1))^(1/2) times the bound for
+second moments. Every bound is within a factor 8 of what is measured.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
