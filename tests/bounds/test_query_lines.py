@@ -218,6 +218,22 @@ def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
     rejected(path, document)
 
 
+def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
+    """e^-0.6931 times the least float64 number rounds to this number, as if epsilon were 0.
+
+    The claim is then 0.25 for one step. The truth is 1 / (2 (1 + e^0.6931)) = 0.167.
+    """
+    bound = query_lines_bound(Explicit(np.array([[0.0, 1.0]])), epsilon=0.6931, alpha=0.01)
+    path = saved(bound, tmp_path)
+    document = json.loads(path.read_text())
+    (rung, *_) = document["rungs"]
+    assert (rung["steps"], rung["copies"], rung["first"]) == (1, 1, 1)
+    assert rung["scale"] < 0.167
+    rung.update(prior=[5e-324, 5e-324], scale=0.25 * (1 - 2e-11), last=24)
+    document.update(rungs=[rung], lower_bound=24)
+    rejected(path, document, "the sum of the prior is")
+
+
 def test_the_checker_knows_the_order_of_the_lines() -> None:
     """The pair (0, 2) changes two prefixes, so the line of the pair (1, 2) must come later."""
     answers = Prefixes(4).evaluate(np.arange(4))
