@@ -104,6 +104,16 @@ def test_lines_are_found(name: str) -> None:
         assert len(lines.last(count).pairs) == count
 
 
+def test_queries_with_a_tiny_range_have_no_lines() -> None:
+    """Half of the range 5e-324 is 0, so a pair of equal elements seemed to differ enough."""
+    tiny, whole = np.array([0.0, 5e-324, 0.0]), np.array([0.0, 1.0, 0.0])
+    assert found_lines(Explicit(np.array([tiny]))) is None
+    lines = found_lines(Explicit(np.array([tiny, whole])))
+    assert lines is not None
+    assert lines.queries.tolist() == [1]
+    assert query_lines_bound(Explicit(np.array([tiny, whole])), epsilon=1.0, alpha=0.01).value > 0
+
+
 def test_lines_need_elements_that_differ() -> None:
     assert found_lines(Explicit(np.ones((2, 3)))) is None
     with pytest.raises(ValueError, match="earlier pairs"):
