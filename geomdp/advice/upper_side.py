@@ -95,7 +95,7 @@ def upper_bounds(
         limit, given = error_limit(metric, winner), winner.guarantee.privacy
         calibrated = "" if given == privacy else f", calibrated for {given},"
         shown = f"{name}{calibrated} has {words} on every data set of {n} records"
-        assumptions = (_SIMULATED,) if limit.simulated else ()
+        assumptions = (_simulation(len(built)),) if limit.simulated else ()
         found.append(
             Bound(float(n), Side.UPPER, f"{shown}, by {limit.reason}", assumptions, winner)
         )
@@ -103,10 +103,12 @@ def upper_bounds(
     return sorted(found, key=lambda bound: bound.value), refused
 
 
-_SIMULATED = (
-    "a mean over the noise enters through an upper confidence limit at level 1e-6 from public "
-    "draws (asymptotic)"
-)
+def _simulation(compared: int) -> str:
+    """The assumption of a bound that uses public draws, if so many mechanisms are `compared`."""
+    return (
+        "a mean over the noise enters through an upper confidence limit from public draws "
+        f"(asymptotic); the level 1e-6 is that of one limit, and {compared} mechanisms are compared"
+    )
 
 
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:

@@ -104,6 +104,16 @@ def test_lines_are_found(name: str) -> None:
         assert len(lines.last(count).pairs) == count
 
 
+def test_queries_with_a_tiny_range_have_no_lines() -> None:
+    """Half of the range 5e-324 is 0, so a pair of equal elements seemed to differ enough."""
+    tiny, whole = np.array([0.0, 5e-324, 0.0]), np.array([0.0, 1.0, 0.0])
+    assert found_lines(Explicit(np.array([tiny]))) is None
+    lines = found_lines(Explicit(np.array([tiny, whole])))
+    assert lines is not None
+    assert lines.queries.tolist() == [1]
+    assert query_lines_bound(Explicit(np.array([tiny, whole])), epsilon=1.0, alpha=0.01).value > 0
+
+
 def test_lines_need_elements_that_differ() -> None:
     assert found_lines(Explicit(np.ones((2, 3)))) is None
     with pytest.raises(ValueError, match="earlier pairs"):
@@ -216,6 +226,22 @@ def test_forged_lines_are_rejected(change: str, tmp_path: Path) -> None:
     FORGED[change](document["rungs"][-1])
     document["lower_bound"] = document["rungs"][-1]["last"]
     rejected(path, document)
+
+
+def test_priors_below_the_normal_numbers_prove_nothing(tmp_path: Path) -> None:
+    """e^-0.6931 times the least float64 number rounds to this number, as if epsilon were 0.
+
+    The claim is then 0.25 for one step. The truth is 1 / (2 (1 + e^0.6931)) = 0.167.
+    """
+    bound = query_lines_bound(Explicit(np.array([[0.0, 1.0]])), epsilon=0.6931, alpha=0.01)
+    path = saved(bound, tmp_path)
+    document = json.loads(path.read_text())
+    (rung, *_) = document["rungs"]
+    assert (rung["steps"], rung["copies"], rung["first"]) == (1, 1, 1)
+    assert rung["scale"] < 0.167
+    rung.update(prior=[5e-324, 5e-324], scale=0.25 * (1 - 2e-11), last=24)
+    document.update(rungs=[rung], lower_bound=24)
+    rejected(path, document, "the sum of the prior is")
 
 
 def test_the_checker_knows_the_order_of_the_lines() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from geomdp.bodies import MappedElliptope
 from geomdp.mechanisms import Cone, Projected
+from geomdp.mechanisms.post_processed.support_bound import _upper_limit
 from geomdp.privacy import PureDP
 from geomdp.workloads import MarginalTables
 
@@ -34,3 +36,21 @@ def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their
     # The largest distance of two records is sqrt(2 C(25, 2)); of the relaxation at most sqrt(3).
     assert apart <= workload.l2_diameter() <= mechanism.diameter
     np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("draws", "level"), [(32, 6e-4), (105, 1.3e-4), (512, 1.7e-5), (2048, 4.7e-6)]
+)
+def test_the_levels_of_limits_for_skew_draws_are_those_stated(draws: int, level: float) -> None:
+    """How often the limit for exponential variables of mean 1 is below 1, by importance sampling.
+
+    Variables of rate 1 + tilt have a small mean, so most of their limits are below 1.
+    """
+    tilt, sets = 4.6 / np.sqrt(draws), 4000
+    values = np.random.default_rng(7).exponential(1 / (1 + tilt), (sets, draws))
+    weights = np.exp(tilt * values.sum(axis=1) - draws * np.log1p(tilt))
+    below = np.array([_upper_limit(row) < 1 for row in values])
+    found = weights * below
+    assert abs(found.mean() - level) < 0.1 * level + 6 * found.std() / np.sqrt(sets)
+    assert found.mean() > 2e-6

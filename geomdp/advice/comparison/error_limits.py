@@ -140,10 +140,13 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
     The bound is the smaller of a proved one and one from `expected_support_bound`, because the
     largest |z_i| is the support function of the cross-polytope. For noise of known sizes that is a
     closed form. For log-concave noise it is a confidence limit from public draws: the draws show
-    how the coordinates depend on each other, which the proved union bounds do not use. Norms of
-    log-concave noise have exponential tails, so draws do not miss rare large values. Gaussian noise
-    is not drawn, because the interval of its width has another level. Laplace noise has an exact
-    value.
+    how the coordinates depend on each other, which the proved union bounds do not use. The limit is
+    asymptotic. Norms of log-concave noise have exponential tails, so rare large values that no draw
+    shows add little to the mean. Let Y be the largest |Z_i|, and q the probability of Y > t. Then
+    E Y exceeds E min(Y, t) by at most 2 t q / ln(1 / q) (Guedon 1999). This is 0.3% of t for
+    q = 14 / 2048. For larger q, 2048 draws are all below t with probability less than 1e-6.
+    Gaussian noise is not drawn, because the interval of its width has another level. Laplace noise
+    has an exact value.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)

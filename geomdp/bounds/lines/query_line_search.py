@@ -40,6 +40,9 @@ MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
 MOST_LINES = 64
 #: Least answer difference of a pair, as a share of the range of the query in the sample.
 LEAST_SHARE = 0.5
+#: Queries with a smaller range are left out. `check_certificate` rejects smaller numbers, and half
+#: of the range 5e-324 would be rounded to 0.
+LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 #: Approximate privacy losses of one step of a line. The number of copies is chosen for these.
@@ -136,13 +139,13 @@ def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
 
 @lru_cache(maxsize=8)
 def found_lines(workload: Workload) -> QueryLines | None:
-    """The lines of the search for a workload; None if no two elements differ."""
+    """The lines of the search for a workload; None if no query has a range above `LEAST_RANGE`."""
     k = workload.n_queries
     most = max(2, math.isqrt(MAX_COMPARED // k))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = bounded_answers(workload, elements)
     considered = np.unique(np.linspace(0, k - 1, min(k, MAX_QUERIES)).astype(int))
-    considered = considered[np.ptp(answers[:, considered], axis=0) > 0]
+    considered = considered[np.ptp(answers[:, considered], axis=0) > LEAST_RANGE]
     if len(considered) == 0:
         return None
     pairs = _cleanest_pairs(answers, considered)

@@ -25,8 +25,9 @@ squares over the queries, so they do not grow with g if each element changes few
 
 References
 ----------
-Derived here. For a count of each of g columns, Laplace noise has the largest error
-(1 + 1/2 + ... + 1/g) / epsilon, which C reaches for small epsilon and large T.
+Derived here. For small epsilon b, large T and a smooth prior that is small at both ends, C is close
+to delta (1 + 1/2 + ... + 1/g) / epsilon. This is the expected largest absolute value of g
+independent Laplace variables of scale delta / epsilon.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ from geomdp.bounds.certificates.workloads import (
 from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
-#: Relative margin by which C is rounded down. The rounding errors of p(m) are below T 2^-51.
+#: Relative margin by which C is rounded down. The rounding errors of p(m) are below
+#: (T + epsilon b T) 2^-51.
 MARGIN = 1e-10
 
 

@@ -24,9 +24,9 @@ it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the di
 least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
 G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
-from any point c, the centre, towards the a_i. Subtract the mean of the z_i, and divide all z_i by
-the length of the longest z_i. The z_i then have a sum of 0 and length at most 1. So G is at least
-the mean of <z_i, a_i - c>.
+from any point c, the centre, towards the a_i. Subtract the mean of the z_i. If the longest z_i is
+longer than 1, divide all z_i by its length. The z_i then have a sum of 0 and length at most 1. So G
+is at least the mean of <z_i, a_i - c>.
 
 References
 ----------
