@@ -208,7 +208,7 @@ class TestFile:
         ("arrays", "words"),
         [
             ({"moments": np.full((5, 5), 2.0)}, "moment must be 1"),
-            ({"noise_std": -np.ones((5, 5))}, "noise_std at least 0"),
+            ({"noise_std": -np.ones((5, 5))}, "no noise_std may be negative"),
             ({"noise_std": np.zeros((5, 4))}, r"noise_std must have shape \(5, 5\), got \(5, 4\)"),
             ({"noise_std": np.full((5, 5), np.inf)}, "noise_std must be finite"),
             ({"noise_covariance": np.eye(24)}, "the file must hold the arrays"),
