@@ -6,6 +6,7 @@ that the set-up of the mechanism would cost more than the budget.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,6 +56,8 @@ from geomdp.workloads.table_queries import TableQueries
 #: core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for
 #: 1600 elements in dimension 132. A minute is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Operations of such a refinement, divided by N r^2, for N elements and effective dimension r.
+REFINED_OPERATIONS = 2500
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
@@ -246,6 +249,9 @@ def knorm_differs(setting: Setting) -> None:
 
     If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
     not, the sampler of `knorm` is not exact, and `exact_only` excludes it.
+
+    Raises `UntriedError` if other than pure privacy is asked and the outer slab body would take
+    longer than the budget. Gaussian noise is often better then.
     """
     if setting.exact_only:
         raise InapplicableError(
@@ -253,6 +259,10 @@ def knorm_differs(setting: Setting) -> None:
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
+    if not isinstance(setting.privacy, PureDP):
+        workload = setting.workload
+        size, dimension = workload.universe.size or math.inf, workload.affine_hull().dimension
+        setting.check_cost("outer slab body", work=REFINED_OPERATIONS * size * dimension**2)
 
 
 def ellipsoid(setting: Setting) -> Mechanism:
