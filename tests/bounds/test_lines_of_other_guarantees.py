@@ -307,3 +307,16 @@ def test_guarantees_outside_the_range_are_refused_where_they_come_in(loss: float
     for bound in (gd.bounds.packing_search, gd.bounds.guessing_bound):
         with pytest.raises(ValueError, match=told):
             bound(workload, epsilon=loss, alpha=0.01)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 0.3])
+def test_a_negligible_delta_does_not_change_the_number_of_copies(epsilon) -> None:
+    """Otherwise all plans would be computed twice, for two almost equal numbers of copies."""
+    tiny, none = (
+        Accuracy(privacy, 1, 2, False)
+        for privacy in (ApproxDP(epsilon, epsilon * 1e-9), PureDP(epsilon))
+    )
+    for step in (0.25, 0.5):
+        assert tiny.copies(step) == none.copies(step)
+        larger = Accuracy(ApproxDP(epsilon, epsilon / 4), 1, 2, False).copies(step)
+        assert larger == none.copies(step) | {max(1, int(step / (3 * epsilon) * 1.001))}

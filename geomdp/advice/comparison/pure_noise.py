@@ -35,15 +35,14 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.advice.comparison.trials import Built, Trials
 from geomdp.bounds.certificates.problem import CHANGES
 from geomdp.mechanisms import Matrix, PredictionKind, ResidualGaussian
-from geomdp.privacy import PureDP, gaussian_scale
+from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alone
+from geomdp.privacy import ZCDP, ApproxDP, PureDP, gaussian_scale
 from geomdp.workloads import Workload
-from geomdp.workloads.table_queries import TableQueries
 
-#: Share of the error of `Matrix` or `ResidualGaussian` that every Gaussian noise has. Their errors
-#: exceed the least error by 0.05% at most if the search for the best noise converges.
+#: Share of the error of the best Gaussian noise found that every Gaussian noise has. If the search
+#: for the ellipsoid of `Matrix` converges, the trace exceeds the least trace by 0.5% at most, so
+#: the error exceeds the least error by 0.25% at most.
 OPTIMAL = 0.995
-#: `ResidualGaussian` finds the best Gaussian noise for tables of at most this many columns.
-MOST_COLUMNS = 22
 #: For a larger epsilon no bound is stated, because sinh(2 epsilon) could overflow.
 MOST_EPSILON = 300.0
 #: Number of random elements of the universe whose answers are compared in pairs.
@@ -85,14 +84,18 @@ def pure_noise_floor(trials: Trials) -> float:
 
 
 def _is_optimal(trial: Built) -> bool:
-    """Whether `trial` is Gaussian noise without post-processing, of the least known error."""
+    """Whether `trial` is Gaussian noise alone, and no Gaussian noise has an error below `OPTIMAL`.
+
+    The share `OPTIMAL` is relative to the error of `trial`.
+    """
     if trial.step is not None or trial.prediction.kind is not PredictionKind.EXACT:
         return False
     match trial.mechanism:
-        case Matrix(privacy=privacy):
-            return not isinstance(privacy, PureDP)
-        case ResidualGaussian(workload=TableQueries(levels=levels)):
-            return len(levels) <= MOST_COLUMNS or len(set(levels)) == 1
+        case Matrix(privacy=ZCDP() | ApproxDP(), workload=workload, adjacency=adjacency):
+            # For a larger universe, the ellipsoid is searched in a family that is easy to compute.
+            return is_around_differences_alone(workload, adjacency)
+        case ResidualGaussian(is_best=is_best):
+            return is_best
     return False
 
 

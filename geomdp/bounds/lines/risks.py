@@ -64,11 +64,11 @@ class Accuracy:
 
     def copies(self, step: float) -> set[int]:
         """Numbers of copies to try for a step with about the privacy loss `step`."""
-        most = {max(1, math.floor(step / self.loss))}
-        if isinstance(self.privacy, ApproxDP):
-            both = self.loss + DELTA_SHARE * self.privacy.delta * self.changes
-            most.add(max(1, math.floor(step / both * (1 + NEGLIGIBLE))))
-        return most
+        most = max(1, math.floor(step / self.loss))
+        if not isinstance(self.privacy, ApproxDP):
+            return {most}
+        both = self.loss + DELTA_SHARE * self.privacy.delta * self.changes
+        return {most, min(most, max(1, math.floor(step / both * (1 + NEGLIGIBLE))))}
 
     def risk(self, steps: int, copies: int) -> LineRisk:
         """The best bound for `steps` steps, each of which replaces `copies` records."""

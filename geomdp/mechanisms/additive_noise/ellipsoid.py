@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from functools import cached_property
 
 import numpy as np
@@ -131,12 +132,33 @@ def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
     return _add_remove_root(workload, span)
 
 
+def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> bool:
+    """Whether the set in the docstring of `Ellipsoid` is exactly the set of all differences.
+
+    Otherwise the set can contain more vectors, and another ellipsoid around all differences can
+    have a trace that is several times smaller.
+    """
+    if adjacency is Adjacency.REPLACE_ONE and _has_few_patterns(workload):
+        return True
+    size = workload.universe.size
+    most = math.inf if adjacency is Adjacency.ADD_REMOVE else MAX_PAIR_ELEMENTS
+    return size is not None and size <= most and _fits(size, answer_hull(workload, adjacency))
+
+
+def _has_few_patterns(workload: Workload) -> bool:
+    """Whether the sets of columns of tables in which two records can agree are few enough to list.
+
+    False for workloads that are not `MarginalTables`.
+    """
+    if not isinstance(workload, MarginalTables):
+        return False
+    return sum(levels > 1 for levels in workload.levels) <= MAX_PATTERN_COLUMNS
+
+
 def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     """Root (m, r) of an ellipsoid that contains Q(x) - Q(x') for all x, x'."""
-    if isinstance(workload, MarginalTables):
-        varying = sum(levels > 1 for levels in workload.levels)
-        if varying <= MAX_PATTERN_COLUMNS:
-            return _pattern_root(workload)
+    if isinstance(workload, MarginalTables) and _has_few_patterns(workload):
+        return _pattern_root(workload)
     size = workload.universe.size
     if size is not None and size <= MAX_PAIR_ELEMENTS and _fits(size, span):
         pairs = PairDifferences(_coordinates(workload, span, size))

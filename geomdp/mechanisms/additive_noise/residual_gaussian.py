@@ -139,6 +139,11 @@ class ResidualGaussian(AdditiveMechanism):
     def _best(self) -> ResidualScales:
         return best_scales(self._residuals, self.adjacency)
 
+    @property
+    def is_best(self) -> bool:
+        """Whether it is known that no linear mechanism with Gaussian noise has 0.1% less error."""
+        return self._best.is_best
+
     @cached_property
     def noise(self) -> ResidualNoise:
         """Distribution of Z, on sums of answer vectors; set up on first use."""

@@ -10,7 +10,7 @@ profile. Sets A with the same number of columns of each class are of one kind.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,9 @@ MAX_ROUNDS = 100
 #: Beyond this number of kinds, a formula replaces the search. A round with 1000 kinds takes a
 #: second.
 MAX_KINDS = 1 << 10
+#: The energy of the precisions that were found is called the least energy if it is proved to exceed
+#: the least energy by this share at most.
+UNSOLVED = 1e-3
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
 #: The barrier method stops at the relative gap `BARRIER_GAP`, and multiplies its parameter t by
@@ -56,11 +59,15 @@ class ResidualScales:
         A bound on the cost. It is at most 1 for the precisions 1 / sigma_A^2, up to rounding.
     energy : float
         The sum of squared errors of all answers.
+    is_best : bool
+        Whether it is known that no linear mechanism with Gaussian noise has an energy that is
+        smaller by more than 0.1%.
     """
 
     variances: FloatArray
     cost: ResidualCost
     energy: float
+    is_best: bool = False
 
 
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
@@ -98,20 +105,24 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     """
     energies = residuals.energies()
     if adjacency is Adjacency.ADD_REMOVE:
-        return _calibrated(energies, *_closed_form(energies, AddRemoveCost(shares_of(residuals))))
+        alone = AddRemoveCost(shares_of(residuals))
+        return replace(_calibrated(energies, *_closed_form(energies, alone)), is_best=True)
     tried: list[tuple[FloatArray, ResidualCost]] = []
     for classes in replace_one_classes(residuals):
         cost = ProfileCost(residuals, classes)
-        tried.append(_optimised(energies, cost))
+        searched = _optimised(energies, cost)
+        tried.append(searched)
         if cost.complete and _alike(energies, cost):
+            is_best = _is_solved(*searched)
             break
     else:
+        is_best = False
         tried.append(_closed_form(energies, capped_cost(residuals)))
         by_table = table_cost(residuals)
         if by_table is not None:
             tried += _between(energies, by_table)
     found = [_calibrated(energies, *pair) for pair in tried]
-    return min(found, key=lambda scales: scales.energy)
+    return replace(min(found, key=lambda scales: scales.energy), is_best=is_best)
 
 
 def _calibrated(energies: FloatArray, precisions: FloatArray, cost: ResidualCost) -> ResidualScales:
@@ -149,12 +160,27 @@ def _alike(energies: FloatArray, cost: ProfileCost) -> bool:
     return bool((energies >= highest[cost.kind] * (1 - 1e-9)).all())
 
 
-def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, ResidualCost]:
+def _is_solved(precisions: FloatArray, cost: ProfileCost) -> bool:
+    """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`.
+
+    The search minimises the energy for a part of all profiles. This energy is at most the least
+    energy for all profiles. A multiple of the precisions, by the largest cost, is allowed for all
+    profiles. So its energy is at most the least energy times the largest cost.
+    """
+    return _is_searched(cost) and cost.at_most(precisions) <= 1 + UNSOLVED
+
+
+def _is_searched(cost: ProfileCost) -> bool:
+    """Whether the kinds are few enough for a search."""
+    return int((cost.totals > 0).sum()) <= MAX_KINDS
+
+
+def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, ProfileCost]:
     """Precisions of least energy, equal for all sets of a kind."""
     summed = np.bincount(cost.kind, energies, minlength=len(cost.kinds))
     moving = cost.totals > 0
-    if moving.sum() > MAX_KINDS:
-        return _closed_form(energies, cost)
+    if not _is_searched(cost):
+        return _closed_form(energies, cost)[0], cost
     # Start from the best precisions for the mean cost of two random records. The mean is a lower
     # bound on the cost.
     start = np.zeros(len(summed))
