@@ -38,7 +38,8 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
     RuntimeError
         If pytest could not run the tests.
     """
-    options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
+    # Tests that the default suite has no time for run too.
+    options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not slow"]
     if edit is not None:
         options += ["-p", PLUGIN, "--edit", json.dumps(asdict(edit))]
     run = _run([sys.executable, "-m", "pytest", *options, *tests])

@@ -261,6 +261,7 @@ WINNERS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("privacy", [PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)], ids=str)
 @pytest.mark.parametrize("name", TABLE)
@@ -466,6 +467,7 @@ class TestCosts:
             setting.check_cost("bound", work=1e11)
         replace(setting, budget=UNLIMITED).check_cost("bound", memory=1e18, work=1e18)
 
+    @pytest.mark.ci
     def test_the_width_for_gaussian_noise_costs_all_its_directions(self):
         """It averages over 4096 directions whatever the effort; 32 draws would fit."""
         workload = RandomSigns(64, 2000, 1)

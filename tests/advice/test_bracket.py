@@ -155,6 +155,7 @@ def check_never_crosses(seeds: range) -> None:
         assert found.lower.records < found.upper.records, (seed, str(found))
 
 
+@pytest.mark.ci
 def test_no_lower_bound_exceeds_an_upper_bound(monkeypatch):
     few_mechanisms(monkeypatch)
     check_never_crosses(range(18))
@@ -165,6 +166,7 @@ def test_no_lower_bound_exceeds_an_upper_bound_on_300_workloads():
     check_never_crosses(range(300))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_bounds_fall_in_epsilon_and_alpha(metric, adjacency, monkeypatch):
@@ -180,6 +182,7 @@ def test_bounds_fall_in_epsilon_and_alpha(metric, adjacency, monkeypatch):
         assert (np.diff(grid, axis=1) <= 0).all()
 
 
+@pytest.mark.ci
 def test_errors_are_ordered_so_bounds_are(monkeypatch):
     """E ||.||_2 / sqrt k <= rms, and <= E ||.||_inf: each asks for at least as many records."""
     few_mechanisms(monkeypatch)

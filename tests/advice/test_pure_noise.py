@@ -177,6 +177,7 @@ def test_geometric_noise_attains_the_floor_on_one_query(rho) -> None:
     assert floor == pytest.approx(OPTIMAL * best, rel=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("privacy", [ZCDP(0.5), ZCDP(4.0), ZCDP(8.0), APPROXIMATE], ids=str)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_what_the_floor_leaves_out_is_never_missed(name, privacy, monkeypatch) -> None:

@@ -172,6 +172,7 @@ def test_the_climb_never_descends_and_reaches_known_frames() -> None:
 # --- bounds ----------------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 def test_one_query_needs_what_one_line_does() -> None:
     """k = 1, answers 0 and 1: the bound is the line itself."""
     W = Explicit(np.array([[0.0, 1.0]]))

@@ -233,6 +233,7 @@ def test_list_shows_the_first_line_of_each_script(folders: list[str]) -> None:
     assert "squares of n" in result.output
 
 
+@pytest.mark.ci
 def test_list_runs_as_a_module() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "experiments", "list"], cwd=ROOT, capture_output=True, text=True

@@ -109,6 +109,7 @@ def test_what_has_no_static_form_is_refused() -> None:
         static('<img src="https://example.org/a.png">')
 
 
+@pytest.mark.ci
 def test_an_exported_lesson_loads_nothing_and_keeps_its_pictures(tmp_path: Path) -> None:
     index, page = export_lessons([find_lesson("body")], tmp_path / "pages")
     assert page.name in index.read_text()

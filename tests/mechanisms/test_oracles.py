@@ -283,6 +283,7 @@ class TestTargets:
         mean_agrees(squares, predicted.value**2)
         assert math.sqrt(squares.mean()) <= 0.0058
 
+    @pytest.mark.ci
     @pytest.mark.statistical
     def test_slab_body(self):
         mechanism = KNorm(self.workload, **self.setting)

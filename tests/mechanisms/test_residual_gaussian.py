@@ -183,6 +183,7 @@ def test_audit_does_not_refute_the_claim_and_refutes_half_the_noise(adjacency):
     assert audited(mechanism, weaker, float_draws, 20_000)
 
 
+@pytest.mark.ci
 @pytest.mark.statistical
 def test_audit_of_exact_releases(adjacency):
     """A draw takes a millisecond, so there are fewer of them and the planted defect is larger."""
