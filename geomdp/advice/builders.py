@@ -6,7 +6,6 @@ that the set-up of the mechanism would cost more than the budget.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from geomdp.advice.costs import (
     contrast_memory,
     residual_memory,
     residual_work,
+    slabs_work,
     table_levels,
     tight_draws_work,
 )
@@ -56,8 +56,6 @@ from geomdp.workloads.table_queries import TableQueries
 #: core: 7 s for 1024 elements in dimension 55, 21 s for 1440 elements in dimension 94, and 60 s for
 #: 1600 elements in dimension 132. A minute is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Operations of such a refinement, divided by N r^2, for N elements and effective dimension r.
-REFINED_OPERATIONS = 2500
 #: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
 #: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
@@ -260,9 +258,7 @@ def knorm_differs(setting: Setting) -> None:
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
     if not isinstance(setting.privacy, PureDP):
-        workload = setting.workload
-        size, dimension = workload.universe.size or math.inf, workload.affine_hull().dimension
-        setting.check_cost("outer slab body", work=REFINED_OPERATIONS * size * dimension**2)
+        setting.check_cost("outer slab body", work=slabs_work(setting.workload))
 
 
 def ellipsoid(setting: Setting) -> Mechanism:

@@ -14,7 +14,13 @@ import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import UNIT, answers_of
 from geomdp.bounds.checker.norms import MEASURES, Measure, Norm
-from geomdp.bounds.checker.values import Part, require, require_close, rounded_down
+from geomdp.bounds.checker.values import (
+    Part,
+    excluded_records,
+    require,
+    require_close,
+    rounded_down,
+)
 from geomdp.bounds.checker.verified import Verified
 
 Vectors = npt.NDArray[np.float64]
@@ -45,12 +51,7 @@ def verify_guesses(
     least = copies * proved(rung, answers, math.exp(epsilon * copies), measure)
     require_close(scale, least, "scale")
     require(scale <= least * (1 - 1e-12), f"scale is {least:.15g} up to rounding, not {scale:.15g}")
-    first, last = rung.whole("first"), rung.whole("last")
-    require(first == copies, f"first is {copies}, the file says {first}")
-    reach = scale / alpha
-    require(math.isfinite(reach), "alpha is too small for float64")
-    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
-    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    first, last = excluded_records(rung, copies, scale / alpha)
     verified = (
         f"{len(answers)} elements with answers at least {rounded_down(rung.number('separation'))} "
         f"apart, and the average error of a guess between data sets of {copies} "

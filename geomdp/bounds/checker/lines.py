@@ -16,7 +16,14 @@ from geomdp.bounds.checker.guarantees import Guarantee
 from geomdp.bounds.checker.listed import answers_of
 from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.steps import verify_risk
-from geomdp.bounds.checker.values import Part, require, require_close, rounded_down, rounded_up
+from geomdp.bounds.checker.values import (
+    Part,
+    excluded_records,
+    require,
+    require_close,
+    rounded_down,
+    rounded_up,
+)
 from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
@@ -57,13 +64,7 @@ def verify_lines(
     scale = rung.number("scale")
     require_close(scale, found, "scale")
     require(scale <= found * (1 - 1e-10), f"scale is {found:.15g} up to rounding, not {scale:.15g}")
-    first, last = rung.whole("first"), rung.whole("last")
-    records = copies * int(steps.sum())
-    require(first == records, f"first is {records}, the file says {first}")
-    reach = scale / alpha
-    require(math.isfinite(reach), "alpha is too small for float64")
-    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
-    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    first, last = excluded_records(rung, copies * int(steps.sum()), scale / alpha)
     shortest, longest = rounded_down(float(lengths.min())), rounded_up(float(lengths.max()))
     return (
         Verified(

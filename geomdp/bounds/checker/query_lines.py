@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import answers_of
 from geomdp.bounds.checker.norms import Measure
-from geomdp.bounds.checker.values import Part, require, require_close, rounded_down
+from geomdp.bounds.checker.values import (
+    Part,
+    excluded_records,
+    require,
+    require_close,
+    rounded_down,
+)
 from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
@@ -52,12 +58,7 @@ def verify_query_lines(
     require_close(scale, found, "scale")
     above = f"scale is {found:.15g} up to rounding, not {scale:.15g}"
     require(0 < scale <= found * (1 - ROUNDING), above)
-    first, last, reach = rung.whole("first"), rung.whole("last"), scale / alpha
-    records = copies * steps * count
-    require(first == records, f"first is {records}, the file says {first}")
-    require(math.isfinite(reach), "alpha is too small for float64")
-    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
-    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    first, last = excluded_records(rung, copies * steps * count, scale / alpha)
     verified = (
         f"{count} lines along one query each, with answers at least {rounded_down(length)} apart, "
         f"and the largest error of independent guesses on them",

@@ -159,3 +159,18 @@ class Part:
             raise CertificateRejected(f"{key} is not a list of objects")
         require(all(isinstance(value, dict) for value in values), f"{key} is not a list of objects")
         return [Part(value, self.work) for value in values]
+
+
+def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
+    """The first and last number of records that a rung excludes, after a check.
+
+    The data sets of the proof need `least` records. With n records they have an error above the
+    one asked if n < `reach`, which is known up to rounding. The last number must be `reach`,
+    rounded down.
+    """
+    first, last = rung.whole("first"), rung.whole("last")
+    require(first == least, f"first is {least}, the file says {first}")
+    require(math.isfinite(reach), "alpha is too small for float64")
+    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
+    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    return first, last
