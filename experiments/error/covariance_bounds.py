@@ -51,7 +51,7 @@ LEAST_SHARE = 1 / 8
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """A panel of the figure: the horizontal axis of the first three, the queries of the last."""
 
     RECORDS = "n"
     EPSILON = "epsilon"
@@ -60,7 +60,7 @@ class Panel(enum.StrEnum):
 
 
 class Quantity(enum.StrEnum):
-    """What errs, in the order of the legend."""
+    """What is measured. The legend shows all but `NOISE`, in this order."""
 
     PRIVATE = "private covariance"
     SAMPLED = "covariance of the sample"
@@ -73,7 +73,7 @@ class Config:
     """One point of the figure."""
 
     panel: Panel  # Where it is drawn
-    quantity: Quantity  # What is released
+    quantity: Quantity  # What is measured
     d: int  # Dimension of the records, or number of attributes
     n: int  # Number of records
     epsilon: float  # Pure privacy
@@ -127,7 +127,7 @@ POINT = ["panel", "d", "n", "epsilon"]
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Bounds from both sides, the law of the sampling error, and the rate in epsilon."""
+    """Claims on errors beside their bounds, on sampling errors, on epsilon, on d and on noise."""
     of = {quantity: table[table.quantity == quantity] for quantity in Quantity}
     private, noise = of[Quantity.PRIVATE], of[Quantity.NOISE]
     limits = noise.groupby("d").bound.first()
@@ -167,8 +167,9 @@ def sampling(rows: pd.DataFrame) -> Claim:
     means = pooled_by(rows, POINT)
     scores = []
     for (_, d, n, _), mean in means.items():
-        # The formula is for second moments. `np.cov` also subtracts m m^T for the sample mean m,
-        # which has size 1 / n. This changes the mean squared error by a share of order 1 / n.
+        # The formula is for second moments. `np.cov` also subtracts m m^T, where m is the sample
+        # mean. The matrix m m^T has size 1 / n. It changes the mean squared error by a share of
+        # order 1 / n.
         exact = (1 - 1 / d) / n
         room = quantile(LEVEL / (2 * len(means)), mean.count) * mean.stderr + 5 * exact / n
         scores.append(abs(mean.value - exact) / room)
@@ -183,7 +184,7 @@ def sampling(rows: pd.DataFrame) -> Claim:
 
 
 def floor(rows: pd.DataFrame) -> Claim:
-    """At small epsilon the error falls with epsilon; at large epsilon sampling remains."""
+    """The error falls as a small epsilon grows, and at large epsilon only sampling errs."""
     means = {epsilon: mean for (epsilon,), mean in pooled_by(rows, ["epsilon"]).items()}
     first, last = min(means), max(means)
     d, n = int(rows.d.iloc[0]), int(rows.n.iloc[0])

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 #: Attributes that make a browser load a file, by element.
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
-#: Kinds of `link` that a browser loads. Others, such as `next`, load nothing.
+#: Kinds of `link` for which a browser contacts a server. Kinds such as `next` do nothing.
 _RESOURCES = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
 _CSS_URL = re.compile(r"url\(\s*[\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
 

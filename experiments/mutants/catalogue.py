@@ -11,7 +11,7 @@ from experiments.planting.edits import Edit
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake in the code, the figure that must show it, and the tests of the part."""
+    """One mistake in the code, the figure that must show it, and the tests of the changed code."""
 
     name: str  # What is wrong, unique in the catalogue
     folder: str  # Folder of `experiments` that the figure's script lies in

@@ -39,7 +39,7 @@ _SIMPLE_POWER = re.compile(r"\^([-−]?[A-Za-z0-9.α-ω]+)")
 
 
 def prose(text: str) -> str:
-    """Escaped text with code between backticks, Greek letters, powers, indices and roots."""
+    """The text as escaped HTML, with markup for code, Greek letters, powers, indices and roots."""
     # Odd pieces stand between backticks.
     pieces = _CODE.split(" ".join(text.split()))
     return "".join(

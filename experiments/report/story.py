@@ -75,8 +75,8 @@ CHAPTERS = (
             "For some bodies no exact sampler is known. Markov chains estimate the error that "
             "their noise would have, but nothing is released with it. The distance from the full "
             "marks to the open ones is what a new sampler could gain, and no mechanism reaches the "
-            "shaded part. Exact mechanisms miss the goals that were set before measuring on all "
-            "three lines; on 3-way tables even the noise of Markov chains misses it.",
+            "shaded part. On all three lines, exact mechanisms miss the goal that was set before "
+            "measuring. On 3-way tables even the noise of Markov chains misses its goal.",
         ),
         "accuracy_frontier",
     ),

@@ -28,10 +28,10 @@ SEARCH_DRAWS = 20_000
 #: Largest number m of queries. The principal axes of the noise take time O(m^3) and memory O(m^2):
 #: seconds and 64 MB at this number.
 MOST_QUERIES = 2048
-#: Log-density ratios are rounded to this many decimals. The exact ratio is constant on whole
-#: regions, but the last bits of the computed ratio depend on the input. An event chosen by these
-#: bits would refute only the float64 simulation, which is known to be inexact (SAM-6). The audit
-#: tests the law of the noise, not its rounding.
+#: Log-density ratios are rounded to this many decimals. The exact ratio of Laplace noise, for
+#: example, is constant on whole regions, but the last bits of the computed ratio depend on the
+#: input. An event chosen by these bits would refute only the float64 simulation, which is known to
+#: be inexact (SAM-6). The audit tests the law of the noise, not its rounding.
 DECIMALS = 9
 
 #: Maps two arrays (b, m) with rows z and s to the b numbers log f(z) - log f(z - s), where f is the
@@ -126,7 +126,7 @@ def audit_noise(
     Returns
     -------
     AuditResult
-        Its `pair` is the change v.
+        Its `pair` describes the change v in words.
 
     Raises
     ------

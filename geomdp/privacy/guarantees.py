@@ -20,8 +20,8 @@ from geomdp.privacy.definitions import (
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
-#: The text `arithmetic` of a privacy record, for noise on single numbers with exact comparisons and
-#: rounding (X-GRID).
+#: The text `arithmetic` of a privacy record, for noise on single numbers (X-GRID). Noisy numbers
+#: are compared with each other, or rounded, without error.
 DECIDED_ARITHMETIC = (
     "noise compared and rounded exactly, true answers taken as given; random bits from the "
     "operating system"
@@ -31,9 +31,10 @@ DECIDED_ARITHMETIC = (
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
     """The text `arithmetic` of a privacy record, for noise correctly rounded to a grid (X-GRID).
 
-    The grid consists of the multiples of 2^-grid. The body of the noise was computed in float64. It
-    is proved that the body times 1 + `slack` contains all differences of answers of neighbours. So
-    the noise was enlarged by the factor 1 + `slack`.
+    The grid consists of the multiples of 2^-grid. The sensitivity, a number or a convex body that
+    contains all differences of answers of neighbours, was computed in float64. It is proved that
+    this number or body times 1 + `slack` suffices. So the noise was enlarged by the factor
+    1 + `slack`.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (

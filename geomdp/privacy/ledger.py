@@ -29,7 +29,7 @@ from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (users rely on this public name)
-    """A mechanism or ledger has too little privacy budget left for a request; no data was read.
+    """A mechanism or ledger has too little privacy budget for a request, and nothing is released.
 
     Examples
     --------
@@ -53,8 +53,9 @@ class Ledger:
     budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend (see `ledger_file`). If recorded spends were lost
-    or changed, the ledger grants no more spends. A ledger works only in the process that opened it.
+    The whole file is verified before every spend (see `ledger_file`, also for the changes that it
+    cannot notice). If the check finds that recorded spends were lost or changed, the ledger grants
+    no more spends. A ledger works only in the process that opened it.
 
     A ledger is a context manager; leaving it closes the file.
 

@@ -159,7 +159,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) from directions to corner weights of p elements; numbers of these elements.
+        """The matrix (m, p) that maps directions to corner weights, and the indices of p elements.
 
         The corner weights of a direction u are numbers w(y), one for each element y. Let u_T be the
         entries of u for table T. For every element x, the sum of u_T(x_T) over tables T equals a
@@ -216,8 +216,7 @@ class TableQueries(Workload):
         """Interaction blocks (analysis of variance), one for each set of columns within a table.
 
         See `interactions` for the formulas. Diameters and radii of the blocks are exact. If all
-        columns have two levels and all tables have the same number of columns, the blocks are the
-        parity basis.
+        columns have two levels, each block has one direction: the parity of its columns.
 
         Raises
         ------
@@ -230,7 +229,7 @@ class TableQueries(Workload):
     def affine_hull(self) -> AffineHull:
         """Affine hull through the mean of all answer vectors, spanned by the bases of `blocks`.
 
-        Errors are as in `blocks`.
+        Raises the same exceptions as `blocks`.
         """
         return self._hull
 

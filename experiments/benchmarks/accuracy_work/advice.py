@@ -13,8 +13,8 @@ from experiments.shared.workloads import Line
 
 #: The advised mechanism may err by at most this share more than the best mechanism compared.
 ALLOWED = 0.02
-#: Methods of the table that the library can release. `ADVISED` is left out, because it is compared
-#: with them.
+#: Methods of the table whose releases are the library's. `ADVISED` is left out, because it is
+#: compared with them.
 RELEASED = [
     method
     for method in Method
@@ -99,7 +99,7 @@ def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, s
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Goals where releases were made: measured errors and proved bounds can differ in order."""
+    """Goals where releases were made: the least proved bound need not err least when measured."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

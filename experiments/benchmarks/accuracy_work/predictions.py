@@ -119,12 +119,13 @@ def joint_table_error(workload: MarginalTables) -> float:
 
 @dataclass(frozen=True)
 class Lifted:
-    """Cone noise over the elliptope of monomials of d signs, for k-way tables (X-LIFT), k = 3 or 4.
+    """Cone noise for k-way tables of d signs, k = 3 or 4, from products of monomials (X-LIFT).
 
-    The monomials of the signs x_i are 1, x_i, and x_i x_j. For k = 3 the columns are split into
-    two halves, and only pairs in the same half are needed: every triple has a pair in one half, so
-    every parity of up to three columns is the product of two monomials. For k = 4 all pairs are
-    taken.
+    A record becomes the matrix of all products of two of its monomials. Such matrices lie in the
+    elliptope, whose cone noise is drawn. The monomials of the signs x_i are 1, x_i, and x_i x_j.
+    For k = 3 the columns are split into two halves, and only pairs in the same half are needed:
+    every triple has a pair in one half, so every parity of up to three columns is the product of
+    two monomials. For k = 4 all pairs are taken.
     """
 
     d: int
@@ -160,7 +161,8 @@ class Lifted:
 
         A cell is the signed mean of the 2^k parities of its columns. If mu entries above the
         diagonal equal a parity, its noise has variance 8 (r + 1) (r + 2) / ((D + 1) mu), with r and
-        D as in `dimension`. The parity of no column is the number of records and needs no noise.
+        D as in `dimension`. The parity of the empty set of columns is the number of records.
+        It needs no noise.
         """
         r, order = self.dimension, len(self.monomials)
         once = 8 * (r + 1) * (r + 2) / (order + 1)

@@ -1,4 +1,4 @@
-"""The panels of the figure: measured over promised, for each statement."""
+"""The panels: for each published statement, the measured value divided by the stated one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the noise that is correctly rounded, or compared exactly."""
+"""Planted faults in noise that is correctly rounded, and in noisy numbers compared exactly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "float64 filter: errors are not counted",
-        "roundings are decided that the exact number may decide otherwise",
+        "a number may be rounded to another multiple than the exact number would be",
         "noise.exact.near:nearest_by_floats",
         "np.ldexp(errors, grid)",
         "0 * np.ldexp(errors, grid)",
@@ -42,7 +42,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "float64 filter: both points of cone noise from one draw",
-        "cone noise is that of half the numbers",
+        "both points of the cone are the same",
         "noise.exact.near_elliptope:near_cone",
         "_places(body.order, one.stop)",
         "_places(body.order, 2 * shape)",
@@ -50,7 +50,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "float64 filter: both radii of cone noise from one draw",
-        "cone noise is that of half the numbers",
+        "both radii of cone noise are the same",
         "noise.exact.near_elliptope:near_cone",
         "shape + np.arange(shape)",
         "np.arange(shape)",
@@ -117,7 +117,7 @@ EXACT_NOISE = (
     ),
     Fault(
         "exact cone: one radius for both vectors",
-        "the difference of two dependent vectors",
+        "the noise is the difference of two dependent vectors",
         "noise.exact.vectors:_cone",
         "gamma(shape, draw) / rate, gamma(shape, draw) / rate",
         "(gamma(shape, draw) / rate,) * 2",
@@ -230,7 +230,7 @@ EXACT_NOISE = (
         ),
     ),
     Fault(
-        "exact mapped point: square root for the wrong exponent",
+        "exact point of a ball: root of the wrong order",
         "points of a ball crowd at its surface",
         "noise.exact.points:_ball_points",
         "draw.uniform().root(dimension)",

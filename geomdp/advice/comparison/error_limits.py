@@ -17,9 +17,8 @@ from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
 from geomdp.noise.base import KnownSizes, Noise
 from geomdp.noise.maxima import expected_maximum, is_log_concave
 
-#: A prediction that is below all bounds in closed form by more than this share comes from a
-#: simulated bound. Smaller differences can come from the duality gap that predictions of
-#: projections include.
+#: Two bounds whose ratio differs from 1 by less than this share count as equal. The duality gap
+#: that predictions of projections include is smaller.
 TELLS_APART = 1e-5
 #: Largest number of draws for the expected largest coordinate of a noise. The confidence limit is
 #: then 1% to 3% above the mean.
@@ -138,15 +137,16 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
     """Upper bound on E max over i of |Z_i|, in the units of the noise (sums).
 
     The bound is the smaller of a proved one and one from `expected_support_bound`, because the
-    largest |z_i| is the support function of the cross-polytope. For noise of known sizes that is a
-    closed form. For log-concave noise it is a confidence limit from public draws: the draws show
-    how the coordinates depend on each other, which the proved union bounds do not use. The limit is
-    asymptotic. Norms of log-concave noise have exponential tails, so rare large values that no draw
-    shows add little to the mean. Let Y be the largest |Z_i|, and q the probability of Y > t. Then
-    E Y exceeds E min(Y, t) by at most 2 t q / ln(1 / q) (Guedon 1999). This is 0.3% of t for
-    q = 14 / 2048. For larger q, 2048 draws are all below t with probability less than 1e-6.
-    Gaussian noise is not drawn, because the interval of its width has another level. Laplace noise
-    has an exact value.
+    largest |z_i| is the support function of the cross-polytope. For noise of known sizes the second
+    bound is a closed form. For log-concave noise it is a confidence limit from public draws: the
+    draws show how the coordinates depend on each other, which the proved union bounds do not use.
+    The limit uses Student's t, so it holds in the limit of many draws. Norms of log-concave noise
+    have exponential tails, so rare large values that no draw shows add little to the mean. Let Y be
+    the largest |Z_i|, and q the probability of Y > t. Then E Y exceeds E min(Y, t) by at most 2 t q
+    / ln(1 / q) (Guedon 1999). This is 0.3% of t for q = 14 / 2048. For larger q, 2048 draws are all
+    below t with probability less than 1e-6. For Gaussian noise only the proved bound is used,
+    because the other one can be too small with a larger probability than 1e-6. Laplace noise has an
+    exact value.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
@@ -164,8 +164,9 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
 def _simulated(mechanism: Mechanism) -> bool:
     """Whether the prediction of a projection uses a simulated mean of a support function.
 
-    The prediction is the least of a simulated bound and several bounds in closed form. If the
-    prediction is below all closed forms, it is the simulated bound.
+    The prediction is the least of E h_K(Z) / n and several bounds in closed form. The value of E
+    h_K(Z) is in most cases simulated. It is counted as simulated in all cases where the prediction
+    is below the two other bounds.
     """
     if not isinstance(mechanism, Projected):
         return False

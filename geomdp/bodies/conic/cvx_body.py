@@ -17,8 +17,8 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.oracles import Halfspace
 
-#: Relative accuracy of points found by conic programs. The residuals of these programs are at most
-#: 1e-8.
+#: Relative accuracy of points found by conic programs. With Clarabel or SCS, the residuals of
+#: these programs are at most 1e-8.
 CONIC_TOLERANCE = 1e-6
 
 
@@ -182,7 +182,7 @@ class CvxBody(Body):
 
     @cached_property
     def _has_gauge(self) -> bool:
-        """Whether the body contains 0 (one conic program)."""
+        """Whether the body contains 0: one conic program, or 2 m + 1 if no radius is known yet."""
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:

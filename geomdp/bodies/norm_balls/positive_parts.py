@@ -47,7 +47,7 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
 
 def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
-    """The points of {x >= 0, sum x <= level} nearest to the rows of (b, k); O(k log k) each."""
+    """The points of {x >= 0, sum x <= level} nearest to the rows of `values`, shape (b, k)."""
     nearest = np.maximum(values, 0.0)
     outside = nearest.sum(axis=1) > level
     if outside.any():
@@ -56,10 +56,10 @@ def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
 
 
 def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
-    """The points of {x >= 0, sum x = level} nearest to the rows of (b, k); O(k log k) each.
+    """The points of {x >= 0, sum x = level} nearest to the rows of `values`, shape (b, k).
 
     The point nearest to a row x is (x - tau)_+. The number tau is such that the entries of this
-    point add up to `level` (Held, Wolfe and Crowder 1974).
+    point add up to `level` (Held, Wolfe and Crowder 1974). The cost is O(k log k) a row.
     """
     ordered = -np.sort(-values, axis=1)
     counts = np.arange(1, values.shape[1] + 1)

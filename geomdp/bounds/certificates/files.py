@@ -72,8 +72,9 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, which can contain NumPy arrays, to `path` and its .npz file.
 
-    Either both files are written in full, or nothing is written. If no array is large enough for an
-    .npz file, there is only the JSON file. An earlier .npz file of this name is then removed.
+    Both files are first written in full under other names and then renamed, the .npz file first. If
+    a file cannot be written, nothing changes. If no array is large enough for an .npz file, there
+    is only the JSON file. An earlier .npz file of this name is then removed.
 
     Raises
     ------

@@ -67,9 +67,9 @@ class Conditional:
 class PackingFamily(Conditional, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
-    A bound needs only three facts about the data sets: how many there are, how far apart the
-    answers are, and how many replacements turn one data set into another. Methods of this class
-    return these facts.
+    A bound needs only four facts about the data sets: their size, how many there are, how far apart
+    the answers are, and how many replacements turn one data set into another. Attributes and
+    methods of this class return these facts.
     """
 
     @property
@@ -203,8 +203,8 @@ class Rung(ExcludedRange):
 def reachable_distance(log_others: float, problem: Problem) -> float:
     """(ln(M - 1) + log odds) / epsilon under replace-one, and half of this number under add/remove.
 
-    M is the number of data sets of a packing. If fewer replacements than this number turn any of
-    the data sets into any other, an accurate mechanism is not private.
+    M is the number of data sets of a packing. If fewer replacements than the returned number turn
+    any of the data sets into any other, an accurate mechanism is not private.
     """
     log_odds = problem.metric.log_odds
     total = log_others + log_odds

@@ -38,8 +38,8 @@ def verify_lines(
     """Check a rung (one step of a certificate) that uses orthogonal lines.
 
     Returns the result of the check, and the first and last number of records that the rung
-    excludes. `changes` is the number of changes, each to a neighbouring data set, that replace one
-    record.
+    excludes. Replacing one record takes `changes` changes, each of which leads to a neighbouring
+    data set.
     """
     family, moment = rung.part("family"), measure.moment
     answers, subject, queries, conditions = answers_of(family)

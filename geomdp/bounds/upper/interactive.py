@@ -42,7 +42,7 @@ def online_accuracy(
     n : int
         Number of records.
     queries : int
-        Number k of adaptive queries in [0, 1].
+        Number k of adaptive queries. The values of each query lie in [0, 1].
     privacy : ApproxDP
         Guarantee of the whole run.
     beta : float

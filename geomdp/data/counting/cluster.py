@@ -52,7 +52,7 @@ def _tally_named(
     columns: Sequence[DiscreteColumn],
     tables: Sequence[Table],
 ) -> Tallies:
-    """The counts of one part, as one task. An error names the part."""
+    """The counts of one part, as one task. A ``ValueError`` names the part."""
     try:
         return tally(part if isinstance(part, Source) else Frame(part), columns, tables)
     except ValueError as error:

@@ -49,7 +49,7 @@ class RecordCounts:
         return len(self.records)
 
     def table(self, columns: Sequence[int]) -> IntArray:
-        """Counts of the table of `columns` of a product of categorical columns."""
+        """Counts of the table of `columns`. The universe must have only categorical columns."""
         assert isinstance(self.universe, CategoricalProduct)
         shape = tuple(self.universe.levels[column] for column in columns)
         if not shape:

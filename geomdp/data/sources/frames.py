@@ -90,7 +90,8 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
     """The columns as an Arrow table.
 
-    The result is None if a name is missing or repeated, or if Arrow would change a value.
+    The result is None if a name is missing from the frame or repeated in `columns`, or if Arrow
+    would change a value.
     """
     if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
         return None

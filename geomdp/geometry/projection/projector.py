@@ -90,11 +90,11 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    The images of the vertices, the centre and the scale do not depend on the target, so they are
-    computed once. If A is the identity and the body has a closed-form projection, this projection
-    is used. If not, column generation finds the nearest point, with an active set of points
-    (Wolfe's minimum-norm point). The points come from the body's list of vertices. Without a list,
-    extreme points are computed as needed.
+    If the body lists its vertices, their images, the centre and the scale are computed once,
+    because they do not depend on the target. If A is the identity and the body has a closed-form
+    projection, this projection is used. If not, column generation finds the nearest point, with an
+    active set of points (Wolfe's minimum-norm point). The points come from the body's list of
+    vertices. Without a list, extreme points are computed as needed.
 
     Parameters
     ----------

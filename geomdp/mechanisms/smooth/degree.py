@@ -77,7 +77,7 @@ class TheoremDegree(DegreeRule):
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least t for which the predicted error is at most 5% above the least predicted error.
+    """The least t tried whose predicted error is at most 5% above the least predicted error.
 
     t is the number of degrees in each variable. The predicted error is the sum of the two errors
     that `predicted_error` returns. With `WeightedLaplace` noise, additional degrees change this sum

@@ -33,8 +33,8 @@ from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
 #: Unseeded releases round sums and noise to multiples of 2^-k. The k is `EXTRA_BITS` more than
-#: `grid_for` gives for the noise. The noise is calibrated to the rounded sums. This makes the noise
-#: larger by less than a part in 1e9.
+#: `grid_for` gives for the noise. The noise is calibrated to the rounded sums. At epsilon = 1 this
+#: makes the noise larger by at most 1.4e-9 of its size for each moment.
 EXTRA_BITS = 20
 #: The numerical error of a moment is at most the scale of the noise divided by this number.
 NUMERICAL_SHARE = 1000

@@ -20,7 +20,7 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Name of the layout of summary files. `load` refuses files with any other name.
+#: Name of the layout of summary files. `load` refuses a file that states another layout.
 FORMAT = "geomdp sparse summary 1"
 #: Encodings that can be saved, by their names in a file.
 ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)}
@@ -41,7 +41,8 @@ class SparseAnswer(NamedTuple):
     distortion_std : float
         Upper bound on the standard deviation of the projection error over random hash keys. This
         bound is sqrt(2 / T) ||Q||_2. It holds because the variance of <A Q, A D> is at most
-        2 ||Q||^2 ||D||^2 / T for 4-wise independent signs, and ||D||_2 <= n.
+        2 ||Q||^2 ||D||^2 / T for 4-wise independent signs, and ||D||_2 <= n for up to n records.
+        Under add/remove, n is the declared number and there can be more records.
     """
 
     value: float

@@ -32,12 +32,12 @@ def checked_epsilon(epsilon: float) -> float:
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
 
-    With D = `width` and a share g of a step, the density at x is proportional to
-    exp(-epsilon k(|x|)), where k(r) = floor(r / D) for r mod D < g D, and k(r) = floor(r / D) + 1
-    for other r. So the density is constant on steps, and falls by the factor exp(-epsilon) from
-    step to step. Two numbers at most D apart are on the same step or on steps next to each other.
-    So a number that changes by at most D between neighbours, plus Z, is epsilon-differentially
-    private.
+    With D = `width` and a share g of a step, the density at x is proportional to exp(-epsilon
+    k(|x|)), where k(r) = floor(r / D) for r mod D < g D, and k(r) = floor(r / D) + 1 for other r.
+    So the density is constant on steps, and falls by the factor exp(-epsilon) from step to step. If
+    two numbers are at most D apart, their values of k differ by at most 1, so their densities
+    differ by at most the factor exp(epsilon). Let Z be this noise, and let s be a number that
+    changes by at most D between neighbours. Then s + Z is epsilon-differentially private.
 
     With b = exp(-epsilon), the share is
 
@@ -49,7 +49,7 @@ class StaircaseNoise:
     Parameters
     ----------
     width : float
-        Largest change D between neighbours, in units of sums.
+        Largest change D of the number between neighbours. The number is a sum over records.
     epsilon : float
         Privacy parameter, above 0 and at most 512.
 
@@ -107,8 +107,9 @@ class StaircaseNoise:
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, 1).
 
-        |Z| / D = K + V. K is geometric with rate b, the whole part of an exponential variable. V is
-        uniform on [g, 1] with probability `outer`, and uniform on [0, g] otherwise.
+        |Z| / D = K + V. K is the whole part of an exponential variable of rate epsilon, so K is at
+        least k with probability b^k. V is uniform on [g, 1] with probability `outer`, and uniform
+        on [0, g] otherwise.
         """
         steps = np.floor(rng.standard_exponential(size) / self.epsilon)
         outside = rng.random(size) < self.outer
