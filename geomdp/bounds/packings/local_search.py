@@ -27,7 +27,7 @@ def spread_out(
     exchanges: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """`datasets` after exchanges of single records that never lower the least separation.
+    """Exchange single records of `datasets`; no exchange lowers the least separation.
 
     One step takes the data set X with the least distance to another data set. It draws one record
     of X and 32 random elements. For each element, it computes the distance of X from the nearest
@@ -39,7 +39,7 @@ def spread_out(
     answers : (E, k) array
         Answers of the elements.
     datasets : (M, s) array of int
-        Rows of `answers`; not changed.
+        Row numbers of `answers`, one for each record. The array is not changed.
     metric : Metric
         The norm of answer differences.
     exchanges : int

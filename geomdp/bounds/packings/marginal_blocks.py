@@ -4,20 +4,21 @@ The queries are conjunctions of l of d attributes. The attributes are split into
 l - 1 parts have d' attributes each, where d' is a power of two. The last part has all remaining
 attributes. Let h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of
 Sylvester, and v_j = (1 + h_j) / 2 in {0, 1}^d'. There are J^(l-1) tuples j = (j_1, ..., j_{l-1}) of
-column numbers. Let f be a function from tuples to 0/1 vectors of the length of the last part. The
-data set X_f has, for each of the first s tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
+column numbers. Let f be a function from tuples to 0/1 vectors as long as the last part. The data
+set X_f has one record for each of the first s tuples j: (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
 
 Keep only the queries that take one attribute of each part. Apply the tensor product
-P x ... x P x I with P = I - 11^T / d' to their answers. These two steps do not increase a norm. As
-P v_j = h_j / 2, the answers of records of different tuples become orthogonal, and
+P x ... x P x I with P = I - 11^T / d' to their answers. These two steps do not increase the
+Euclidean norm of answers. As P v_j = h_j / 2, the answers of records of different tuples become
+orthogonal, and
 
     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The last part of a record has B words of a binary code with minimum distance D; the remaining
-attributes are 0. So a data set has s B binary words. Each binary word encodes one symbol of a word
-of a Reed-Solomon code over F_q. Any two words of the Reed-Solomon code differ in at least c
-symbols, so the sum over j is at least c D. The paper takes B = 1. With more and shorter words, a
-search can find the binary codes.
+The last part of a record has B words of a binary code with minimum distance D. Attributes of the
+last part after these words are 0. So a data set has s B binary words. Each binary word encodes one
+symbol of a word of a Reed-Solomon code over F_q. Any two words of the Reed-Solomon code differ in
+at least c symbols, so the sum over j is at least c D. The paper takes B = 1. With more and shorter
+words, a search can find the binary codes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class MarginalBlocks(PackingFamily):
     """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
 
     The first l - 1 parts of each record are columns of a Hadamard matrix, as 0/1 vectors. The last
-    part has words of a code. These words distinguish the data sets. There is one data set for each
+    part has words of `code`. These words distinguish the data sets. There is one data set for each
     word of `functions`. The data sets are given by this rule and not listed. The docstring of the
     module has the construction and the notation.
 
@@ -70,8 +71,8 @@ class MarginalBlocks(PackingFamily):
     Raises
     ------
     ValueError
-        If a number is out of range, `part` is not a power of two, or `code` or `functions` is of
-        another type.
+        If a number is out of range, `part` is not a power of two, B does not divide the length of
+        `functions`, or `code` or `functions` is of another type.
 
     Examples
     --------
@@ -148,7 +149,7 @@ class MarginalBlocks(PackingFamily):
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s for k = C(d, l) queries.
 
         For `WorstCase`, k is the number of queries that take one attribute of each part. The
-        largest difference of the answers of these queries is at least the root mean square.
+        largest difference of their answers is at least the root mean square of the differences.
         """
         others = self.width - 1
         square = self.functions.differing * self.code.distance * (self.part / 4) ** others

@@ -52,10 +52,11 @@ def marginal_bound(
     Bound
         ``Side.LOWER``, unconditional. Let l be the width and d the number of attributes. Many
         packings are tried: concatenated codes (`CodeWords`) for l = 1, and Hadamard blocks
-        (`MarginalBlocks`) for l >= 2. The result is the largest bound that is proved. Let l be
-        constant and alpha small enough. For l = 1, the bound is at least a constant times
-        d / (alpha epsilon). For l >= 2, it is at least a constant times
-        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)}.
+        (`MarginalBlocks`) for l >= 2. The result is the largest bound that is proved. For constant
+        l and small enough alpha, such packings prove at least a constant times
+        d / (alpha epsilon) for l = 1, and at least a constant times
+        min{d^((l+1)/2) / (alpha epsilon), d / (alpha^2 epsilon)} for l >= 2. The binary codes that
+        are tried have at most 2^14 words, so for large d the result can be smaller.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
     Each size is a power of two, at least 2. At least two attributes are left for the last part. The
-    packing also needs d' >= min(d / (3 l), 2), which holds because d' >= 2.
+    packing's condition d' >= min(d / (3 l), 2) holds for every size, because d' >= 2.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [part for part in powers if attributes - (width - 1) * part >= 2]

@@ -1,4 +1,4 @@
-"""Families of sets of s elements. Any two sets of a family share few elements (JL-T24).
+"""Families of sets with s elements each. Any two sets of a family share few elements (JL-T24).
 
 The uniform distributions p_S and p_T on sets S and T satisfy ||p_S - p_T||_2^2 = |S (+) T| / s^2,
 where S (+) T is the symmetric difference.
@@ -157,12 +157,12 @@ class ReedSolomonSets:
 
 
 def log_whole(log_count: float) -> float:
-    """ln M for the largest whole number M that is at most e^log_count.
+    """ln M for M = e^`log_count`, rounded down to a whole number.
 
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
-    are the same float64 number. Below e^36, the float64 value of e^log_count is first raised by a
-    small margin. Without the margin, a rounding error could lower M by one if e^log_count is a
-    whole number. An example is the number of words of a code.
+    are the same float64 number. Below e^36, the float64 value of e^log_count is first multiplied by
+    1 + 1e-13. Without this factor, a rounding error could lower M by one if e^log_count is a whole
+    number, such as the number of words of a code. With it, M can be too large by a share of 1e-13.
     """
     if log_count > 36:
         return log_count

@@ -18,8 +18,8 @@ from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBo
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Logarithm of the size of the largest universe for Reed-Solomon sets. Element numbers must fit in
-#: int64.
+#: Logarithm of the largest number of elements that Reed-Solomon sets are chosen from. The numbers
+#: of the elements must fit in int64.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
 #: Largest size of sets that is tried, and the ratio of each size to the size before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
@@ -52,7 +52,7 @@ def random_sign_bound(
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     failure : float
-        Probability over the signs that the bound does not hold.
+        Largest probability, over the signs, that the bound does not hold.
     seed : int
         Seed of the signs. Signs are drawn for sampled checks only.
 
@@ -60,9 +60,11 @@ def random_sign_bound(
     -------
     Bound
         ``Side.LOWER``. The data sets of the proof are single elements, and Reed-Solomon sets of
-        growing size. There is one Reed-Solomon set for each word of a Reed-Solomon code. Within the
-        parameters of the theorem, the bound is at least a constant times
-        min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}.
+        growing size. There is one Reed-Solomon set for each word of a Reed-Solomon code. If the
+        conditions of the theorem hold, the bound is at least a constant times
+        min{k / (alpha epsilon), sqrt(k ln N) / (alpha epsilon), ln N / (alpha^2 epsilon)}. For N
+        above 2^60, or if the theorem needs sets of more than 2^20 elements, the bound can be
+        smaller.
 
     Raises
     ------
@@ -106,9 +108,9 @@ def random_sign_bound(
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
     """Growing set sizes s, from 2 to the largest useful size.
 
-    N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The
-    distance between answers is at most sqrt(2 s) / s. It must be at least c alpha; the metric
-    determines c. So s is at most 2 / (c alpha)^2.
+    N is the size of the universe. A prime q >= s with s q <= N exists only if s^2 <= N. The proved
+    distance between answers is at most sqrt(2 s) / s. This distance must be at least c alpha, where
+    the metric determines c. So s is at most 2 / (c alpha)^2. No size is above `MAX_SIZE`.
     """
     most = min(
         2 / problem.required_separation**2,
@@ -154,7 +156,7 @@ def _best_sets(
 ) -> RandomSignSets | None:
     """The Reed-Solomon family of sets of `size` elements that excludes the most records.
 
-    None if no family excludes a record.
+    None if there is no such family for this size, or no family excludes a record.
     """
     best, furthest = None, 0
     prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))

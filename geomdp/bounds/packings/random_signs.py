@@ -152,7 +152,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def sampled_pairs(self) -> int:
-        """Number of pairs of data sets that `check_sample` compares."""
+        """Number of pairs of data sets that `check_sample` draws."""
         if not isinstance(self.sets, ReedSolomonSets):
             return 0
         return min(SAMPLED_PAIRS, SAMPLED_SIGNS // (2 * self.size * self.queries))
@@ -215,9 +215,10 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
 
     Let moment(x) = 1 - x + (3 - 1/s) x^2 / 2. For a given tilt x the rate is linear in delta. The
     rate is `needed` at delta(x) = 1 + (needed + ln moment(x)) / x. At the least delta, 1 - delta
-    equals the derivative of -ln moment. This equation has one root x between 0 and the minimum of
-    moment(x). Every x proves a bound, so x need not be accurate, but delta(x) must be accurate.
-    Computed with `_log_moment`, delta(x) has an error of a few 2^-53, far below the margin.
+    equals the derivative of -ln moment. This equation has one root between 0 and the x at which
+    moment(x) is least. Every x proves a bound, so x need not be accurate, but delta(x) must be
+    accurate. Computed with `_log_moment`, delta(x) has an error of a few 2^-53, far below the
+    margin.
     """
     fourth = 3 - 1 / size
 

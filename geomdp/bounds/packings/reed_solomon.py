@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size q of a field. The elements of a field must fit in int64. The element numbers i q + a
-#: of `ReedSolomonSets` must fit, too.
+#: Largest size q of a field. The elements of a field must fit in int64. `random_sign_bound` takes s
+#: and q so small that the element numbers i q + a of `ReedSolomonSets` fit, too.
 MAX_PRIME = 1 << 60
 #: In a field of at most this size, a product of two elements plus a third element fits in int64.
 MAX_INT64_PRIME = 1 << 31
@@ -75,7 +75,9 @@ class ReedSolomon:
         return self.length - self.degree + 1
 
     def words(self) -> IntArray:
-        """All words: (q^t, length). The base-q digits of a row number are the coefficients.
+        """All words, one per row. The base-q digits of the row number are the coefficients.
+
+        The least significant digit is the constant term.
 
         Raises
         ------

@@ -9,12 +9,12 @@ The search takes three steps for each size s:
 * *Greedy*: order the multisets. The next multiset is the one with answers farthest from the answers
   of all multisets before it. Every prefix of this order is a packing. Keep the best prefix.
 * *Local search*: find the data set with the least distance to another data set. Exchange one record
-  of this data set, so that its answers move away from the answers of all other data sets.
+  of this data set, so that the distance of its answers from the nearest other answers grows.
 
-For s = 1, the pool is the list of all elements. If there are few elements, another kind of packing
-is tried, too: the largest set of elements with answers that are pairwise far enough apart. This set
-is a clique of a graph. Each packing found is certified, so a poor search gives a weak bound, but
-never a false bound.
+For s = 1, the pool is the list of all elements, or a sample of them. If there are few elements,
+another kind of packing is tried, too: the largest set of elements with answers that are pairwise
+far enough apart. This set is a clique of a graph. Each packing found is certified, so a poor search
+gives a weak bound, but never a false bound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from geomdp.workloads import Workload
 
 #: Largest number of answers of elements in memory: 2^24 float64 numbers take 128 MB.
 MAX_ANSWERS = 1 << 24
-#: If there are at most `CLIQUE_ELEMENTS` elements, a largest clique is computed for each of
+#: If there are at most `CLIQUE_ELEMENTS` elements, a largest clique is computed for each of up to
 #: `CLIQUE_SCALES` separations.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: The search stops after this many sizes of multisets in a row without progress.
@@ -66,7 +66,8 @@ class Effort:
     datasets : int
         Largest number of data sets of one packing.
     exchanges : int
-        Number of exchanges of a record that are tried for each packing of several records.
+        Largest number of exchanges of a record that are tried for a packing of data sets with
+        several records.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def packing_search(
     Notes
     -----
     Cost for k queries, with the limits of `effort`: O(elements x datasets x k), and
-    O(pool x datasets x k) for each size of multisets.
+    O((pool + exchanges) x datasets x k) for each size of multisets.
 
     Examples
     --------
@@ -164,7 +165,7 @@ class _Search:
         self.answers = workload.evaluate(self.elements)
 
     def singles(self) -> list[Packing]:
-        """Packings of one-record data sets: the best greedy prefix, and the best clique."""
+        """Packings of one-record data sets: a greedy prefix and, for few elements, a clique."""
         found = [self._single(self._greedy(self.answers, 1))]
         if len(self.elements) <= CLIQUE_ELEMENTS:
             found.append(self._single(self._best_clique()))
@@ -176,9 +177,9 @@ class _Search:
     def _best_clique(self) -> IntArray:
         """Row numbers of a set of elements with answers far apart.
 
-        `CLIQUE_SCALES` distances are tried. For each distance, the search finds a largest set of
-        elements with answers at least this distance apart. The result is the set that excludes the
-        most records.
+        Up to `CLIQUE_SCALES` distances are tried. For each distance, the search finds a largest set
+        of elements with answers at least this distance apart. The result is the set that excludes
+        the most records.
         """
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
@@ -223,7 +224,7 @@ class _Search:
         variance = float((spread**2).mean())
         room = 2 * variance / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
-        # Powers of sqrt(2) up to 2^10. In practice the limits below are smaller.
+        # Powers of sqrt(2), rounded, up to 2^10. Larger sizes are not tried.
         grid = sorted({round(2 ** (i / 2)) for i in range(2, 21)})
         return [size for size in grid if size <= min(room, reach)]
 

@@ -20,11 +20,12 @@ from geomdp.workloads import Workload
 
 
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a maximal subset of `points` (N, k) with pairwise distances >= `separation`.
+    """Row numbers of a maximal subset of `points` with pairwise distances >= `separation`.
 
     Distances are measured in the metric's norm. The search starts at the point farthest from the
     mean, and always adds the point farthest from all points chosen before. No subset with pairwise
-    distances of at least 2 `separation` has more points. Cost: O(N M k) for a subset of M points.
+    distances of at least 2 `separation` has more points. Cost: O(N M k) for a subset of M of N
+    points in R^k.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 
 
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
-    """Rows of a largest subset of `points` (N, k) with pairwise distances >= `separation`.
+    """Row numbers of a largest subset of `points` with pairwise distances >= `separation`.
 
     The size of the subset is the number N_sep of JL-L7. In a graph, join two points by an edge if
     they are at least `separation` apart. The subset is a largest clique of this graph. The search
@@ -119,9 +120,10 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     tuple of int
         The largest n excluded, and the number N of data sets that exclude it. Let c alpha be the
         distance that the problem requires between answers. If radii[N - 1] is at least c alpha, the
-        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the largest
-        whole number with T s < `reachable_distance`: the number of copies of each record in the
-        proof. If no prefix excludes any n, the result is (0, 0).
+        largest n that N data sets exclude is floor(T s radii[N - 1] / (c alpha)). T is the number
+        of copies of each data set in the proof: the largest whole number with
+        T s < `reachable_distance`. Prefixes of fewer than 3 data sets are not tried. If no prefix
+        that is tried excludes any n, the result is (0, 0).
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

@@ -1,10 +1,10 @@
 """Average error over separated elements in l2 norm, with no loss from Markov's inequality.
 
-The data sets X_i, the factor R, the estimate v and the moment p are those of
-`geomdp.bounds.packings.guessing`. The elements x_1, ..., x_M have answers a_i. Any two answers are
-at least gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k). Let r_i = ||v - a_i||, and let G be the
-least mean of r_1^p, ..., r_M^p over all v. Then for a uniform prior on i the mean of r_i^p is at
-least
+The docstring of `geomdp.bounds.packings.guessing` defines the data sets X_i, the densities f_i, the
+factor R, the estimate v and the moment p. The elements x_1, ..., x_M have answers a_i. Any two
+answers are at least gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k). Let r_i = ||v - a_i||. Let
+G be the minimum over all v of (r_1^p + ... + r_M^p) / M. Then for a uniform prior on i the mean of
+r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
@@ -18,15 +18,15 @@ sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
 
 The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
 Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
-elements is at least the sum of d_i^2. The sum of d_i^2 is at least
-(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
-it is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at
-least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
+elements is at least the sum of d_i^2. The sum of d_i^2 is at least (s - 1) gamma^2 / 2 >= (s - 1)
+lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1 the sum is at most lambda,
+because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at least M (G -
+lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
-G for p = 2 is the mean squared distance from the centre of all a_i. For p = 1 take unit vectors z_i
-from any point c, the centre, towards the a_i. Subtract the mean of the z_i. If the longest z_i is
-longer than 1, divide all z_i by its length. The z_i then have a sum of 0 and length at most 1. So G
-is at least the mean of <z_i, a_i - c>.
+For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take any point c,
+the centre, and unit vectors z_i from c towards the a_i. Subtract the mean of the z_i. If the
+longest z_i is longer than 1, divide all z_i by its length. The z_i then have a sum of 0 and lengths
+of at most 1. So G is at least the mean of <z_i, a_i - c>.
 
 References
 ----------
@@ -65,11 +65,11 @@ class SeparatedElements:
     elements : (M, ...) array
         Records of the workload's universe.
     centre : (k,) array
-        The point c.
+        The mean of the answers for p = 2, the point c for p = 1.
     separation, spread : float
         gamma and a lower bound on G, both rounded down.
     moment : int
-        p.
+        The moment p, 1 or 2.
     """
 
     workload: Workload
@@ -87,7 +87,7 @@ class SeparatedElements:
         return min(self.separation / math.sqrt(2), root)
 
     def constants(self) -> dict[str, Any]:
-        """The distances as written to a certificate file."""
+        """`separation` and `spread` as written to a certificate file."""
         return {"separation": self.separation, "spread": self.spread}
 
     def document(self) -> dict[str, Any]:
