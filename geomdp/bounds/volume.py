@@ -60,7 +60,7 @@ class VolumeRadius:
     dimension : int
         Dimension i of the subspaces.
     lower : float
-        Proved lower bound, from K or a set inside K.
+        Proved lower bound, from K, a projection of K or a set inside K.
     upper : float
         Urysohn's bound w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i.
     source : str
@@ -85,7 +85,7 @@ class VolumeRadius:
 
 
 def urysohn(width: float, dimension: int) -> float:
-    """Explicit upper bound w / mu_i on vr_i(K), for a body of Gaussian `width` w, i = `dimension`.
+    """Explicit upper bound w / mu_i on vr_i(K), for Gaussian `width` w of K and i = `dimension`.
 
     mu_i is the mean norm of a Gaussian vector in R^i. For a body in R^i, vr(K) <= w(K) / mu_i, with
     equality for balls. A projection does not increase the width. As mu_i >= i / sqrt(i + 1), it
@@ -105,10 +105,11 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     simplices. The lower bound is the best of these volume radii:
 
     * K itself (i = r), if the volume of K is known exactly.
-    * The projection of K on the first i principal axes of its points, if the volume of the
-      projection is known exactly.
-    * The set conv(+-v_1, ..., +-v_i) in its span. The volume is 2^i |det(v_1, ..., v_i)| / i!.
-      The points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting).
+    * For i <= 5, the projection of K on the first i principal axes of its points, if the volume of
+      the projection is known exactly.
+    * The set conv(+-v_1, ..., +-v_i). In coordinates of its span, the volume of the set is
+      2^i |det(v_1, ..., v_i)| / i!. The points v_1, v_2, ... of K are chosen greedily for a large
+      volume (QR with pivoting).
     * The bound for a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     Parameters

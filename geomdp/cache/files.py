@@ -25,7 +25,7 @@ FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
-#: If a half-written file is older than this number of seconds, the process has abandoned the file.
+#: A half-written file that is older than this number of seconds counts as abandoned.
 ABANDONED = 3600.0
 
 logger = logging.getLogger("geomdp.cache")
@@ -133,7 +133,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all files of the cache, and no other files; return the number of files."""
+        """Delete all .npz files in the folder and all abandoned files; return their number."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # Do not list a new unfinished file, because a process may still be writing to it.
+                # Do not list a newer unfinished file: a process may still be writing to this file.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

@@ -10,8 +10,9 @@ __all__ = ["main"]
 def main() -> NoReturn:
     """Run the command line with the arguments in ``sys.argv``, then exit.
 
-    The exit code is 0, or 2 after bad input; each error is then one line on standard error. The
-    exit code is 1 if `audit` refutes a claim or `check-bound` rejects a bound.
+    The exit code is 0 after success, 2 after bad input and 130 after Ctrl-C. After bad input, each
+    error is one line on standard error. The exit code is 1 if `audit` refutes a claim or
+    `check-bound` rejects a bound.
 
     Examples
     --------

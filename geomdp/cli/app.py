@@ -1,7 +1,7 @@
-"""The command `geomdp` with its subcommands. Each subcommand has its own module.
+"""The command `geomdp` with its subcommands, which are defined in other modules.
 
-At import, these modules define only options and help. A command imports the library when it runs,
-so that --help and --version appear without delay.
+At import, these modules define only options and help. A command imports most of the library when it
+runs, so that --help and --version appear without delay.
 """
 
 from __future__ import annotations

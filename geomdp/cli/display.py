@@ -63,7 +63,7 @@ def warn(message: str) -> None:
 
 
 def implied(guarantee: Guarantee, asked: Privacy) -> str:
-    """Words that name the guarantee asked, if `guarantee` claims another one that implies it."""
+    """Words that name the guarantee `asked`, if `guarantee` claims another, stronger guarantee."""
     from geomdp.privacy import Heuristic
 
     unclaimed = guarantee.seeded or isinstance(guarantee.sampler, Heuristic)

@@ -26,7 +26,7 @@ def check_together(
 
     Returns the results of `first` and `second` if none of the functions raises ``ValueError``. A
     single ``ValueError`` is raised again; several are raised together as one ``ExceptionGroup``.
-    One of the functions can itself call `check_together`, because groups of errors are merged.
+    The functions can call `check_together` themselves, because groups of errors are merged.
     """
     results: list[object] = []
     errors: list[Exception] = []

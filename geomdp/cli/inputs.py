@@ -66,7 +66,7 @@ class RecordSource:
     name : str
         Name of the records, for output.
     table : Source
-        The records. Their values are labels that the schema declares.
+        The records. Each value must fit the schema, which is checked when the record is read.
     """
 
     described: PublicSchema

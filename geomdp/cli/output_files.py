@@ -1,4 +1,4 @@
-"""Files of --out. All files are written, or none. Only --force overwrites a file."""
+"""Files of --out. If one cannot be written, none changes. Only --force overwrites a file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OutputFiles:
     ) -> None:
         """Write the columns of the answers, by name, and the record.
 
-        The record is written first, so that answers never exist without their record.
+        The record is put in its place first, so that new answers never exist without their record.
         """
         if self.answers.suffix == CSV:
             content = _csv(answers)
@@ -123,7 +123,7 @@ def is_input(path: Path, given: Path) -> bool:
     Parameters
     ----------
     path : Path
-        A file to be written. It can exist under several names.
+        A file to be written. If the file exists, it may have other names, too.
     given : Path
         A file, a folder or a pattern. A folder names all files in it, at any depth.
     """

@@ -24,7 +24,8 @@ class Question:
         Values of --weight, first for `workloads` and then for `tables`. None means that all
         weights are 1.
     columns : tuple of str or None
-        Columns that `workloads` ask about. None means all discrete columns.
+        Columns that `workloads` ask about. None means all real columns for ``second-moments``, and
+        all discrete columns for other workloads.
     """
 
     workloads: tuple[str, ...]
@@ -65,8 +66,9 @@ def parse_question(
     Raises
     ------
     ValueError
-        If --workload and --tables are both missing. If there are weights, but not exactly one for
-        each workload and each table. The message names the flag.
+        If --workload and --tables are both missing. If a weight is not a finite number above 0. If
+        there are weights, but not exactly one for each workload and each table. The message names
+        the flag.
     """
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:

@@ -18,10 +18,10 @@ sum_i f_i (r_i^p - lambda^p) >= 0 for every output. The sum is at least
 
 The first sum is at least M (G - lambda^p). The second sum is over the s elements with r_i < lambda.
 Let d_i be the distance of a_i from the mean of these s answers. The sum of r_i^2 over the s
-elements is at least the sum of d_i^2. The sum of d_i^2 is at least (s - 1) gamma^2 / 2 >= (s - 1)
-lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1 the sum is at most lambda,
-because lambda - r <= (lambda^2 - r^2) / lambda. So the difference above is at least M (G -
-lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
+elements is at least the sum of d_i^2. The sum of d_i^2 is at least
+(s - 1) gamma^2 / 2 >= (s - 1) lambda^2. So for p = 2 the second sum is at most lambda^2. For p = 1
+the second sum is at most lambda, because lambda - r <= (lambda^2 - r^2) / lambda. So the difference
+above is at least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, this is at least 0.
 
 For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take any point c,
 the centre, and unit vectors z_i from c towards the a_i. Subtract the mean of the z_i. If the

@@ -1,14 +1,16 @@
 """Upper bounds from papers for offline mechanisms: numbers of records needed, and errors.
 
-The docstring of each bound begins with the word *explicit* or *shape*. An explicit formula holds
-for every data set. A shape states how the bound depends on all parameters. Its theorem does not
-give the absolute constant C; the caller gives C as `constant`.
+The docstring of each bound begins with the word *explicit* or *shape*. An explicit formula has all
+its constants and holds for every data set, or in `covariance_error` for every distribution of the
+data. A shape states how the bound depends on all parameters. Its theorem does not give the
+constants. The caller gives them, in most functions as one `constant` C.
 
 There are k queries, N elements in the universe and n records. A sample size is a real number: if n
 is at least this number, the error is at most alpha. The error of a mechanism M is
 E ||M(X) - Q(X)||_2 / sqrt(k). Some docstrings use the root mean square per query instead, and say
 so. Neighbouring data sets differ in one replaced record. Privacy is eps-DP if nothing else is said.
-The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
+The `predicted_rmse` of a mechanism uses the queries themselves and is usually smaller than these
+bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from geomdp._validation import positive, universe_size, whole
 
 
 class Regimes(NamedTuple):
-    """The three sample sizes of Theorem 1, one for each of three mechanisms.
+    """The three sample sizes of Theorem 1 of Nikolov 2022, one for each of three mechanisms.
 
     Parameters
     ----------
@@ -198,8 +200,9 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
     The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
-    N = `size` elements. The mechanism needs no JL map. For some queries, no sample size that grows
-    more slowly with N is enough, even under approximate DP.
+    N = `size` elements. Unlike the JL mechanism, it does not map the answers to a lower dimension.
+    For some queries, no sample size that grows more slowly with N is enough, even under approximate
+    DP.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
 
@@ -341,6 +344,6 @@ def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float
 
 
 def _scale(constant: float, epsilon: float, alpha: float) -> float:
-    """C / (alpha epsilon), after a check that all three are above 0."""
+    """C / (alpha epsilon); ``ValueError`` if one of the three is not finite and above 0."""
     product = positive(alpha, "alpha") * positive(epsilon, "epsilon")
     return positive(constant, "constant") / product

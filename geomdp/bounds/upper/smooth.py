@@ -8,7 +8,7 @@ from geomdp._validation import positive, whole
 
 
 def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: float) -> float:
-    """Shape of Theorem 3.1: error of all queries with K = `order` bounded derivatives in R^d.
+    """Shape of Theorem 3.1: error of all queries whose derivatives up to order K are bounded.
 
     The error is at most C n^(-K / (2 d + K)) max(1, 1 / eps), with probability 1 - beta for every
     beta >= 10 exp(-n^(d / (2 d + K)) / 5). The paper prints 1 / eps in place of the maximum. For
@@ -19,7 +19,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     d : int
         Dimension of the records, in [-1, 1]^d.
     order : int
-        Order of smoothness K: the number of bounded derivatives of the queries.
+        Order of smoothness K: a query has bounded derivatives up to order K.
     n : int
         Number of records.
     epsilon : float

@@ -1,7 +1,8 @@
 """Sizes and error bounds of sparse projection: rows, independence of the signs, error.
 
 A random matrix with T rows of signs projects k queries of sparsity m and the histogram of n
-records. Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
+records. The algorithm, lemmas and theorems named here are from Blum and Roth. Logarithms are
+natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_ROWS = 1 << 24
 
 @dataclass(frozen=True)
 class PaperSizes:
-    """The sizes of Blum-Roth's Algorithm 2 (BR-PROJ).
+    """The sizes in Algorithm 2 of Blum and Roth (BR-PROJ).
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ class PaperSizes:
     rows : int
         T = ceil(4 * 64^2 ln(1/tau) / distortion^2), which is enough for the proof.
     boxed_rows : int
-        The T printed in the box of the algorithm: 2 sqrt(m) times as large as `rows` (DISC-2).
+        The T printed in the box of the algorithm. It is 2 sqrt(m) times as large as `rows`, up to
+        rounding (DISC-2).
 
     Examples
     --------
@@ -107,9 +109,9 @@ def independence(*, rows: int, queries: int, beta: float) -> int:
 def feasible_rows(*, n: int, epsilon: float) -> int:
     """The number of rows T at which distortion and noise are about equal (BR-PROJ).
 
-    T is a power of two near (eps n)^2, at least 2^6 and at most 2^16. The noise in an answer does
-    not depend on T, and the distortion falls as 1 / sqrt(T). So more than (eps n)^2 rows improve
-    little. To use more than 2^16 rows, pass `rows` to the mechanism.
+    T is the least power of two that is at least (eps n)^2, but at least 2^6 and at most 2^16. The
+    noise in an answer does not depend on T, and the distortion falls as 1 / sqrt(T). So more than
+    (eps n)^2 rows improve little. To use more than 2^16 rows, pass `rows` to the mechanism.
 
     Examples
     --------

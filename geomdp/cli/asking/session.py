@@ -110,9 +110,8 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 def exclusive(state: Path) -> Iterator[TextIO]:
     """Create the state file, with a lock for this process.
 
-    If the file exists already, it belongs to another run and is refused, even if that run has
-    ended. If the run writes nothing, for instance because the ledger cannot pay, the file is
-    removed.
+    A file that exists already is refused, even if the run that wrote it has ended. If this run
+    writes nothing, for instance because the ledger cannot pay, its file is removed.
 
     Yields
     ------
@@ -138,10 +137,11 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
 ) -> None:
-    """Answer questions about the `n` records. Write each answer to the state file, then print it.
+    """Answer questions about the records. Write each answer to the state file, then print it.
 
     The run stops after the last question, or when the mechanism answers no more. `histogram` holds
-    the number of records for each combination of levels.
+    the number of records for each combination of levels. Counts are divided by `n`, which is the
+    number of records, or the declared number under add-remove.
     """
     started: dict[str, object] = {
         "claim": str(mechanism.guarantee),
@@ -161,7 +161,7 @@ def answer_all(
 def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
     from geomdp.mechanisms import OnlineConstruction
 
-    # Whole numbers below 2^53 are added without rounding, so no share of the records is above 1.
+    # Whole numbers below 2^53 are added without rounding, so the count is exact.
     count = query.total(histogram)
     if isinstance(mechanism, OnlineConstruction):
         return mechanism.ask_truth(query, count / n)

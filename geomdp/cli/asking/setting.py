@@ -81,9 +81,10 @@ class Setting:
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
         """The mechanism for `n` records and `size` combinations of levels.
 
-        The privacy cost is charged to the ledger when the mechanism is built. The sparse vector
-        technique compares numbers of records with n times the threshold. The answers of the online
-        construction are shares of the records.
+        Under add-remove, `n` is the declared number of records. The privacy cost is charged to the
+        ledger when the mechanism is built. The sparse vector technique compares numbers of records
+        with n times the threshold. The answers of the online construction are such numbers divided
+        by n.
         """
         from geomdp.mechanisms import (
             AboveThreshold,

@@ -249,7 +249,7 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
 
 
 def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, or why it is left out: drawing its outputs takes over `MOST_SECONDS`."""
+    """The mechanism, or why it is left out: drawing its outputs would exceed `MOST_SECONDS`."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
-#: Errors are predicted at this many values of n per factor of ten, both ends of the range of n
-#: included.
+#: Errors are predicted at about this many values of n per factor of ten. The values include both
+#: ends of the range of n.
 PER_DECADE = 4
 #: Largest n of a curve. Measuring an error at n draws n records.
 MOST_RECORDS = 10**7

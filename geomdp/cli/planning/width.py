@@ -31,7 +31,7 @@ DirectionsOption: TypeAlias = Annotated[
     ),
 ]
 
-#: Probability that the printed interval does not contain the width.
+#: Largest probability that the printed interval does not contain the width.
 LEVEL = 1e-3
 
 
