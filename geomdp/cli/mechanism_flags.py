@@ -26,7 +26,7 @@ from geomdp.workloads import Workload
 
 
 class Choice(Protocol):
-    """A rule that chooses the mechanism. The number of records must be known."""
+    """A rule that chooses the mechanism for a workload and a known number of records."""
 
     @property
     def by(self) -> str:

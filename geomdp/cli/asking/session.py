@@ -1,8 +1,8 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
-The file of --state holds only questions and differentially private answers, so it can be published.
-It is created for one run and locked while the run lasts. Each answer is on disk before it is
-printed.
+The file of --state holds only the privacy claim, the questions and differentially private answers,
+so it can be published. It is created for one run and locked while the run lasts. Each answer is on
+disk before it is printed.
 """
 
 from __future__ import annotations

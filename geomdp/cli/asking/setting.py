@@ -83,8 +83,8 @@ class Setting:
 
         Under add-remove, `n` is the declared number of records. The privacy cost is charged to the
         ledger when the mechanism is built. The sparse vector technique compares numbers of records
-        with n times the threshold. The answers of the online construction are such numbers divided
-        by n.
+        with n times the threshold. The answers of the online construction estimate these numbers
+        divided by n.
         """
         from geomdp.mechanisms import (
             AboveThreshold,
