@@ -159,7 +159,7 @@ class MarginalBlocks(PackingFamily):
         return math.sqrt(square / queries) / self.size * (1 - MARGIN)
 
     def tuples(self) -> IntArray:
-        """The first s tuples of column numbers 0..J-1, one per row. The last entry varies fastest."""
+        """The first s tuples of column numbers 0..J-1, as rows. The last entry varies fastest."""
         columns = self.part - 1
         places = columns ** np.arange(self.width - 2, -1, -1)
         return np.arange(self.size)[:, None] // places % columns

@@ -162,7 +162,8 @@ def log_whole(log_count: float) -> float:
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
     are the same float64 number. Below e^36, the float64 value of e^log_count is first multiplied by
     1 + 1e-13. Without this factor, a rounding error could lower M by one if e^log_count is a whole
-    number, such as the number of words of a code. With it, M can be too large by a share of 1e-13.
+    number, such as the number of words of a code. The factor can make M too large
+    by a share of 1e-13.
     """
     if log_count > 36:
         return log_count
