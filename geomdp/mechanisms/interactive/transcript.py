@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     ----------
     above : bool
         For sparse vector: whether the query was found above the threshold. For online and iterative
-        construction: whether the answer came from the data and updated the public hypothesis.
+        construction: whether the answer came from the data and was given to the update rule.
     value : float or None
         The released number; None if the mechanism releases only the comparison.
 

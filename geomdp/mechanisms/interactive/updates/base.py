@@ -2,9 +2,9 @@
 
 A rule with bound B is an iterative database construction (IDC; BR-IDC). Let D be the data and D_t
 the hypothesis before update t. Let every update get a query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha
-and an answer within alpha of Q_t(D). Then after at most B(alpha) updates, no query Q with
-|Q(D) - Q(D_t)| >= alpha is left. A rule uses only whether an answer is above or below the answer of
-the hypothesis.
+and an answer that differs from Q_t(D) by less than alpha. Then after at most B(alpha) updates, no
+query Q with |Q(D) - Q(D_t)| >= alpha is left. A rule uses only whether an answer is above or below
+the answer of the hypothesis.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class UpdateRule(Protocol[Query]):
 def follow(hypothesis: Hypothesis[Query], query: Query, answer: float) -> bool:
     """Update `hypothesis` by a noisy answer; False if its rule cannot follow the answer.
 
-    The error of the rule must not end a run, because the privacy budget has already paid for the
-    answer.
+    The rule's ``UnfollowedAnswerError`` is caught, because it must not end a run: the privacy
+    budget has already paid for the answer.
     """
     try:
         hypothesis.update(query, answer)

@@ -20,9 +20,9 @@ MAX_NET_ENTRIES = 1 << 26
 def net_fineness(size: int, records: int, n_queries: int) -> float:
     """Fineness of the net `net(size, records)` for q = `n_queries` queries with values in [0, 1].
 
-    Every data set has a candidate whose answers to all q queries differ by at most this number from
-    the answers of the data set. The number is the smaller of two bounds, with M = `size` and
-    l = `records`:
+    A candidate is a row of the net. For every data set, some candidate answers all q queries with
+    errors of at most the fineness. With M = `size` and l = `records`, the result is the smaller of
+    two bounds:
 
     * sqrt(ln(2 q) / (2 l)). Draw l records from the data set. By Hoeffding's inequality and the
       union bound, for every t above this bound, all errors are at most t with probability above 0.
@@ -115,7 +115,7 @@ class Median:
     ------
     ValueError
         If a row has a negative entry, or a sum that differs from 1 by more than 1e-9, or if
-        `fineness` is negative.
+        `fineness` is negative or infinite.
 
     Examples
     --------
@@ -207,8 +207,8 @@ class MedianHypothesis:
         Raises
         ------
         UnfollowedAnswerError
-            If no candidate would be left. The reason is that the net is not fine enough, or that
-            the noise on an answer was too large.
+            If no candidate would be left. Possible reasons are that the net is not fine enough, and
+            that the noise on an answer was too large.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values

@@ -16,9 +16,10 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class MultiplicativeWeights:
     """Multiplicative weights on {0, ..., M - 1}: at most 4 ln M / alpha^2 updates.
 
-    At the start the divergence KL(data || hypothesis) is at most ln M. Each update lowers this
-    divergence by at least alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An
-    evaluation and an update take O(M) each.
+    At the start the divergence KL(data || hypothesis) is at most ln M. An update lowers this
+    divergence by at least alpha^2 / 4, if the hypothesis errs on the query by at least alpha, and
+    the noisy answer by less than alpha (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An
+    evaluation and an update take time O(M) each.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class WeightedHypothesis:
 
     @property
     def distribution(self) -> FloatArray:
-        """The distribution (M,)."""
+        """A copy of the distribution, with one probability for each element."""
         return self._distribution.copy()
 
     def evaluate(self, query: DenseQuery) -> float:

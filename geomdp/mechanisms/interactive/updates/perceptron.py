@@ -16,10 +16,11 @@ class Perceptron:
     """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
 
     The hypothesis is a vector x in R^M, which starts at 0. Let Q be a query with values in [0, 1].
-    If <Q, x> is too large, an update subtracts (alpha / M) Q from x. If not, the update adds
-    (alpha / M) Q to x. If the error of <Q, x> is at least alpha, the update lowers ||data - x||_2^2
-    by at least alpha^2 / M. At the start this squared distance is ||data||_2^2, which is at most 1
-    for a distribution (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
+    If <Q, x> is above the noisy answer, an update subtracts (alpha / M) Q from x. If not, the
+    update adds (alpha / M) Q to x. If <Q, x> errs by at least alpha, and the noisy answer by less
+    than alpha, the update lowers ||data - x||_2^2 by at least alpha^2 / M. At the start this
+    squared distance is ||data||_2^2, which is at most 1 for a distribution (Dwork-Roth,
+    Algorithm 10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector (`size`,), which need not be a distribution.
+    """A real vector with `size` entries. The vector need not be a distribution.
 
     An update adds or subtracts `step` times the values of its query.
 
@@ -77,7 +78,7 @@ class LinearHypothesis:
 
     @property
     def vector(self) -> FloatArray:
-        """The vector (M,)."""
+        """A copy of the vector, with one entry for each element."""
         return self._vector.copy()
 
     def evaluate(self, query: DenseQuery) -> float:
@@ -85,6 +86,6 @@ class LinearHypothesis:
         return float(query.values @ self._vector)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Add or subtract `step` times `query`, so that its evaluation moves towards `answer`."""
+        """Add or subtract `step` times `query`, to move the answer to `query` towards `answer`."""
         sign = -1 if self.evaluate(query) > answer else 1
         self._vector += sign * self._step * query.values

@@ -21,8 +21,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Number of updates after which the sum of the weights is computed anew. This keeps the relative
-#: rounding error of the sum below 1e-12.
+#: Number of updates after which the sum of the weights is computed anew. The rounding errors of
+#: more updates cannot add up in the sum.
 RENORMALISE_EVERY = 1024
 
 
@@ -120,7 +120,10 @@ class SlotHypothesis:
         return len(self._slot_of)
 
     def weight(self, element: Hashable) -> float:
-        """Weight of one element; an element without a slot has the weight of a free slot."""
+        """Probability of `element` under the distribution.
+
+        An element without a slot has the probability of one free slot, or 0 if no slot is free.
+        """
         return float(self._weights(self._find((element,)))[0])
 
     def evaluate(self, query: SparseQuery) -> float:
@@ -145,7 +148,8 @@ class SlotHypothesis:
         ValueError
             If the query is not as sparse as declared.
         RuntimeError
-            If all slots are used up. This can happen only after more than B(alpha) updates.
+            If all slots are used up. In a hypothesis that the rule started, the first B(alpha)
+            updates cannot use up the slots.
         """
         self._check(query)
         slots = self._find(query.support)
