@@ -19,7 +19,7 @@ from geomdp.workloads.universe.universes import Records
 class PostProcessed(Mechanism):
     """A mechanism that reads the records only through another mechanism, `inner`.
 
-    The guarantee is that of `inner`, unchanged (post-processing, GEN-2). A release calls the single
+    The guarantee of `inner` holds unchanged (post-processing, GEN-2). A release calls the single
     steps of `inner` (`measured`, `draw` and so on), but not `inner.release`, so the ledger pays
     once.
 

@@ -1,4 +1,4 @@
-"""The coarse mechanism: it rounds answers to a net of few points, which need less noise."""
+"""The coarse mechanism: it rounds answers to a net of few points, so that less noise suffices."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Coarse(PostProcessed):
         A mechanism for Q, such as `Projected`, `JL` or an additive one. Its kind, workload, n,
         privacy and adjacency are used, but not its noise.
     radius : float
-        Least distance of two points of the net, as root mean square per query. It must be above 0,
-        and so small that the net has at least two points.
+        Lower bound on the distance of two points of the net, divided by sqrt(m). `radius` must be
+        above 0, and so small that the net has at least two points.
 
     Attributes
     ----------
@@ -54,15 +54,17 @@ class Coarse(PostProcessed):
     Notes
     -----
     Privacy: the guarantee of `inner` for the workload Q', unchanged. Q' is a public function of one
-    record, as Q is, and the net depends on Q alone.
+    record, as Q is, because the net depends only on Q and `radius`.
 
-    Error: for all data of n records, with e' the predicted error of `inner` for Q',
+    Error: let e' be the predicted error of `inner` for Q'. For all data of n records (for `JL` on
+    average over its random map),
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
     by Minkowski's inequality. The first term is less than `radius`, because every Q(x) is closer
     than `radius` sqrt(m) to a point of S. A net of few points has a small width and few dimensions,
-    so e' is small even if n is small. For large n the first term is larger than e'.
+    so e' can be small even if n is small. The first term does not depend on n, so it limits the
+    accuracy for large n.
 
     Cost: for N elements of the universe, each point of the net takes O(N m).
 
@@ -72,7 +74,8 @@ class Coarse(PostProcessed):
 
     Examples
     --------
-    With ten records, noise on all answers is large. The eight points of the net need less noise:
+    With ten records, the noise on all answers is large. Answers rounded to the eight points of the
+    net need less noise:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(32)
@@ -127,5 +130,5 @@ class Coarse(PostProcessed):
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    """Euclidean norms (b,) of rows (b, m)."""
+    """Euclidean norm of each row of `rows` (b, m)."""
     return np.asarray(np.linalg.norm(rows, axis=1))

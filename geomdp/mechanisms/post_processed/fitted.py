@@ -36,8 +36,8 @@ class Fitted(PostProcessedNoise):
     Notes
     -----
     Privacy: the guarantee of `inner`, unchanged. K, S and b are public, and the fit reads the noisy
-    answers only (post-processing, GEN-2). If S has no closed form, it is estimated from public
-    draws; privacy and the bound hold for any norm.
+    answers only (post-processing, GEN-2). S can be estimated from public draws, or replaced by an
+    approximation (see `noise_norm`); privacy and the bound hold for any norm.
 
     Error: in the norm that defines f, the error of f is never larger than the noise. In the
     Euclidean norm, for every data set of n records, by Minkowski's inequality,
@@ -47,8 +47,8 @@ class Fitted(PostProcessedNoise):
     and this error is at most the diameter of K. The ratio of the error to the error of `Projected`
     was measured for tables, ranges, random signs and prefix sums. The data were copies of one
     record, mixes of ten records, and uniform data. The ratio is 0.5 to 0.97, and 1 if noisy answers
-    stay in K. There is one exception: for prefix sums of copies of the first or the last element,
-    the ratio is 1.1 to 1.2.
+    stay in K. There is one exception: for prefix sums, if all records are the first element or all
+    are the last element, the ratio is 1.1 to 1.2.
 
     Cost: two projections per release. The second starts from the result of the first.
 

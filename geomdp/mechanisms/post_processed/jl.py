@@ -49,7 +49,7 @@ class AutoDimension:
     """
 
     def tried(self, effective: int) -> list[int]:
-        """Numbers of rows to try, all below `effective`; ``ValueError`` if `effective` is 1."""
+        """Numbers of rows to try, below `effective`; ``ValueError`` if `effective` is below 2."""
         if effective < 2:
             raise ValueError(
                 f"dimension must be at least 1 and below the effective dimension {effective} of "
@@ -66,8 +66,8 @@ class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then solve least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2. Q(X) in R^m holds the true answers
-    and K_Q is the sensitivity polytope. A (k, m) is drawn from `law`. Z is the noise of a mechanism
-    of the same kind as `inner` for the workload A Q.
+    and K_Q is the sensitivity polytope. The (k, m) matrix A is drawn from `law`. Z is the noise of
+    a mechanism of the same kind as `inner` for the workload A Q.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class JL(PostProcessedNoise):
         A mechanism for Q. Its kind, workload, n, privacy and adjacency are used, but not its noise.
     dimension : int or AutoDimension
         Number k of rows of A, at least 1 and below the effective dimension of the workload. A map
-        with more rows would have a larger error than `Projected(inner)`, which has A = I.
-        `AutoDimension()` chooses the k with the least predicted error.
+        with more rows would not lower the dimension; use `Projected(inner)` instead, which has
+        A = I. `AutoDimension()` tries several k and keeps the k with the least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the
         privacy of releases. Never draw A again after looking at a release.
@@ -113,10 +113,10 @@ class JL(PostProcessedNoise):
 
     The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
     JL-T9 for Gaussian maps. For Gaussian maps, let s be the noise term for the drawn A plus the
-    bound on the mean distortion over A. The left side of the first bound, averaged over A, is at
-    most s averaged over A. `predicted_rmse` is the smaller of s and diam(K_Q), divided by sqrt(m).
-    For a single A the error can be larger than the prediction. For other laws no explicit bound is
-    known, and the prediction is diam(K_Q) / sqrt(m).
+    bound on the mean distortion over A. For a fixed k, the left side of the first bound, averaged
+    over A, is at most s averaged over A. `predicted_rmse` is the smaller of s and diam(K_Q),
+    divided by sqrt(m). For a single A the error can be larger than the prediction. For other laws
+    no explicit bound is known, and the prediction is diam(K_Q) / sqrt(m).
 
     References
     ----------
@@ -245,9 +245,10 @@ def width_limit(body: Body) -> float:
 def distortion_bound(width: float, diameter: float, rows: int) -> float:
     """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k.
 
-    Let w and diam be width and diameter of K_Q and g a standard Gaussian vector in R^k. By Gordon's
-    inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam. Since E ||g|| is at
-    least sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2, E max(0, sqrt(k) - ||g||) is at most
+    Let w and diam be the Gaussian width and the diameter of K_Q. Let g be a standard Gaussian
+    vector in R^k. By Gordon's inequality,
+    sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt(k) - ||g||) diam. Since E ||g|| is at least
+    sqrt(k) - 1/(4 sqrt(k)) and Var ||g|| < 1/2, E max(0, sqrt(k) - ||g||) is at most
     1/(4 sqrt(k)) + sqrt(1/2) / 2.
     """
     drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2

@@ -60,8 +60,8 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 class WhitenedNorm:
     """Least squares over K, in coordinates in which the noise is isotropic."""
 
-    #: The matrix A (k, m), where k is the dimension of the public subspace of the answers. The k
-    #: entries of A times the noise are uncorrelated. They have equal variances, except where
+    #: The matrix A (k, m), where k is the dimension of the public subspace of the answers. For the
+    #: noise Z, the k entries of A Z are uncorrelated. They have equal variances, except where
     #: `LEAST_SHARE` raised a variance.
     whitening: FloatArray
     #: Least squares over K for observations of A y.

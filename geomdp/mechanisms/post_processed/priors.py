@@ -59,7 +59,7 @@ def predict_on_prior(
     Parameters
     ----------
     mechanism : Mechanism
-        A mechanism for the number of records of the data set.
+        A mechanism whose n is the number of records of the data set.
     prior : FixedDataset
         The data set; ``ValueError`` if it has another number of records than the mechanism.
     trials : int

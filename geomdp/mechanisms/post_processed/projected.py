@@ -30,7 +30,7 @@ from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
 
 #: Duality gap that the projection must reach, as a share of the mean squared noise. The gap then
-#: adds about one part in a million to the bound on the squared error.
+#: adds at most two millionths of the mean squared noise to the bound on the squared error.
 GAP_SHARE = 1e-6
 #: Smallest relative tolerance: below it, float64 rounds squared distances too much.
 LEAST_TOLERANCE = 1e-14
@@ -56,9 +56,9 @@ class Projected(PostProcessedNoise):
     inner : AdditiveMechanism
         The mechanism that gives the noisy answers; ``ValueError`` for any other kind.
     draws : int
-        Largest number of public draws from which the prediction estimates E h_K(Z). Here h_K is the
-        support function of K. Fewer draws take less time and give a looser bound. Releases do not
-        depend on `draws`.
+        Largest number of public draws from which the prediction estimates E h_K(Z), if
+        `expected_support_bound` uses draws of the noise. Here h_K is the support function of K.
+        Fewer draws take less time and give a looser bound. Releases do not depend on `draws`.
 
     Notes
     -----

@@ -50,8 +50,8 @@ class Shrunk(PostProcessedNoise):
     This bound is below v, the squared error of the noise. It is also below r^2, a bound on the
     squared error of the answer c. Let h_K be the support function of K. If E h_K(Z) / n exceeds
     r^2 v / (r^2 + v), the bound is also below the bound min{v, E h_K(Z) / n} of `Projected`. In
-    this case the nearest point of K says little about the data. For data far from c, the error is
-    nearly as large as the bound. Copies of one record are an example.
+    this case the nearest point of K says little about the data. For data far from c, such as copies
+    of one record, the error can be nearly as large as the bound.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Upper bounds on E h_K(Z) for noise Z, where h_K is the support function of a body K.
 
-If the noisy mean answers of n records are projected on K, the mean squared error is at most
-E h_K(Z) / n.
+If the noisy mean answers over n records are projected on K, the expected squared l2 error of the
+answers is at most E h_K(Z) / n.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ExpectedSupport:
     body : Body
         K in R^m, with a support function.
     draws : int
-        Largest number of draws for the bound.
+        Largest number of draws for the bound: `most` of `expected_support_bound`.
     """
 
     noise: Noise
@@ -116,7 +116,7 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     body : Body
         K in R^m, with a support function.
     most : int
-        Largest number of draws.
+        Largest number of draws for limits by Student's t. The other bounds ignore it.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
