@@ -13,9 +13,9 @@ from geomdp.mechanisms.interactive.stopping import StoppingDesign
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.privacy.definitions import check_privacy
 
-#: The shares of the target accuracy alpha that the paper gives to noise and loss. A run with these
-#: shares is private. The paper states an error of at most alpha, but the error can be 3 alpha / 2
-#: (DISC-13).
+#: The shares of the target accuracy alpha that Roth's lecture gives to noise, loss and stopping
+#: level. A run with these shares is private. The lecture states an error of at most alpha, but the
+#: error can be 3 alpha / 2 (DISC-13).
 PRINTED_STOPPING = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)
 
 
@@ -114,7 +114,7 @@ def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> flo
 
 
 def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> float:
-    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; such noise is not private.
+    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; it is too small for eps-DP.
 
     t is `degree`. Under replace-one, the moments of neighbours can differ by more than t^d / n in
     the l1 norm for t >= 3. For d = 1 and large t, such noise spends 1.217 eps (DISC-15).
