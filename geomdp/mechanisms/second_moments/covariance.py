@@ -52,7 +52,7 @@ class Covariance:
     The parameters of `SecondMoment`, except `shrink`, have the same meaning here. `mean_share` is
     the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1.
     The answers are svec(S(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off
-    the diagonal multiplied by sqrt(2). The guarantee is that of the pair (M, mu).
+    the diagonal multiplied by sqrt(2). The guarantee holds for the pair (M, mu).
 
     Notes
     -----
@@ -64,9 +64,9 @@ class Covariance:
     (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b. Then the root mean squared
     error of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm. The
     factor 2 is there because ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records
-    are drawn from a distribution, the error against the covariance of the distribution is at most
-    a + 2 b + 3 / sqrt(n) (`population_bound`). Under add/remove the bounds hold for data sets of
-    exactly n records.
+    are independent draws from a distribution, the mean error against the covariance of the
+    distribution is at most a + 2 b + 3 / sqrt(n) (`population_bound`). Under add/remove the bounds
+    hold for data sets of exactly n records.
 
     References
     ----------
@@ -180,7 +180,7 @@ class Covariance:
         """The private covariance as svec (m,); parameters as in `Mechanism.release`.
 
         `noisy` of the result holds the noisy mean (d,), and then svec of the noisy second moments.
-        Both are the values before the projection.
+        Both are the values before their projections.
 
         If the mechanism was built without `clip`, a row of norm above 1 raises ``ValueError``.
         """

@@ -12,12 +12,12 @@ from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
 #: Number of public draws of the noise, and rank of the limit. The traceless part of each draw has
-#: a largest eigenvalue. The limit is the fifth largest of these 1000 numbers. So noise on a
-#: multiple of the identity exceeds the limit with probability 5 / 1001. The matrix is then not
-#: shrunk, and the error is several times larger (at d = 50, n = 5000: 0.095 instead of 0.015). If
-#: this probability were 10 / 1001, shrinkage would gain much less on isotropic data. If this
-#: probability were 1 / 1001, single large eigenvalues would be missed more often. Shrinkage could
-#: then multiply errors by up to 1.2 (at d = 20, n = 100).
+#: a largest eigenvalue. The limit is the fifth largest of these 1000 numbers. So if the true
+#: matrix is a multiple of the identity, the noise exceeds the limit with probability 5 / 1001. The
+#: noisy matrix is then not shrunk, and the error is several times larger (at d = 50, n = 5000:
+#: 0.095 instead of 0.015). If this probability were 10 / 1001, shrinkage would gain much less on
+#: isotropic data. If this probability were 1 / 1001, single large eigenvalues would be missed more
+#: often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -73,7 +73,7 @@ class IsotropicShrinkage:
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
     """Traces and traceless parts of symmetric matrices.
 
-    The matrices and the traceless parts are svec (..., m). The traces have shape (...).
+    The matrices and their traceless parts are given as svec, in arrays of shape (..., m).
     """
     identity = svec(np.eye(d))
     traces = vectors @ identity

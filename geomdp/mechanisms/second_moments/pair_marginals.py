@@ -41,8 +41,8 @@ class PairMarginals(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `SecondMoment` on the unit ball, because the scaling of a record does not
-    depend on other records, and M is a function of the release N. The sampler is exact.
+    Privacy: the guarantee of `SecondMoment` on the unit ball holds, because the scaling of a record
+    does not depend on other records, and M is a function of the release N. The sampler is exact.
 
     Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
     over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per

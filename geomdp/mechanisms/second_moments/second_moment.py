@@ -67,7 +67,8 @@ class SecondMoment(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic.
+    Privacy: the guarantee of `Cone` (epsilon-DP) or `Gaussian` on this workload holds, in real
+    arithmetic.
     Clipping costs nothing, because the clipping of a record does not depend on other records.
     Shrinkage and projection cost nothing, because they read only the noisy matrix. The sampler is
     exact.
@@ -239,11 +240,12 @@ def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
     Let A be one of the Wishart matrices. The bound
     E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate) holds for centred noise, too.
     Proof of the first inequality: let (A, t) be the vector on the cone over the body. Let
-    e = t - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Then the left
-    side is at most
+    e = t - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Write (x)_+
+    for max(x, 0). Then the left side is at most
 
         E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
-          = E lambda_max(A) - E lambda_min(A) + E (k t - lambda_max)_+ + E (lambda_min - k t)_+.
+          = E lambda_max(A) - E lambda_min(A)
+            + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
 
     lambda_min(A) is exponential with mean 1 / (d rate), because the cone lambda_min >= x is the psd
     cone shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate).
