@@ -136,7 +136,8 @@ class Selection(abc.ABC):
     def guarantee(self) -> Guarantee:
         """The guarantee of one release.
 
-        If answers are whole numbers and sums are below 2^53, sums and choice are exact.
+        If answers are whole numbers and sums are below 2^53, the sums have no rounding errors, and
+        an unseeded choice has exactly the probabilities of the privacy proof.
         """
         arithmetic = DECIDED_ARITHMETIC if self._decided else FLOAT64_CAVEAT
         return Guarantee(self.privacy, self.adjacency, Exact(), arithmetic)

@@ -22,8 +22,8 @@ class ExponentialMechanism(Selection):
     Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
     changes by one factor, and the sum of the weights of all queries by another. The ratio of the
     two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a seed, and if all
-    answers are whole numbers, this also holds on the computer: sums are exact and the choice is
-    decided exactly.
+    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
+    and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 

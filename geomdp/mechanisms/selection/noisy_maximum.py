@@ -29,8 +29,9 @@ class ReportNoisyMax(Selection):
     answer minus the chosen answer is never larger than the bound for Laplace noise.
 
     Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
-    is above a threshold, which moves by at most R between neighbours. Without a seed and with whole
-    answers this also holds on the computer: sums are exact and the choice is decided exactly.
+    is above a threshold, which moves by at most R between neighbours. Without a seed, and if all
+    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
+    and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 
@@ -78,8 +79,9 @@ class PermuteAndFlip(Selection):
     loss of the exponential mechanism.
 
     Privacy: eps-DP. For a query j, fix the noise on all other sums. Query j is chosen if its noise
-    is above a threshold, which moves by at most R between neighbours. Without a seed and with whole
-    answers this also holds on the computer: sums are exact and the choice is decided exactly.
+    is above a threshold, which moves by at most R between neighbours. Without a seed, and if all
+    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
+    and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 
