@@ -28,10 +28,11 @@ class MomentProjection:
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
     The result is computed from public numbers and a released summary, so the projection is
-    post-processing and costs no privacy. The projection of `semidefinite` never increases the error
-    in the weighted norm. The projection of `on_grid` can increase this error. The increase is at
-    most the distance, in this norm, of the true moments from the set of moments of distributions on
-    the grid. Both projections can increase the errors of single queries.
+    post-processing and costs no privacy. Suppose that the true moments are the moments of a
+    distribution. Then the projection of `semidefinite` never increases the error in the weighted
+    norm. The projection of `on_grid` can increase this error, but at most by the distance, in this
+    norm, of the true moments from the set of moments of distributions on the grid. Both projections
+    can increase the errors of single queries.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class MomentProjection:
         return Projector(self.body)
 
     def __call__(self, noisy: npt.ArrayLike) -> FloatArray:
-        """The moments (t,) * d of a distribution nearest to `noisy`; the constant moment is 1."""
+        """The moment vector of the body nearest to `noisy`, in an array of the same shape."""
         noisy = finite_array(noisy, "noisy", self.deviations.ndim)
         if noisy.shape != self.deviations.shape:
             raise ValueError(f"noisy must have shape {self.deviations.shape}, got {noisy.shape}")
@@ -106,7 +107,7 @@ class MomentProjection:
 
 
 def _relative(deviations: npt.ArrayLike) -> FloatArray:
-    """`deviations` divided by the largest s_m with m != 0. So M_m / s_m has the size of M_m."""
+    """`deviations` divided by the largest s_m with m != 0. A common factor then has no effect."""
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):
