@@ -1,6 +1,6 @@
 """Encodings: public maps from elements of an open universe to columns of a hashed matrix.
 
-The elements of the open universe are all hashable objects. The hashed matrix is the random sign
+The elements of the open universe are hashable objects. The hashed matrix is the random sign
 matrix of `SparseProject`. Only a hash key of this matrix is stored.
 """
 

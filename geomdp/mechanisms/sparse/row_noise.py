@@ -65,9 +65,10 @@ class GaussianRows:
 class LaplaceRows:
     """Laplace noise on every row, with privacy composed over the T rows, as in Blum and Roth.
 
-    If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). For eps at most
-    1, Laplace noise of scale s sqrt(8 ln(1/delta)) / eps makes each row
-    eps / sqrt(8 T ln(1/delta))-DP. The T rows together are then (eps, delta)-DP (GEN-2b).
+    Let s be the l2 sensitivity of the whole vector. All entries of A have the same modulus, so each
+    row has sensitivity s / sqrt(T). For eps at most 1, Laplace noise of scale
+    s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP. The T rows together
+    are then (eps, delta)-DP (GEN-2b).
 
     Examples
     --------
@@ -146,7 +147,7 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """A D + noise (T,); `sums` are the whole numbers T^(1/2) A D, and `draw` gives `noise`."""
+        """Noisy A D (T,): the sum of `sums` = T^(1/2) A D and `noise` of `draw`, over T^(1/2)."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

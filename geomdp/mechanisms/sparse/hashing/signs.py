@@ -1,9 +1,10 @@
 """Random sign matrices with limited independence, stored as a key of a few hundred bytes.
 
 The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
-any r entries are independent. The entries are computed from a random polynomial over GF(2^64). The
-value of the polynomial at block b and element x is a uniform 64-bit word. The bits of this word are
-the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+any r entries are independent. The entries are computed from a random polynomial over GF(2^64). Each
+pair of a block b and an element x has a point, at which the polynomial takes a uniform 64-bit word
+as value. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL,
+X-GF).
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class HashedSigns:
         return (self.rows // WORD_BITS - 1).bit_length()
 
     def words(self, elements: IntArray) -> Words:
-        """Words (c, T / 64) with the signs of the columns of `elements` (c,).
+        """The signs of the columns `elements` (c,), packed into an array (c, T / 64) of words.
 
         Bit i of word b is the sign in row 64 b + i: 0 for +1, and 1 for -1.
 
@@ -112,11 +113,11 @@ class HashedSigns:
         return np.asarray((1.0 - 2.0 * bits) / np.sqrt(self.rows))
 
     def project(self, elements: IntArray, weights: FloatArray) -> FloatArray:
-        """A times the vector with entries `weights` (c,) at `elements` (c,): (T,)."""
+        """The product A v (T,), where v has the entries `weights` (c,) at `elements` (c,)."""
         return np.asarray(self.signed_sums(elements, weights) / np.sqrt(self.rows))
 
     def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
-        """T^(1/2) A times the vector with entries `weights` (c,) at `elements` (c,): (T,).
+        """T^(1/2) A v (T,), where v has the entries `weights` (c,) at `elements` (c,).
 
         The sums are exact if the weights are whole numbers and their absolute values add up to less
         than 2^53.
@@ -142,7 +143,7 @@ class HashedSigns:
 
 
 def _images(maps: Words, words: Words) -> Words:
-    """Images of `words` (n,) under each of `maps` (levels, 64): (levels, n)."""
+    """An array (levels, n): the images of `words` (n,) under each of `maps` (levels, 64)."""
     bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     return np.stack([np.bitwise_xor.reduce(bits * images, axis=1) for images in maps])
 

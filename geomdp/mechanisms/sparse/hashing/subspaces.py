@@ -29,10 +29,10 @@ MAX_LEVELS = 12
 
 
 def subspace_maps(levels: int) -> Words:
-    """The linear maps s'_0, ..., s'_(levels-1) on the 64 unit words: (levels, 64).
+    """The linear maps s'_0, ..., s'_(levels-1), each given by its values at the 64 unit words.
 
-    Entry (j, i) is s'_j(2^i). By linearity, s'_j of a word is the XOR of the entries (j, i) over
-    the bits i that are 1 in the word. The recursion is s_0(x) = x and
+    Entry (j, i) of the array (levels, 64) is s'_j(2^i). By linearity, s'_j of a word is the XOR of
+    the entries (j, i) over the bits i that are 1 in the word. The recursion is s_0(x) = x and
     s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
     """
     levels = whole(levels, "levels", minimum=0, maximum=MAX_LEVELS)
