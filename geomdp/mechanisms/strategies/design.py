@@ -22,10 +22,10 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted difference between an exact answer and the answer computed from exact
-#: measurements. The unit is the standard deviation of the noise at epsilon = 1. The difference is
-#: released without noise. But it is only this share of the noise, so the privacy loss exceeds
-#: epsilon by only about this share of epsilon.
+#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`), the part of an
+#: answer that is released without noise. The unit is the standard deviation of the noise on the
+#: answer at epsilon = 1. One record changes this part by at most sqrt(2) times the length of the
+#: row.
 MISFIT = 1e-8
 #: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
 #: the last place of float64.
@@ -369,7 +369,7 @@ def laplace_measurement(
 ) -> Measurement:
     """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon.
 
-    The other parameters are those of `Measurement`.
+    The other parameters are as in `Measurement`.
     """
     count = rows.shape[0]
     return Measurement(

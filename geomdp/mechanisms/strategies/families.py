@@ -31,7 +31,8 @@ def combined_split(
     that a descent over all measurements ends far from the optimum. The search starts from every
     known split, and from the best of the families that measure all quantities by themselves. The
     family that lowers the error most is added, and the shares of all measurements are computed
-    anew. This is repeated up to six times, until no family lowers the error by more than 0.1%.
+    anew. At most six families are added. The search ends earlier if no family lowers the error by
+    more than 0.1%.
 
     Parameters
     ----------

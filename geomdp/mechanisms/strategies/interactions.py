@@ -21,9 +21,9 @@ Columns = tuple[int, ...]
 class Interactions:
     """Coordinates of the interactions on which the answers to table queries depend.
 
-    Let B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0 over the l_i levels
-    (values) of column i. The interaction of a set U of columns is, for the histogram h of the
-    records,
+    Let the columns of the matrix B_i (l_i, l_i - 1) be an orthonormal basis of the vectors of sum 0
+    over the l_i levels (values) of column i. The interaction of a set U of columns is, for the
+    histogram h of the records,
 
         theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
 
@@ -102,7 +102,7 @@ class Interactions:
         return ((U, places) for U, places in named if U in self.number)
 
     def to_interactions(self, table: Columns, cells: FloatArray) -> FloatArray:
-        """Change the basis of the counts `cells` (cells, b) of a table to its interactions."""
+        """The interactions of a table, computed from its counts `cells` (cells, b)."""
         return _along_axes([_analysis(n) for n in self.workload.shape(table)], cells)
 
     def to_answers(self, coordinates: FloatArray) -> FloatArray:
@@ -128,10 +128,11 @@ class Interactions:
 
     @cached_property
     def _weights_by_table(self) -> sp.csr_array:
-        """Variance of an answer from table T if theta_U has noise of variance 1: (tables, sets).
+        """An array (tables, sets): the variance that noise on theta_U causes in an answer from T.
 
-        Each answer from T is a weighted sum of coordinates. Let w_T be the weight of the table. The
-        squared weights of the coordinates of theta_U add up to w_T^2 prod over U of
+        The noise has variance 1 on each coordinate of theta_U. Each answer from the table T is a
+        weighted sum of coordinates. Let w_T be the weight of the table. The squared weights of the
+        coordinates of theta_U add up to w_T^2 prod over U of
         (1 - 1 / l_i) prod over T - U of 1 / l_i^2. This sum is the same for all cells of T.
         """
         rows, columns, values = [], [], []

@@ -67,8 +67,8 @@ def reconstruct(
     for precision, row in zip(precisions, rows, strict=True):
         information += precision * row @ row.T
     if adjacency is Adjacency.REPLACE_ONE:
-        # Adding a multiple of 1 1^T makes the matrix invertible and changes nothing on vectors of
-        # sum 0.
+        # The centred measurements have sum 0, so the matrix maps 1 to 0. Adding a multiple of 1 1^T
+        # ends this and changes nothing on vectors of sum 0.
         information = information + np.trace(information) / len(information) ** 2
     solved = _solve(information, queries)
     return [p * (solved.T @ row) for p, row in zip(precisions, rows, strict=True)]
