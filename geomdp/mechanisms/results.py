@@ -33,10 +33,12 @@ class PredictionKind(enum.StrEnum):
     """
 
     #: The error on every data set, measured against the true answers. Under add/remove the true
-    #: answers are the sums over the records, divided by the declared n. The means over another
-    #: number of records can be further away. If the error is estimated, `stderr` is above 0.
+    #: answers are the sums over the records, divided by the declared n. For another number of
+    #: records, the error against their means can be larger. If the error is estimated, `stderr` is
+    #: above 0.
     EXACT = "exact"
-    #: An upper bound on the error that holds for every data set.
+    #: An upper bound on the error for every data set of n records (for `JL`, on average over its
+    #: random map).
     UPPER_BOUND = "upper_bound"
     #: The error in a simulation on public data, the prior.
     PRIOR = "prior"
@@ -48,8 +50,8 @@ class Prediction:
 
     M(X) holds the released answers to the m queries. Q(X) is the sum of the true answers over the
     records, divided by n. Under replace-one, Q(X) is the mean. Under add/remove, n is a declared
-    number, and Q(X) is the mean only for data sets of exactly n records. For all other data sets
-    the prediction is about the error against the sum divided by n.
+    number, and Q(X) is the mean only for data sets of exactly n records. For all other data sets an
+    exact prediction is about the error against the sum divided by n, and an upper bound can fail.
 
     Parameters
     ----------
@@ -61,7 +63,8 @@ class Prediction:
         Where the value comes from: a formula, in most cases with its id in the formula sheet, and
         what was estimated.
     stderr : float
-        Standard error of `value`; 0 if nothing was estimated.
+        Standard error of `value`. It is 0 if nothing was estimated, or if `value` is computed from
+        upper confidence limits.
 
     Examples
     --------
