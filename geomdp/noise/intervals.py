@@ -21,13 +21,14 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.residual import ResidualNoise
 
-#: Least number of public draws from which a quantile is computed. Over the choice of the draws, the
-#: coverage of a 95% interval then has standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
+#: Least number of public draws from which a quantile is computed, if the draws use new points. Over
+#: the choice of the draws, the coverage of a 95% interval then has standard deviation
+#: (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 LEAST_DRAWS = 1999
-#: Least number of draws above the quantile. With fewer, the quantile would vary a lot with the
-#: draws.
+#: Least number of draws at or above the quantile. With fewer, the quantile would vary a lot with
+#: the draws.
 EXCEEDANCES = 20
-#: Number of draws of noise if uniform points of its body are slow to draw, see the notes of
+#: Number of draws of noise on a body whose uniform points are slow to draw, see the notes of
 #: `half_widths`. The variances of this noise were estimated from `DRAWS` points. Each draw of noise
 #: reuses two of these points.
 REPLAYED = DRAWS // 2
@@ -73,8 +74,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     Uniform points of a `TableMoments` with a finite `violation` are found by rejection. One point
     may take a hundred tries. The variances of noise on such a body were estimated from 1024 public
     points. These points are used again, two for each of B = 512 draws of noise. At least 20 of the
-    512 draws must lie above the quantile, so this is done for a confidence up to 0.96 only. For a
-    higher confidence, new points are drawn.
+    512 draws must lie at or above the quantile, so this is done for a confidence up to 0.96 only.
+    For a higher confidence, new points are drawn.
 
     Over the choice of 512 draws, the coverage of a 95% interval has standard deviation 1.0%, and a
     half-width varies by 4%. For 1999 draws, these numbers are 0.5% and 2%. The 1024 points can come
@@ -208,7 +209,7 @@ def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
 
 
 def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
-    """Public draws (b, m) of the noise in blocks of limited size, `draws` rows in all."""
+    """Public draws of the noise in blocks of limited size: one draw a row, `draws` rows in all."""
     rng = np.random.default_rng(PUBLIC_SEED)
     rows = max(1, BLOCK_ENTRIES // noise.dimension)
     for start in range(0, draws, rows):
@@ -216,7 +217,10 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws, for each j: (count, m), smallest in row 0."""
+    """The `count` largest |Z_j| over public draws, in column j of a (count, m) array.
+
+    Row 0 holds the smallest of these numbers if `count` is less than `draws`.
+    """
     kept = np.empty((0, noise.dimension))
     for block in _blocks(noise, draws):
         kept = np.concatenate([kept, np.abs(block)])

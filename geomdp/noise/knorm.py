@@ -19,9 +19,10 @@ from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.noise.estimates import mean_estimate, scaled
 from geomdp.privacy import SamplerStatus
 
-#: Number of draws from which E ||U||^2 is estimated. In dimensions 10 to 100, the standard
-#: deviation of ||U||^2 is 10% to 30% of its mean. The mean of 2048 draws then has a relative error
-#: of at most 0.7%, and its root, the error of a mechanism, has half of that, about 0.3%.
+#: Number of uniform points U of a body from which E ||U||^2 is estimated. In dimensions 10 to 100,
+#: the standard deviation of ||U||^2 is 10% to 30% of its mean. The mean over 2048 points then has a
+#: relative standard error of at most 0.7%. The error of a mechanism is proportional to the square
+#: root of this mean, which has a relative standard error of at most about 0.3%.
 MOMENT_DRAWS = 2048
 
 
@@ -113,7 +114,7 @@ class KNormNoise:
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), one uniform point of K each."""
+        """Independent draws (size, m), each from one uniform point of K."""
         radii = rng.gamma(self.effective_dimension + 1, 1 / self.epsilon, size)
         return np.asarray(radii[:, None] * self.uniform.draw(rng, size))
 

@@ -44,7 +44,7 @@ class NoiseBody:
 class Level:
     """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
 
-    The energy of a level is the expected squared length of its noise Z.
+    The energy of a level is the expected squared length of its noise Z at epsilon = 1.
 
     Examples
     --------

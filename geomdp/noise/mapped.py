@@ -23,7 +23,8 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
 
-#: Number of public draws from which a second moment is estimated, to a few percent.
+#: Number of public draws from which a second moment is estimated. The relative error is a few
+#: percent.
 DRAWS = 1024
 
 

@@ -82,7 +82,10 @@ def expected_maximum(noise: Noise) -> float:
 
 
 def _harmonic(count: int) -> float:
-    """1 + 1/2 + ... + 1/m for m = `count`, the expected maximum of m exponential variables."""
+    """1 + 1/2 + ... + 1/m for m = `count`.
+
+    This is the expected maximum of m independent exponential variables of mean 1.
+    """
     return float((1 / np.arange(1, count + 1)).sum())
 
 

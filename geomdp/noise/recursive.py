@@ -23,10 +23,10 @@ class RecursiveNoise:
     each other. P_i maps the space of the body K_i onto coordinates of V_i.
 
     Z is added to sums of answers. Suppose that sums of neighbours differ by vectors of a body K,
-    and that each K_i contains the projection of K on the space of K_i. Then K-norm noise of K_i
-    makes the projection of the sums epsilon_i-DP. The vector "sums plus Z" has a component in V_i,
-    which is computed from this noisy projection alone. By composition, the sums plus Z are (sum of
-    epsilon_i)-DP.
+    that the V_i together span the span of K, and that each K_i contains the projection of K on the
+    space of K_i. Then K-norm noise of K_i makes the projection of the sums epsilon_i-DP. The vector
+    "sums plus Z" has a component in V_i, which is computed from this noisy projection alone. By
+    composition, the sums plus Z are (sum of epsilon_i)-DP.
 
     Let A_i be E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. The epsilon_i are proportional to A_i^(1/3).
     This choice minimises E ||Z||_2^2 (JL-SPLIT).
@@ -228,8 +228,8 @@ def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
     """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
     If the recursion stops at stage l, the levels are the splits of the earlier stages and K-norm
-    noise on the subspace that remains. For l = 1 this is plain K-norm noise, so the result is never
-    worse than plain K-norm noise.
+    noise on the subspace that remains. For l = 1 this is plain K-norm noise. So the result never
+    has a larger `energy_of` than plain K-norm noise.
 
     Examples
     --------
@@ -254,5 +254,5 @@ def stopped(stages: Sequence[Stage]) -> list[tuple[Level, ...]]:
 
 
 def energy_of(levels: Sequence[Level]) -> float:
-    """E ||Z||_2^2 at epsilon = 1 under the best split: (sum of A_i^(1/3))^3."""
+    """E ||Z||_2^2 at epsilon = 1 under the best split of epsilon: (sum of A_i^(1/3))^3."""
     return float(np.cbrt([level.energy.value for level in levels]).sum() ** 3)

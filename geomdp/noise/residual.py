@@ -23,9 +23,10 @@ class ResidualNoise:
 
     The residual of a set A of columns consists of differences of counts along each column of A (see
     `Residuals`). Its noise consists of the same differences of Gaussian variables of variance s_A.
-    So the residual with its noise is (tensor over i in A of I - 11^T / l_i)(y + g). Here y is the
-    table of A, g ~ N(0, s_A I), and l_i is the number of levels (values) of column i. Cells are
-    computed from the noisy residuals, so tables agree on the columns they share.
+    As a vector with one entry per cell, the residual with its noise is therefore (tensor over i in
+    A of I - 11^T / l_i)(y + g). Here y is the table of A, g ~ N(0, s_A I), and l_i is the number of
+    levels (values) of column i. Cells are computed from the noisy residuals, so tables agree on the
+    columns they share.
 
     The difference of two independent Gaussian variables is one Gaussian variable of twice the
     variance. So a column of two levels needs one variable instead of two. Let b be the number of
@@ -58,7 +59,8 @@ class ResidualNoise:
     >>> noise.variances().round(9).tolist()
     [1.0, 1.0, 6.0, 6.0, 6.0]
 
-    A simulation, from a seed. The number of records gets no noise, so each table adds up to 0:
+    A simulation, from a seed. The number of records gets no noise, so the noise of each table adds
+    up to 0:
 
     >>> simulation = noise.sample(np.random.default_rng(0), 4)
     >>> bool(np.allclose(simulation[:, :2].sum(axis=1), 0))
@@ -93,7 +95,7 @@ class ResidualNoise:
 
     @cached_property
     def _set_variances(self) -> FloatArray:
-        """s_A (sets,)."""
+        """The variances s_A of all sets A: (sets,)."""
         return np.asarray(self.scales**2 / doublings(self.residuals))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -137,7 +139,7 @@ class ResidualNoise:
         return np.asarray((self._squares(points - shifts) - z) / 2)
 
     def _squares(self, points: FloatArray) -> FloatArray:
-        """The sum over A of (squared length of the residual of A) / s_A, for each row."""
+        """For each row, the sum of (squared length of the residual of A) / s_A over all s_A > 0."""
         moving = self._set_variances > 0
         coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
         lengths = self.residuals.squared_lengths(coordinates)[:, moving]

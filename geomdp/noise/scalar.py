@@ -119,7 +119,7 @@ class _FloatValues:
 class ExactNoise(NotCopied):
     """The real-valued Laplace and Gumbel noise of privacy proofs, without rounding error (X-GRID).
 
-    Random bits come from the operating system. True answers are exact rational numbers. A
+    Random bits come from the operating system. True answers are taken as exact numbers. A
     comparison has the result that it would have for the real-valued noise. Float64 decides the
     comparison if the difference exceeds a proved error bound. Otherwise ball arithmetic decides it,
     with more bits of the same draw. A released value is correctly rounded to a public grid.
@@ -133,7 +133,7 @@ class ExactNoise(NotCopied):
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
         """`value` + Lap(scale).
 
-        The Laplace draw is a function of uniform numbers. The first 124 bits of these numbers are
+        The Laplace draw is a function of uniform numbers. The first 124 bits of each number are
         drawn at once, later bits only when needed.
         """
         return NoisyThreshold(value, scale, self._numbers.one())

@@ -122,7 +122,7 @@ def animate_projection(
     Returns
     -------
     FuncAnimation
-        Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1).
+        Frame t = 0, .., T - 1 shows the answers truth + noise * t / (T - 1). T is `frames`.
 
     Raises
     ------

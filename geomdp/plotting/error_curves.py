@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Markers tell curves apart without any colour.
+#: Markers of noises. Up to seven noises can be told apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
 #: All pairs of a colour and a marker. Each noise gets a pair of its own, so more than seven noises
 #: can be told apart.
@@ -35,8 +35,8 @@ EDGE = 1.06
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
-#: Entry of the legend if no region is shaded. The reason is a weak guarantee, or a universe that is
-#: too large to search for data sets with answers far apart.
+#: Entry of the legend if no region is shaded. Usual reasons are a weak guarantee, or a universe
+#: that is too large to search for data sets with answers far apart.
 NOTHING_EXCLUDED = "no error is proved out of\nreach: the known bounds\nexclude none here"
 #: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
@@ -107,9 +107,10 @@ def error_curve(
     """Draw the error against the number n of records for every mechanism that applies.
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
-    heuristic sampler. These mechanisms have no guarantee. It is proved that no mechanism with the
-    guarantee `privacy` has an error in the shaded region. If no error is proved to be out of reach,
-    the legend says so. If `records` are given, markers with bars show the errors measured on them.
+    heuristic sampler. These mechanisms have no guarantee. The shaded errors are proved to be out of
+    reach: on some data set of n records, a mechanism with the guarantee `privacy` has at least the
+    error at the upper edge of the shaded region. If no error is proved to be out of reach, the
+    legend says so. If `records` are given, markers with bars show the errors measured on them.
 
     Parameters
     ----------

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: The colours of Okabe and Ito (2008). Readers with any common form of colour blindness can tell
-#: them apart. Colours next to each other in this list also differ when printed in grey.
+#: them apart. Most colours next to each other in this list also differ when printed in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 #: Fonts and lines of all pictures. SVG files keep text as text. Drawing the same picture twice
-#: gives the same SVG file.
+#: gives SVG files that differ in their dates only.
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,

@@ -137,7 +137,7 @@ def draw_noise(
     Returns
     -------
     list of Artist
-        A collection of one or more closed curves for each share, the smallest share first.
+        A collection of one or more curves for each share, the smallest share first.
 
     Raises
     ------

@@ -11,7 +11,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
 from geomdp.bodies.operand import checked_body
 
-#: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart).
+#: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
+#: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
 #: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points in
 #: `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.

@@ -38,9 +38,9 @@ def draw(
 ) -> list[Artist]:
     """Draw a body of two or three dimensions.
 
-    A body in R^2 or R^3 is drawn in its own coordinates. A body in R^m of dimension two or three is
-    drawn in orthonormal coordinates of its affine hull. For any other body, draw a linear image
-    (`draw_shadow`) or a slice (`draw_slice`).
+    A body in R^2 or R^3 is drawn in its own coordinates. A body of dimension two or three in a
+    larger space is drawn in orthonormal coordinates of its affine hull. For any other body, draw a
+    linear image (`draw_shadow`) or a slice (`draw_slice`).
 
     Parameters
     ----------

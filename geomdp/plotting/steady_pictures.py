@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Free space on each side of the axes, in inches, for longer tick labels of later drawings.
+#: Free space to the left and right of the axes, in inches. Later drawings may need this space for
+#: longer tick labels.
 MARGIN = 0.12
 #: Pixels per inch.
 DPI = 150
