@@ -44,12 +44,12 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 
 
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
-    """Smallest standard deviation of Gaussian noise that gives the guarantee.
+    """Smallest standard deviation of Gaussian noise that gives the guarantee, rounded up.
 
     The function calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for
-    `ApproxDP`. Noise N(0, sigma^2 I) with a smaller sigma does not give the guarantee.
-    `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is not epsilon-DP
-    for any epsilon. Formula sheet JL-GAUSS.
+    `ApproxDP`. Up to this rounding, noise N(0, sigma^2 I) with a smaller sigma does not give the
+    guarantee. `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is not
+    epsilon-DP for any epsilon. Formula sheet JL-GAUSS.
 
     Examples
     --------
@@ -93,16 +93,17 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
 
     The result is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``,
-    rounded up. `sensitivity` is Delta_2. Gaussian noise with a smaller sigma is not
-    (epsilon, delta)-DP.
+    rounded up. `sensitivity` is Delta_2. Up to this rounding, Gaussian noise with a smaller sigma
+    is not (epsilon, delta)-DP.
 
     Notes
     -----
-    The equation is solved by bisection in a = theta/2 - epsilon/theta, where
-    theta = Delta_2 / sigma, with about 60 evaluations. The lower end has Phi(a) = delta. By the
-    formula of `gaussian_delta`, the noise there has a delta of at most Phi(a). The upper end has
-    Phi(a) = 3/4. The noise there has a delta of at least Phi(a) - Phi(-a) = 1/2. This is above the
-    delta of `privacy`, because `ApproxDP` requires delta < 1/2.
+    The equation ``gaussian_delta(sensitivity, sigma, epsilon) = delta`` is solved by bisection in
+    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma, with about 60 evaluations. The lower
+    end has Phi(a) = delta. By the formula of `gaussian_delta`, the noise there has a delta of at
+    most Phi(a). The upper end has Phi(a) = 3/4. The noise there has a delta of at least
+    Phi(a) - Phi(-a) = 1/2. This is above the delta of `privacy`, because `ApproxDP` requires
+    delta < 1/2.
 
     References
     ----------
@@ -152,7 +153,7 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
     theta = positive(sensitivity, "sensitivity") / positive(scale, "scale")
     epsilon, theta = positive(epsilon, "epsilon"), positive(theta, "sensitivity / scale")
     a = theta / 2 - epsilon / theta
-    # delta <= Phi(a), and Phi(-39) is below half the smallest float64.
+    # delta <= Phi(a), and Phi(-39) is below half the smallest positive float64.
     return 0.0 if a < -39 else math.exp(_log_delta(a, epsilon))
 
 

@@ -89,15 +89,16 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
 
 
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
-    """Cost of T adaptive steps of (epsilon_0, delta_0)-DP, with a total epsilon of order sqrt(T).
+    """Cost of T adaptive steps of (epsilon_0, delta_0)-DP, by advanced composition.
 
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T >= 1, and `slack_delta` is delta', 0 < delta' < 1/2. A larger delta' gives a
-    smaller epsilon. For few steps or a large epsilon_0, `basic_composition` gives a smaller
-    epsilon than this function. ``ValueError`` for a parameter out of range, a total delta of 1/2 or
-    more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    where `steps` is T >= 1, and `slack_delta` is delta', 0 < delta' < 1/2. If epsilon_0 is far
+    below 1 / sqrt(T), epsilon is of order epsilon_0 sqrt(T). A larger delta' gives a smaller
+    epsilon. For few steps or a large epsilon_0, `basic_composition` gives a smaller epsilon.
+    ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or an epsilon that
+    overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
 
     Examples
     --------

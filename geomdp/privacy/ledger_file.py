@@ -2,9 +2,9 @@
 
 The digest of an entry is the SHA-256 hash of two texts: the digest of the entry before, and the
 content of the entry. A second table holds the number of entries and the last digest. So every
-reader notices a damaged, altered, missing or reordered entry. If an older copy replaces the file,
-only a process that has read the newer file notices the change. If an attacker changes entries and
-computes all digests anew, no reader notices.
+reader notices a damaged, altered, missing or reordered entry. There are two exceptions: an older
+copy replaces the file, or an attacker changes entries and computes all digests and the second table
+anew. Only an open `LedgerFile` that has read the lost or changed entries can notice these cases.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def _close(connection: sqlite3.Connection, process: int) -> None:
 def _create(path: Path, first: str) -> None:
     """Create a ledger under a temporary name, then link it to `path` if there is no file yet.
 
-    So no process ever sees an unfinished file at `path`. An empty file at `path` therefore means
-    that its content was lost.
+    So no process ever sees an unfinished file at `path`. An empty file at `path` is therefore never
+    a ledger that is being created.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / path.name

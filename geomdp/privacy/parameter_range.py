@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from geomdp.privacy.definitions import ZCDP, Privacy, check_privacy
 
-#: Smallest and largest epsilon or rho of a mechanism or lower bound. Above this range, the noise is
-#: smaller than the rounding error of a mean (1e-16). Below this range, the mean is smaller than
-#: the rounding error of the noise. Far outside the range, squares of noise scales overflow, and
-#: searches for a scale or for the steps of a lower bound do not end.
+#: Smallest and largest epsilon or rho of a mechanism or lower bound. Parameters in practice lie far
+#: inside this range. Far outside the range, squares of noise scales overflow, and searches for a
+#: scale or for the steps of a lower bound do not end.
 LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
 
 
@@ -15,8 +14,8 @@ def check_range(privacy: Privacy, what: str = "a mechanism") -> None:
     """Raise ``ValueError`` if epsilon, or rho, is below 1e-12 or above 1e12.
 
     Constructors of mechanisms call this function, so that a value out of range raises before any
-    budget is spent. So do lower bounds. Definitions of privacy and their composition have no such
-    range. The message says that the guarantee is for `what`.
+    budget is spent. Lower bounds call it, too. Definitions of privacy and their composition have no
+    such range. The message says that the guarantee is for `what`.
     """
     check_privacy(privacy)
     name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)

@@ -33,7 +33,7 @@ def chosen_columns(
     ------
     ValueError
         If a column is unknown, given twice or of the other kind. The message names the column. Also
-        if the schema has no column of the selected kind.
+        if `names` is None and the schema has no column of the selected kind.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Make noisy answers consistent: tables have no negative cells, add up, and agree.
 
 Only noisy answers are read, so this step costs no privacy (post-processing, GEN-2). Every
-projection is on a convex set that contains the true answers. So the projected answers are never
-farther from the true answers than the noisy answers are.
+projection is on a convex set that contains the true answers. So exactly projected answers are never
+farther from the true answers than the noisy answers are. An inexact projection can add a little to
+this distance.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ from geomdp.tabulation.specs import Task
 #: sensitivity polytope. A projection takes about a hundred steps. A step computes a score for every
 #: element, in about 20 ms for the largest size.
 MAX_ELEMENTS = 1 << 20
-#: Duality gap that the projection must reach, divided by the mean squared noise. The gap adds at
-#: most 2 `GAP_SHARE` times the mean squared noise to the squared error.
+#: Duality gap of the projection on the sensitivity polytope, divided by the mean squared noise. The
+#: relative tolerance is also kept between `LEAST_TOLERANCE` and `LARGEST_TOLERANCE`. A duality gap
+#: adds at most twice the gap to the squared error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection, for noise that is larger than the answers.
 LARGEST_TOLERANCE = 1e-6
@@ -74,15 +76,15 @@ class Consistency:
 
     * For tables that share columns, the polytope is their `LocalPolytope`: no cell is negative,
       each table adds up, and tables agree on shared columns. Some points of this polytope are not
-      the tables of any records. But the projection takes only milliseconds, for any number of
-      columns. The alternative is the sensitivity polytope K, the convex hull of the answers of
-      single records. On all 2-way tables of the sample data ``rand``, a projection on K takes 2
-      seconds. At epsilon 1 both polytopes give the same error. At epsilon 0.1 the error with the
-      local polytope is 6% larger.
+      the tables of any records. But the projection is fast for any number of columns. The
+      alternative is the sensitivity polytope K, the convex hull of the answers of single records.
+      On all 2-way tables of the sample data ``rand``, a projection on the local polytope takes
+      milliseconds, and a projection on K takes 2 seconds. At epsilon 1 both polytopes give the same
+      error. At epsilon 0.1 the error with the local polytope is 6% larger.
     * For tables without shared columns, the polytope is the product of the simplices of the tables.
       The same holds for tables with too many cells for the local polytope.
-    * For other answers, the polytope is K. If the universe has more than 2^20 elements, these
-      answers are not moved.
+    * For other answers, the polytope is K. These answers are not moved if the universe is infinite
+      or has more than 2^20 elements, or if the mechanism is not an `AdditiveMechanism`.
 
     Under add/remove, the declared n need not be the number of records. So negative cells of tables
     are replaced by 0, and nothing else is changed.
@@ -163,7 +165,7 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do all work on public inputs before the release. Later, this work cannot fail."""
+        """Do all work on public inputs before the release, so that it cannot fail later."""
         if self._projector is not None:
             self._projector.prepare()
         _ = self._local_polytope

@@ -119,12 +119,13 @@ def covariance(
         parameter is wrong. If a value is wrong, the message names row and column. The error is
         raised before the ledger pays.
     BudgetExhausted
-        If the ledger cannot pay. No record is read in this case.
+        If the ledger cannot pay. No record has then been read, unless another process has spent
+        the budget during the call.
 
     Notes
     -----
-    Privacy: the guarantee is that of `geomdp.mechanisms.Covariance`. Scaling back to the units of
-    the columns is post-processing, because the bounds are public.
+    Privacy: `geomdp.mechanisms.Covariance` gives the guarantee. Scaling back to the units of the
+    columns is post-processing, because the bounds are public.
 
     Examples
     --------

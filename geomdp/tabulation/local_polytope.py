@@ -41,9 +41,10 @@ MAX_ROUNDS = 100
 #: Measured: 1 to 10 Newton steps, and 20 to 40 conjugate gradient steps.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
 #: Let e be the largest modulus of an entry of the centre or of t_0 in `LocalPolytope.nearest`. The
-#: rounds end when the conditions at the end of a round hold up to `PRECISION` times e. Newton's
-#: method ends when no entry of the gradient has a modulus above e times the larger of `PRECISION`
-#: and `ROUNDING` * s, because the penalty s multiplies the rounding errors of the cells.
+#: rounds end when no cell is negative and cells with a positive multiplier are 0, both up to
+#: `PRECISION` times e. Newton's method ends when no entry of the gradient has a modulus above e
+#: times the larger of `PRECISION` and `ROUNDING` * s. The reason for the second number is that the
+#: penalty s multiplies the rounding errors of the cells.
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 

@@ -133,7 +133,7 @@ class Tabulation:
         `simultaneous`, the probability that all intervals contain their true means is at least
         `confidence`. If the noise comes from a Markov chain, these statements assume that the chain
         has mixed. Under add/remove, a true mean is the sum of the answers divided by the declared
-        n.
+        n. If the mechanism rounds answers, the statements hold for up to n records.
 
         The distribution of the noise before post-processing is public. So the intervals are centred
         at the noisy answers (X-INT), not at the reported answers. Intervals for cells of tables are

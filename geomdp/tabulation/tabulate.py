@@ -95,7 +95,8 @@ def release(
         The privacy budget. Before any record is read, the ledger is asked whether it can pay. It
         pays after all records are found valid and before the release.
     client : distributed.Client, optional
-        A Dask cluster that counts files or partitions. It does not change the counts.
+        A Dask cluster that counts the records of files or partitions. The counts are the same as
+        without a cluster.
     rng : Generator, int or None
         None uses the entropy of the operating system. A seed makes the release reproducible, and
         the release then has no guarantee.
@@ -112,7 +113,8 @@ def release(
         of the result, such as ``count``, or if a parameter is wrong. For wrong records, the message
         names rows and columns. The error is raised before the ledger pays.
     BudgetExhausted
-        If the ledger cannot pay. No record is read.
+        If the ledger cannot pay. No record has then been read, unless another process has spent
+        the budget during the call.
 
     Notes
     -----

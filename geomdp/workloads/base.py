@@ -199,7 +199,10 @@ class Workload(abc.ABC):
         """A proved upper bound on max over x of ||Q(x)||_2."""
 
     def blocks(self) -> tuple[Block, ...]:
-        """Orthogonal blocks with diameters and radii; by default one block, the affine hull."""
+        """Orthogonal blocks with diameters and radii.
+
+        By default there is one block, which holds all directions of the affine hull.
+        """
         return (Block(self.affine_hull().basis, self.l2_diameter(), self.l2_radius()),)
 
     def labels(self) -> list[str]:
