@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from geomdp.cli import main
+from geomdp.mechanisms import OnlineConstruction
 from geomdp.privacy import Ledger, PureDP
 
 SCHEMA = {
@@ -78,6 +80,28 @@ def test_online_answers_every_question(ask):
     assert code == 0
     answers = [float(line.split("\t")[1]) for line in out.splitlines()]
     assert answers == pytest.approx([0.5, 0, 0.375], abs=0.02)
+
+
+def test_online_answers_exceed_one_if_records_outnumber_the_declared_number(ask):
+    flags = ("--technique", "online", "--questions", "3", "--adjacency", "add-remove", "--n", "160")
+    code, out, err = ask(*run(*flags, *NOISELESS))
+    assert (code, err) == (0, "")
+    answers = [float(line.split("\t")[1]) for line in out.splitlines()]
+    assert answers == pytest.approx([1.25, 0, 0.9375], abs=0.02)
+
+
+def test_online_answers_come_from_exact_shares(ask, monkeypatch):
+    seen = []
+    asked = OnlineConstruction.ask_truth
+
+    def watched(self, query, truth):
+        seen.append(truth)
+        return asked(self, query, truth)
+
+    monkeypatch.setattr(OnlineConstruction, "ask_truth", watched)
+    flags = ("--technique", "online", "--questions", "3", "--adjacency", "add-remove", "--n", "150")
+    assert ask(*run(*flags, *NOISELESS))[0] == 0
+    assert seen == [Fraction(4, 3), Fraction(0), Fraction(1)]
 
 
 def test_a_run_is_never_started_again(ask):

@@ -280,9 +280,9 @@ QUICK = Sweep(
 FULL = Sweep(
     grid(
         {
-            Line.BINARY: {Source.PAIRED: (8, 400), Source.KNORM: (8, 240)},
+            Line.BINARY: {Source.PAIRED: (8, 1600), Source.KNORM: (8, 960)},
             Line.CATEGORICAL: {Source.CUT: (16, 5000)},
-            Line.THREE_WAY: {Source.PAIRED: (8, 560), Source.KNORM: (8, 960)},
+            Line.THREE_WAY: {Source.PAIRED: (8, 1680), Source.KNORM: (8, 2880)},
         }
     ),
     trials=1,

@@ -133,8 +133,9 @@ def test_online_bad_input_spends_nothing() -> None:
     online = OnlineConstruction(
         SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, rng=0
     )
-    with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
-        online.ask_truth(SparseQuery.counting("a"), 1.5)
+    for truth in (-0.5, 1.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
+            online.ask_truth(SparseQuery.counting("a"), truth)
     with pytest.raises(ValueError, match="sparsity at most 1"):
         online.ask_truth(SparseQuery.counting("ab"), 0.5)
     with pytest.raises(ValueError, match="use ask_truth"):

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
@@ -162,10 +163,10 @@ def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: in
     from geomdp.mechanisms import OnlineConstruction
 
     # Whole numbers below 2^53 are added without rounding, so the count is exact.
-    count = query.total(histogram)
+    count = int(query.total(histogram))
     if isinstance(mechanism, OnlineConstruction):
-        return mechanism.ask_truth(query, count / n)
-    answer = mechanism.ask(int(count))
+        return mechanism.ask_truth(query, Fraction(count, n))
+    answer = mechanism.ask(count)
     return answer if answer.value is None else answer._replace(value=answer.value / n)
 
 

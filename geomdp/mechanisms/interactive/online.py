@@ -237,21 +237,25 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             raise ValueError("the mechanism holds no records: use ask_truth")
         return self._ask(query, lambda: self._true_answer(query))
 
-    def ask_truth(self, query: Query, truth: float) -> Answer:
+    def ask_truth(self, query: Query, truth: float | Fraction) -> Answer:
         """Answer one query from a given true answer `truth`, for teaching and audits.
+
+        The claim assumes that `truth` changes by at most 1/n between neighbours. A `Fraction` is
+        exact; the rounding of a float can add to the change. Under add/remove there may be more
+        than n records, so `truth` may exceed 1.
 
         Raises
         ------
         BudgetExhausted
             After k queries.
         ValueError
-            For a true answer outside [0, 1], or a query that the rule does not support. Nothing is
-            spent.
+            For a true answer that is negative, not finite, or above 1 under replace-one, or for a
+            query that the rule does not support. Nothing is spent.
         """
         if self._records is not None:
             raise ValueError("the mechanism holds records: use ask")
-        if not 0 <= truth <= 1:
-            raise ValueError(f"truth must lie in [0, 1], got {truth!r}")
+        if not self._possible(truth):
+            raise ValueError(f"truth must lie in [0, {self._largest_truth:g}], got {truth!r}")
         return self._ask(query, lambda: Fraction(truth))
 
     def _ask(self, query: Query, true_answer: Callable[[], Fraction]) -> Answer:
@@ -279,19 +283,25 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         """The exact mean of the query over the records; ``ValueError`` if it is out of range.
 
         The noise is calibrated to queries with values in [0, 1]. Means of such a query change by at
-        most 1/n between neighbours. Under add/remove there may be more than n records, so the sum
-        over the records, divided by n, may exceed 1.
+        most 1/n between neighbours.
         """
         if self._tally is None:
             self._tally = query.tally(self._records)
-        truth = query.total(self._tally) / self.n
-        most = 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
-        if not (0 <= truth <= most and math.isfinite(truth)):
+        if not self._possible(query.total(self._tally) / self.n):
             raise ValueError(
                 "a query must have values in [0, 1] on every record, but its true answer shows "
                 "a value outside [0, 1]"
             )
         return query.exact_total(self._tally) / self.n
+
+    @property
+    def _largest_truth(self) -> float:
+        """Largest true answer of a query. Under add/remove there may be more than n records."""
+        return 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
+
+    def _possible(self, truth: float | Fraction) -> bool:
+        """Whether a query with values in [0, 1] can have this true answer."""
+        return 0 <= truth <= self._largest_truth and math.isfinite(truth)
 
     def _record(self, query: Query, answer: Answer) -> Answer:
         self._asked.append(query)
