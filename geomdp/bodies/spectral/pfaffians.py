@@ -13,11 +13,11 @@ Here P_0..P_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has o
 column, with the integrals of the g_j. The polynomials are orthonormal for the weight e^(-|x|). This
 makes A well conditioned.
 
-For the angle 0, the integrand is the density of the log-gas (see `log_gas`). Let D = d (d + 1) / 2.
-Let p be the random number p in `coupling_from_the_past.difference_spectra`: the number of positive
-eigenvalues plus the degree of a term of the density in these eigenvalues. The integral for an angle
-divided by the integral for 0 is E e^(1j angle (p - D/2)), so a Fourier sum over angles gives the
-distribution of p.
+For the angle 0, the integrand is the density of the log-gas up to a constant (see `log_gas`). Let
+D = d (d + 1) / 2. `coupling_from_the_past.difference_spectra` chooses a random term of the density.
+Let p be the number of positive eigenvalues plus the degree of this term in these eigenvalues. The
+integral for an angle divided by the integral for 0 is E e^(1j angle (p - D/2)), so a Fourier sum
+over angles gives the distribution of p.
 
 References
 ----------
@@ -122,8 +122,9 @@ class _Gas:
     degrees: FloatArray  # p = 0..D
     shares: FloatArray  # P(p)
     squares: FloatArray  # P(p) E[sum of a_i^2 | p]
-    #: ln(I / I_+). I is the integral of the gas' density over all ascending states, and I_+ the
-    #: integral over the ascending states with positive particles alone.
+    #: ln(I / I_+). I is the integral of prod over i < j of |lambda_i - lambda_j| times
+    #: e^(-||lambda||_1) over all ascending lambda in R^d. I_+ is the integral over the ascending
+    #: lambda with positive entries alone.
     log_integral: float
 
 
@@ -153,7 +154,7 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the integral of the gas' density over positive ascending states.
+    """Logarithm of the integral I_+ of `_Gas`.
 
     The closed form is Selberg's integral.
     """
@@ -183,9 +184,9 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
         """Laguerre coefficients (k, rows) of polynomials in t from their values at the nodes."""
         return np.asarray((laguerre * weights[:, None]).T @ values)
 
-    # Let f_j be column j of `plain`, T_j(x) the integral of f_j(y) e^(-y) over y > x, and
-    # m_j = T_j(0). The double integral over the positive half-line is
-    # 2 int f_i(x) e^(-x) T_j(x) dx - m_i m_j.
+    # Column j of `plain` has the values of a function f_j at the points t / 2. Let T_j(x) be the
+    # integral of f_j(y) e^(-y) over y > x, and m_j = T_j(0). The double integral over the positive
+    # half-line is 2 int f_i(x) e^(-x) T_j(x) dx - m_i m_j.
     ends = (-1.0) ** np.arange(d + 2)
     first, second = coefficients(plain), coefficients(weighted)
     means, square_means = ends @ first, ends @ second
@@ -207,7 +208,10 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew-symmetric part of `matrix`, with `border` as row and column if the order is odd."""
+    """The skew-symmetric part of `matrix`; if the order is odd, one row and column are added.
+
+    The column is `border`, and the row is -`border`.
+    """
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
         return np.asarray(matrix)
@@ -262,7 +266,7 @@ def _recurrence(d: int) -> FloatArray:
 
 
 def _polynomials(points: ComplexArray, norms: FloatArray) -> ComplexArray:
-    """Orthonormal polynomials P_0..P_(d-1) of e^(-|t|) at complex `points`: (len(points), d)."""
+    """P_0..P_(d-1), orthonormal for the weight e^(-|t|), at complex `points`: (len(points), d)."""
     values = np.empty((len(points), len(norms)), dtype=np.complex128)
     values[:, 0] = math.sqrt(0.5)
     for k in range(1, len(norms)):

@@ -86,7 +86,10 @@ class SymmetricSpectral(MatrixBody):
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Haar-distributed eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
+        """Haar-distributed eigenvectors and eigenvalues from exact draws of the log-gas.
+
+        See `coupling_from_the_past`.
+        """
         # Compiled code is slow to import.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
