@@ -3,11 +3,11 @@
 The sample complexity sc is the least number of records at which some private mechanism reaches the
 error. The bound sc > v is proved only if *every* n <= v is excluded. A packing is a list of data
 sets with answers that are far apart. Packings of larger data sets exclude larger numbers n, but no
-small n. A certificate therefore has several steps, called rungs. Each rung excludes a range of
+small n. A certificate may therefore need several steps, called rungs. Each excludes a range of
 numbers n. A `Rung` uses one packing. A `LineRung` uses one set of orthogonal lines (see
-`geomdp.bounds.lines.orthogonal_lines`), and a `QueryLineRung` lines along single queries (see
-`geomdp.bounds.lines.query_lines`). A `GuessRung` uses one set of elements with answers that are
-far apart. The first range starts at 1. No number between the ranges is left out.
+`geomdp.bounds.lines.orthogonal_lines`). A `QueryLineRung` uses one set of lines along single
+queries (see `geomdp.bounds.lines.query_lines`). A `GuessRung` uses one set of elements with answers
+that are far apart. The first range starts at 1. No number between the ranges is left out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Certificate:
 
 
 def _stated(privacy: Privacy) -> dict[str, Any]:
-    """The guarantee as written to a file: one number for pure privacy, else a named record."""
+    """The guarantee as written to a file: epsilon for pure privacy, else a name and parameters."""
     if isinstance(privacy, PureDP):
         return {"epsilon": privacy.epsilon}
     return {"privacy": {"definition": type(privacy).__name__, **privacy.parameters()}}
