@@ -16,8 +16,8 @@ from geomdp.bounds.checker.values import Part, require, require_close
 Vector = npt.NDArray[np.float64]
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
-#: T = 1000 steps are below a quarter of this number. The margin that
-#: `geomdp.bounds.lines.bayes_risk` leaves is larger, 5e-12.
+#: T = 1000 steps are below a quarter of this number. `geomdp.bounds.lines.bayes_risk` leaves a
+#: larger margin: at least half of its `MARGIN`, 5e-12.
 ROUNDING = 1e-12
 #: The risk of a line is checked for a list of estimates y. This is the largest product of the
 #: number of estimates and the number of steps of the line.

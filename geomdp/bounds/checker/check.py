@@ -1,9 +1,9 @@
 """Check a certificate file: recompute every constant and check every rung.
 
 A rung is one step of a certificate: it excludes a range of numbers of records. There are four
-kinds of rungs. The first kind uses a packing, the second kind a set of orthogonal lines, and the
-third kind lines along single queries. The fourth kind uses the average error over elements with
-answers that are far apart.
+kinds of rungs. The first kind uses a packing. The second kind uses a set of orthogonal lines, and
+the third kind uses lines along single queries. The fourth kind uses the average error over elements
+with answers that are far apart.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def check_certificate(path: str | Path) -> Checked:
 
     Notes
     -----
-    Cost: O(M^2 (k + s)) for a listed packing of M data sets of s records and for k queries.
+    Cost: O(M s k + M^2 (k + s)) for a listed packing of M data sets of s records and for k queries.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def check_certificate(path: str | Path) -> Checked:
     except CertificateRejected:
         raise
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        # The values are outside the range of every rule, so the file proves nothing.
+        # A rule cannot be evaluated at the values of the file, so the file proves nothing.
         raise CertificateRejected(f"the file cannot be evaluated: {error}") from error
 
 
@@ -230,9 +230,9 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
     """Recompute all constants of a packing; return the range of numbers of records excluded.
 
-    `geomdp.bounds.certificates.rung` explains the notation. Where rounding could favour the file,
-    an inequality must hold with a relative margin of 1e-14. This margin is far above the rounding
-    of the few operations here. It is far below the margins of a certificate.
+    `geomdp.bounds.certificates.rung` explains the notation. The number of copies must satisfy its
+    inequality with a relative margin of 1e-14. This margin is far above the rounding of the few
+    operations here. It is far below the margins of a certificate.
     """
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))

@@ -1,7 +1,7 @@
 """Check of the rungs that use the average error of a guess between elements that are far apart.
 
 `geomdp.bounds.packings.guessing` explains the argument and its notation. Two modules beside it,
-`separated_elements` and `distant_elements`, prove the number lambda. Here every distance is
+`separated_elements` and `distant_elements`, prove the formulas for lambda. Here every distance is
 computed again from the answers of the elements.
 """
 
@@ -29,14 +29,14 @@ Vectors = npt.NDArray[np.float64]
 TYPES = ("separated elements", "distant elements")
 #: Largest privacy loss of all copies together. Its exponential is in the range of float64.
 MOST_LOG_RATIO = 600.0
-#: The root mean square of the entries of a vector, which separated elements are measured in.
+#: The norm for distances between separated elements: the root mean square of the entries.
 EUCLIDEAN = MEASURES["root mean squared error per query"].norm
 
 
 def verify_guesses(
     rung: Part, alpha: float, epsilon: float, measure: Measure
 ) -> tuple[Verified, int, int]:
-    """Check a rung (one step of a certificate) that uses separated elements.
+    """Check a rung (one step of a certificate) that uses separated or distant elements.
 
     Returns the result of the check, and the first and last number of records that the rung
     excludes. `epsilon` is the privacy loss of replacing one record.
@@ -87,7 +87,7 @@ def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> fl
     found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
     require_close(distance, found, "distance")
     require(distance <= found - _slack(answers), f"distance is {found:.15g} up to rounding")
-    # One element is near, and has the largest density. All others are far.
+    # In the worst case, the estimate is near one element, which has the largest density.
     share = others if measure.moment == 1 else math.sqrt(others) * math.sqrt(ratio)
     return min(separation / 2, distance * share / (others + ratio))
 
@@ -103,7 +103,7 @@ def _separation(rung: Part, answers: Vectors, norm: Norm) -> float:
 
 
 def _slack(answers: Vectors) -> float:
-    """Rounding error of a distance, or of a mean of distances."""
+    """Bound on the rounding error of a distance, or of a mean of distances."""
     operations: int = 2 * answers.shape[1] + len(answers) + 8
     return operations * UNIT * _largest(answers)
 

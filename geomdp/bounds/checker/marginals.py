@@ -24,7 +24,7 @@ from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.values import Part, require, rounded_down
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Number of pairs of data sets drawn from a family, and largest number of operations for them.
+#: Largest number of pairs of data sets drawn from a family, and of operations for these pairs.
 PAIRS, DRAWS = 8, 1 << 22
 #: Largest number of attributes in `verify_words`, and in `verify_blocks`, and largest width of
 #: marginals. Within these limits the numbers of queries are in the range of float64.
@@ -71,8 +71,8 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
     """Check Hadamard blocks for marginals of at least two attributes.
 
-    Three things are checked: the projected blocks are orthogonal, the codes have the stated minimum
-    distances, and a few sampled pairs of data sets are separated.
+    The projected blocks are checked to be orthogonal. The minimum distances of the codes are
+    computed. A few sampled pairs of data sets are checked to be separated.
     """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)

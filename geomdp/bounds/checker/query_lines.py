@@ -45,7 +45,8 @@ def verify_query_lines(
     prior, steps, copies = rung.array("prior", axes=1), rung.whole("steps"), rung.whole("copies")
     require(len(prior) == steps + 1, f"the prior does not have {steps + 1} entries")
     require(bool((prior >= 0).all()), "the prior is negative")
-    # Products of a tiny prior with factors e^-epsilon would be rounded to multiples of 5e-324.
+    # The sum must be 1. With a tiny sum, products of the prior with factors e^-epsilon would be
+    # rounded to multiples of 5e-324.
     require_close(math.fsum(prior.tolist()), 1.0, "the sum of the prior")
     require(steps <= MOST_STEPS, f"a line has more than {MOST_STEPS} steps")
     require(epsilon * copies * steps <= MOST_LOSS, "the steps of a line lose too much privacy")
@@ -94,11 +95,12 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
 
 
 def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
-    """The least probability of being outside `width` consecutive numbers, over all posteriors.
+    """The least probability that t is outside `width` consecutive numbers, over all posteriors.
 
-    The least probability is attained at a posterior that falls by the factor e^-epsilon in each
-    step from a number, the peak. The prior has the sum 1, and the line loses at most `MOST_LOSS`.
-    So the sum of the masses is at least e^-600, and masses that underflow are too small to matter.
+    The least probability is attained at a posterior proportional to
+    prior_t e^(-epsilon |t - peak|), for one of the numbers as `peak`. The prior has the sum 1, and
+    the line loses at most `MOST_LOSS`. So the sum of the masses is at least e^-600, and masses that
+    underflow are too small to matter.
     """
     numbers, least = np.arange(len(prior)), 1.0
     for peak in range(len(prior)):

@@ -29,7 +29,7 @@ DIGITS = 120
 #: A deviation may exceed the least possible deviation by this number. A certificate rounds
 #: deviations up by a relative and an absolute 1e-12, so by at most 2e-12.
 MARGIN = 4e-12
-#: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
+#: Largest number of pairs of sets drawn from a family, and of operations for these pairs.
 PAIRS, DRAWS = 8, 1 << 22
 #: Relative slack for the rounding errors of the few operations of a closed form.
 SLACK = 1e-13
@@ -97,7 +97,8 @@ def _check_union_bound(
 ) -> None:
     """Check that (M^2 / 2) e^(-k rate), the failure probability, is `failure` or slightly less.
 
-    M is the number of sets, k the number of queries, and the rate follows from tilt and deviation.
+    M is the number of sets, and k the number of queries. The rate follows from the tilt, the
+    deviation and the size of the sets.
     """
     with decimal.localcontext(decimal.Context(prec=DIGITS)):
         x, delta = Decimal(tilt), Decimal(deviation)

@@ -25,7 +25,7 @@ MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
 #: objects.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
 #: Number of operations that a check may use: `BASE_WORK` (a few seconds) for every file, plus
-#: `WORK_PER_BYTE` for each byte of the file.
+#: `WORK_PER_BYTE` for each byte of the JSON text and of the unpacked arrays.
 BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17
 
 #: Exceptions that unpacking raises for a file that is not an archive of arrays.

@@ -70,8 +70,8 @@ def _differences(weights: list[float], chi_square: float) -> float:
     """A lower bound on the mean squared error, by van Trees' inequality with differences.
 
     The result does not depend on the scale of the weights. All weights are divided by the largest
-    weight. So the sum of the square roots is at least 1, and a product that underflows is too small
-    to change this sum.
+    weight. So the sum of `roots` is at least 1, and a product that underflows is too small to
+    change this sum.
     """
     largest = max(weights)
     padded = [0.0, *(weight / largest for weight in weights), 0.0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Relative difference allowed between two float64 evaluations of the same few operations.
+#: Relative or absolute difference allowed between two evaluations of the same few operations.
 CLOSE = 1e-9
 #: A number is 0 or has an absolute value from LEAST to LARGEST, and a whole number is below MOST.
 #: So products and squares of a few such numbers stay in the range of float64.
@@ -164,9 +164,9 @@ class Part:
 def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
     """The first and last number of records that a rung excludes, after a check.
 
-    The data sets of the proof need `least` records. With n records they have an error above the
-    one asked if n < `reach`, which is known up to rounding. The last number must be `reach`,
-    rounded down.
+    The data sets of the proof need `least` records. With n >= `least` records, every mechanism has
+    an error above alpha on one of them if n < `reach`. The number `reach` is known up to rounding.
+    The last number of records must be `reach`, rounded down.
     """
     first, last = rung.whole("first"), rung.whole("last")
     require(first == least, f"first is {least}, the file says {first}")

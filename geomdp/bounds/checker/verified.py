@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Verified:
     """The result of checking the proof of one rung.
 
-    The proof uses a packing, orthogonal lines, or the average error over separated elements.
+    The proof uses a packing, orthogonal lines, lines along single queries, or the average error
+    over elements with answers that are far apart.
 
     Parameters
     ----------
