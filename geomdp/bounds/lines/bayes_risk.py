@@ -23,8 +23,8 @@ and then holds for (y - t)^2 between the points.
 
 A linear program describes the best private estimate. Its optimum is the least error in the worst
 case over t, and its dual variables are the prior and the allowances. For T up to 40, `best_prior`
-solves this program. No bound can be larger than its optimum. A little is lost because y is
-restricted to points. For larger T, smooth priors with nu_t = lambda pi_t are almost as good. For
+solves this program. No bound can be larger than its optimum. For p = 2, a little is lost because y
+is restricted to points. For larger T, smooth priors with nu_t = lambda pi_t are almost as good. For
 p = 2 and q = e^-epsilon, lambda tends to 2 q / (1 - q)^2 as T grows. The limit is the variance of
 discrete Laplace noise, so this noise is optimal for large T.
 
@@ -180,8 +180,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
     """The largest lambda for which pi and nu = lambda pi satisfy the condition, rounded down.
 
-    `prior` is pi, of shape (T + 1,). The largest lambda is the least value of
-    (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and y.
+    `prior` is pi, of shape (T + 1,). Let loss_t be |y - t|^p, minus h^2 / 4 for p = 2. The largest
+    lambda is the least value of (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and the points y.
     """
     risk = _least_ratio(prior[:, None] * _losses(len(prior) - 1, moment, spacing), prior, epsilon)
     return risk * (1 - MARGIN) if risk > 0 else risk

@@ -9,8 +9,8 @@ for all y. The bound is the sum of nu. To find the best bound, maximise the sum 
 and V. The equation for V_t(y) is replaced by two inequalities: V_t(y) is at most the right-hand
 side with either of the two terms in place of the min. All these requirements are linear. The
 unknowns of the dual linear program are the probabilities with which a mechanism reports each y for
-each t. The dual optimum is the least error of a private estimate from the points y, in the worst
-case over t. Both programs have the same optimum.
+each t. The dual optimum is the least error of a private estimate that reports one of the points y,
+in the worst case over t. Both programs have the same optimum.
 
 The reflection t -> T - t does not change the program. So t and T - t share their unknowns, and only
 points y up to T / 2 are needed. The solution is not part of a proof: `bayes_risk` corrects it for
@@ -82,7 +82,7 @@ def _requirements(losses: FloatArray, pair: IntArray, epsilon: float) -> Any:
     """Sparse matrix A: A x <= 0 are the inequalities for the unknowns x.
 
     `losses` (points, T + 1) are |y - t|^p. `pair` (T + 1,) holds, for each t, the smaller of t and
-    T - t: the number of the unknowns that t and T - t share.
+    T - t. This is the index of the prior and of the allowance that t and T - t share.
     """
     from scipy import sparse
 

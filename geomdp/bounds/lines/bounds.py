@@ -2,10 +2,12 @@
 
 `orthogonal_lines` explains the bound. A line joins the answers of two elements x and x'. Each step
 on the line replaces the same number of copies of x' by copies of x. Frames (sets of orthogonal
-lines) of growing size come from `frames`. More steps on a line prove a larger error, but need more
-records. Each step therefore has a price. A plan is a frame with a number of steps for each line.
-Several prices are tried. There is one plan for each frame and each price. The number of steps on
-each line maximises the squared error minus the price of all these steps.
+lines) of growing size come from `line_sets`. More steps on a line prove a larger error, but need
+more records. Each step therefore has a price. A plan is a frame with a number of copies, and with a
+number of steps for each line. Several prices are tried for each frame and each number of copies.
+For each price, the number of steps on each line maximises the part of this line in the squared
+error, minus the price of these steps. Plans with the same number of steps on all lines are also
+tried.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """

@@ -83,7 +83,10 @@ def _lines(
 
 
 def _query_sets(centred: FloatArray) -> list[IntArray]:
-    """Different sets of fewer than k queries, each in increasing order; `centred` is (E, k)."""
+    """Different sets of fewer than k queries, each in increasing order.
+
+    `centred` (E, k) has the answers of the elements minus their mean.
+    """
     k = centred.shape[1]
     considered = np.unique(np.linspace(0, k - 1, min(k, MAX_ORDERED // len(centred))).astype(int))
     _, order = scipy.linalg.qr(centred[:, considered], mode="r", pivoting=True)

@@ -6,11 +6,12 @@ number of copies. For 0 <= t_j <= T_j let X(t) be a data set of n >= b sum_j T_j
 j, X(t) has b t_j copies of x_j and b (T_j - t_j) copies of x'_j. All other records of X(t) are
 copies of a fixed element. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
-Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that
-does not depend on t_j. The result is an estimate of b t_j delta_j. The data sets of t_j and
-t_j + 1 are b replacements apart. Take independent priors on the entries of t, and measure the error
-of this estimate in units of b delta_j. `known_risk` proves that the p-th moment of this error is at
-least lambda_j for all values of the other entries. The errors in orthogonal directions add up:
+Fix all entries of t except t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part of
+n <u_j, Q(X(t))> that does not depend on t_j. The result is an estimate of b t_j delta_j. The data
+sets of t_j and t_j + 1 are b replacements apart. Take independent priors on the entries of t, and
+measure the error of this estimate in units of b delta_j. `known_risk` proves that the p-th moment
+of this error is at least lambda_j for all values of the other entries. The errors in orthogonal
+directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1).
@@ -75,7 +76,8 @@ class OrthogonalLines:
     elements : (E, ...) array
         Records of the workload's universe.
     pairs : (i, 2) array of int
-        Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k.
+        Row numbers of `elements`: x_j and x'_j in row j. The number i of pairs is at most k, and at
+        most k' if `queries` is given.
     weights : (i,) array
         The diagonal of D, above 0.
     queries : (k',) array of int, optional

@@ -7,9 +7,10 @@ wrong at u. Likewise, (y - t)^2 is the integral of this indicator times the weig
 
 Take u between s and s + 1, and pair t = s - j with t' = s + 1 + j. An estimate is wrong at u for t
 if y > u, and for t' if y < u. The probabilities of these two events add up to at least the overlap
-1 - TV of outputs that are (2 j + 1) b changes apart (see `geomdp.bounds.lines.overlaps`). For p = 2
-the weights are 2 (u - t) and 2 (t' - u). The integral of the smaller weight over u from s to s + 1
-is 2 j + 1/2. There are T - 2 j numbers s for each j. So the mean of |y - t|^p is at least
+1 - TV of outputs on data sets that are (2 j + 1) b changes apart (see
+`geomdp.bounds.lines.overlaps`). For p = 2 the weights are 2 (u - t) and 2 (t' - u). The integral of
+the smaller weight over u from s to s + 1 is 2 j + 1/2. There are T - 2 j numbers s for each j. So
+the mean of |y - t|^p is at least
 
     sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
 

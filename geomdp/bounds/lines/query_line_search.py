@@ -1,10 +1,10 @@
 """Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
 
-`geomdp.bounds.lines.query_lines` explains the bound. For each query, the search finds the pair of
-elements that changes the fewest answers, among the pairs that change the answer to this query by
-nearly as much as possible. The lines are chosen from the last to the first: each new line has a
-query that no chosen pair changes. Among these lines, the one that changes the fewest other such
-queries is chosen.
+`geomdp.bounds.lines.query_lines` explains the bound. Say that a pair of elements changes a query if
+its two answers to the query differ. For each query, the search finds a pair that changes the fewest
+queries, among the pairs with answers to this query that differ by at least half of their range. The
+lines are chosen from the last to the first: each new line has a query that no chosen pair changes.
+Among these lines, the search chooses a line that changes the fewest other such queries.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -119,7 +119,7 @@ def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
 
 
 def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
-    """The plan with the best prior for all numbers of lines, steps and copies."""
+    """The plan with the best prior for each number of lines, of steps and of copies."""
     most = len(lines.pairs)
     sizes = sorted({*(round(math.sqrt(2) ** i) for i in range(2 * most.bit_length())), most})
     subsets = [lines.last(size) for size in sizes if size <= most]
@@ -156,9 +156,10 @@ def found_lines(workload: Workload) -> QueryLines | None:
 
 
 def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
-    """For each of the `queries` the pair of rows of `answers` that changes the fewest answers.
+    """For each of the `queries`, the pair of rows of `answers` that differ in the fewest columns.
 
-    The pair differs by at least `LEAST_SHARE` of the range of the query. Shape (queries, 2).
+    The answers of a pair to its query differ by at least `LEAST_SHARE` of their range. The result
+    has shape (queries, 2).
     """
     chosen = answers[:, queries]
     least = LEAST_SHARE * np.ptp(chosen, axis=0)
@@ -177,7 +178,7 @@ def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
 
 
 def _last_to_first(changed: np.ndarray) -> IntArray:
-    """Numbers of queries, such that no pair changes a query that comes after its own.
+    """Indices of queries, in an order in which no pair changes a query after its own query.
 
     Entry (i, j) of `changed` says whether the pair of query i changes query j.
     """

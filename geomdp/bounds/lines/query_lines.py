@@ -7,21 +7,23 @@ same answer to the query q_j. Let T be a number of steps and b a number of copie
 has b t_j copies of x_j and b (T - t_j) copies of x'_j, with 0 <= t_j <= T. All other records are
 copies of a fixed element. The answer to q_j depends on t_1, ..., t_j only.
 
-Take the same prior on each t_j, independently. Let e_j be n times the error of a mechanism for the
-query q_j, and s > 0. Given an output and t_1, ..., t_{j-1}, the error e_j is below s only if t_j is
-in an open interval of length 2 s / (b delta) or less. There are at most m whole numbers in it,
-where m is 2 s / (b delta) rounded up. Data sets of t_j and t_j + 1 are b replacements apart, so
-`geomdp.bounds.lines.tail_risk` bounds the probability of e_j < s by 1 - p(m). This is also true
-after the mean over t_{j+1}, ..., t_g is taken, because the mean of private densities is private. So
-all g errors are below s with a probability of at most (1 - p(m))^g, first for j = g, then for
-j = g - 1, and so on. The mean of the largest error is the integral over s of one minus this number:
+Take the same prior on each t_j, independently. Let e_j be n times the absolute error of a mechanism
+for the query q_j, and s > 0. Given an output and t_1, ..., t_{j-1}, the error e_j is below s only
+if t_j is in an open interval of length 2 s / (b delta) or less. There are at most m whole numbers
+in this interval, where m is 2 s / (b delta) rounded up. Data sets of t_j and t_j + 1 are b
+replacements apart, so `geomdp.bounds.lines.tail_risk` bounds the probability of e_j < s by
+1 - p(m). This is also true after the mean over t_{j+1}, ..., t_g is taken, because the mean of
+private densities is private. Apply this bound for j = g, then for j = g - 1, and so on. The
+probability that all g errors are below s is at most (1 - p(m))^g. So the mean of the largest error
+is at least the integral over s of one minus this number:
 
     max_X E ||n (M(X) - Q(X))||_inf  >=  C = (b delta / 2) sum over m of (1 - (1 - p(m))^g).
 
 An error alpha is excluded for all n from b g T to C / alpha.
 
 C grows like ln(g) / epsilon for large T. The bounds of `orthogonal_lines` hold for root mean
-squares over the queries, so they do not grow with g if each element changes few answers.
+squares over the queries, so they do not grow with g if the answers of each pair differ in few
+queries.
 
 References
 ----------
@@ -58,7 +60,7 @@ MARGIN = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class QueryLines:
-    """Pairs of elements that differ in one query each, up to queries of later pairs.
+    """Pairs of elements that differ in their own query and agree in the queries of earlier pairs.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ class QueryLines:
 
 @dataclass(frozen=True, eq=False)
 class QueryLinePlan:
-    """A number of steps on each line, and the largest error that they exclude for each n.
+    """One number of steps for all lines, and the bound on the largest error that they prove.
 
     Parameters
     ----------

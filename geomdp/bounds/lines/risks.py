@@ -30,7 +30,7 @@ class LineRisk(Protocol):
 
     @property
     def risk(self) -> float:
-        """A lower bound on the mean of |y - t|^p, rounded down."""
+        """A lower bound on the mean of |y - t|^p for the estimate y, rounded down."""
 
     def document(self) -> dict[str, Any]:
         """The proof as written to a certificate file."""

@@ -56,7 +56,9 @@ def tails_of_priors(steps: int, epsilon: float) -> FloatArray:
 
 
 def least_tails(prior: FloatArray, epsilon: float) -> FloatArray:
-    """p(1), ..., p(T) for one prior (T + 1,), up to rounding; `epsilon` is that of one step.
+    """p(1), ..., p(T) for one `prior` (T + 1,), up to rounding.
+
+    `epsilon` is the privacy of one step.
 
     Cost: O(T^3).
     """
