@@ -34,7 +34,7 @@ class LinearCode:
     Raises
     ------
     ValueError
-        If entries are not 0 or 1, or generators are dependent.
+        If entries are not 0 or 1, generators are dependent, or their number is not from 1 to 20.
 
     Examples
     --------

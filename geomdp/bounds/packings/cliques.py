@@ -36,7 +36,7 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
-        # The loop runs from the last vertex of the colouring to the first. This vertex and the
+        # The loop runs from the last vertex of the colouring to the first. `vertex` and the
         # vertices that the loop has not reached have `colours` colours. A clique has at most one
         # vertex of each colour. So if the condition holds, no clique that can still be found is
         # larger than `best`.

@@ -1,4 +1,4 @@
-"""Average error over elements that are far apart, in any norm: an estimate is near one at most.
+"""Average error over elements that are far apart: an estimate is near at most one of them.
 
 The data sets X_i, the factor R, the estimate v and the moment p are those of
 `geomdp.bounds.packings.guessing`. The elements x_1, ..., x_M have answers a_i. Distances are
@@ -26,7 +26,7 @@ R r^2 + (M - 1) (D - r)^2 over all r is R (M - 1) D^2 / (M - 1 + R), so the seco
 
 For two elements and p = 1 the bound is the error of randomised response, which is optimal. For the
 largest error over the queries, the bound of `geomdp.bounds.packings.separated_elements` is often
-much smaller: it bounds the largest entry of a vector by the root mean square of all entries.
+much smaller: it replaces the largest entry of a vector by the root mean square of all entries.
 
 References
 ----------
@@ -87,19 +87,19 @@ class DistantElements:
         return {"separation": self.separation, "distance": self.distance}
 
     def document(self) -> dict[str, Any]:
-        """What a certificate file says about the elements besides their answers."""
+        """The entries of a certificate file about the elements, except their answers."""
         return {"type": "distant elements"}
 
 
 def distant_elements(workload: Workload, metric: Metric) -> tuple[DistantElements, ...]:
-    """Sets of the first 2, 3, 4, 6, 8, ... elements of the farthest-point order in the norm."""
+    """Sets of the first 2, 3, 4, 6, 8, ... elements in farthest-point order of their answers."""
     norm = WorstCase() if isinstance(metric, WorstCase) else MEAN_L2
     return _distant(workload, norm, metric.moment)
 
 
 @lru_cache(maxsize=8)
 def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantElements, ...]:
-    """The sets of `distant_elements`, for one metric of each norm."""
+    """The sets of `distant_elements` for the norm of `metric` and for the `moment`."""
     spread_out, found = farthest_elements(workload, metric), []
     most = max(2, math.isqrt(MOST_DIFFERENCES // workload.n_queries))
     answers = spread_out.answers[:most]

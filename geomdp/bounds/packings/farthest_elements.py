@@ -1,4 +1,4 @@
-"""Elements of a universe whose answers are far apart, for the proofs by guesses."""
+"""Elements of a universe with answers that are far apart, for the proofs of `guessing`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS, MOST_CHOSEN = 1 << 11, 1 << 21, 1 << 9
 #: Ratio of successive numbers M of elements that are tried.
 COUNT_RATIO = 2**0.5
-#: Rounding error allowed for each operation, as in `Packing`.
+#: Relative rounding error allowed for each operation, as for `Packing`.
 ROUNDING = 2.0**-49
 
 
@@ -50,7 +50,10 @@ class FarthestElements(NamedTuple):
         return [count for count in sorted({*sizes, most}) if count >= 2]
 
     def slack(self, count: int) -> float:
-        """Rounding error of a distance between two of the first `count` answers."""
+        """Bound on the rounding error of a distance between two of the first `count` answers.
+
+        The bound also holds for a mean of such distances.
+        """
         answers = self.answers[:count]
         operations: int = answers.shape[1] + count + 8
         return operations * ROUNDING * float(np.abs(answers).max(initial=1.0))

@@ -1,17 +1,18 @@
 """Lower bounds from the average error over elements far apart, without Markov's inequality.
 
 Take elements x_1, ..., x_M and a number t of copies. For n >= t records let X_i have t copies of
-x_i and n - t copies of a fixed element. Any two X_i are t replacements apart, so the densities f_i
-of an output differ by a factor of at most R = e^(epsilon t). Shifted and scaled, the output is an
-estimate v of the answer a_i = Q(x_i). Let r_i = ||v - a_i||. The error for X_i is t r_i / n.
+x_i and n - t copies of a fixed element. Let epsilon be the privacy loss of one replaced record. Any
+two X_i are t replacements apart, so the densities f_i of an output differ by a factor of at most
+R = e^(epsilon t). Shifted and scaled, the output is an estimate v of the answer a_i = Q(x_i). Let
+r_i = ||v - a_i||. The error for X_i is t r_i / n.
 
 Suppose that under a uniform prior on i, for every estimate v, the mean of r_i^p is at least
 lambda^p. Here p is the moment: 2 for root mean squared errors, 1 for other errors. Then no
-epsilon-DP mechanism has an error below t lambda / n on all data sets of n >= t records. An error
-alpha is excluded for all n from t to t lambda / alpha.
+mechanism with this privacy loss has an error below t lambda / n on all data sets of n >= t records.
+An error alpha is excluded for all n from t to t lambda / alpha.
 
-Two modules prove a number lambda: `geomdp.bounds.packings.separated_elements` from the geometry of
-Euclidean space, and `geomdp.bounds.packings.distant_elements` from distances alone, in any norm.
+Two modules prove such a bound lambda: `geomdp.bounds.packings.separated_elements` from the geometry
+of Euclidean space, and `geomdp.bounds.packings.distant_elements` from distances alone, in any norm.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MARGIN = 1e-10
 
 
 class GuessedElements(Protocol):
-    """Elements for which an average error of every estimate is proved."""
+    """Elements with a proved lower bound on the average error of every estimate."""
 
     @property
     def workload(self) -> Workload:
@@ -63,7 +64,7 @@ class GuessedElements(Protocol):
         """The distances as written to a certificate file."""
 
     def document(self) -> dict[str, Any]:
-        """What a certificate file says about the elements besides their answers."""
+        """The entries of a certificate file about the elements, except their answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ class GuessRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The numbers of copies and elements, and the error that every mechanism has at least."""
+        """The numbers of copies and elements, and a lower bound on the error of every mechanism."""
         error = rounded_down(self.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {self.first} copies of one of "
@@ -187,7 +188,8 @@ def rungs_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[Gue
     """The rungs for all numbers of copies of each element."""
     one = problem.pure_epsilon * problem.changes
     most = math.log(MOST_ODDS * len(packed.elements))
-    # t copies with a privacy loss epsilon t above `most` prove little. One copy is always tried.
+    # t copies with a privacy loss epsilon t above `most` prove little. One copy is tried even then,
+    # if its loss is at most `MOST_LOSS`.
     for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
         if copies * one > MOST_LOSS:
             continue
