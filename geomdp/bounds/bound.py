@@ -30,21 +30,21 @@ class Side(enum.Enum):
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the sample complexity sc of a workload at privacy epsilon and error alpha.
+    """A bound on the sample complexity sc of a workload for a privacy guarantee and error alpha.
 
-    sc is the least number n such that some epsilon-DP mechanism has error at most alpha on every
-    data set of n records (JL-DEF). The text `statement` names the error, the neighbour relation,
-    epsilon and alpha.
+    sc is the least number n such that some mechanism with this guarantee has error at most alpha on
+    every data set of n records (JL-DEF). The text `statement` should name the measure of error, the
+    neighbour relation, the guarantee and alpha. A private mechanism is one with this guarantee.
 
     Parameters
     ----------
     value : float
         A number of records v, at least 0.
 
-        * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
+        * ``Side.LOWER``: no private mechanism has error at most alpha at any n <= v, so
           sc > v. Data sets have a whole number of records, so v and floor(v) are the same bound.
           The value 0 excludes nothing. v must be finite.
-        * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
+        * ``Side.UPPER``: some private mechanism has error at most alpha at n = ceil(v), so
           sc <= ceil(v). Infinity claims nothing.
 
         A lower and an upper bound on the same problem therefore satisfy

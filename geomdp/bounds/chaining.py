@@ -1,8 +1,9 @@
 """An upper bound on the sample complexity by chaining, and a lower bound by packings.
 
-A net is a set of answers at least alpha apart. Theorem 4 of Nikolov (2022) bounds the Gaussian
-width of the net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this
-scale bounds the term. The sum and the packing bounds are computed here with explicit constants.
+A net is a set of answers at least alpha apart per query (l2 distance divided by the square root of
+the number of queries). The proof of Theorem 4 of Nikolov (2022) bounds the Gaussian width of the
+net by a chaining sum. Each term of this sum belongs to a scale, and a packing at this scale bounds
+the term. The sum and the packing bounds are computed here with explicit constants.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Scale:
     """One scale of the chaining sum, with the packing bound at this scale.
 
     There are k queries. D is the l2 diameter of the answers, divided by sqrt(k), and t_j = 2^-j D.
-    The net is a set of answers at least alpha apart. Its Gaussian width is w.
+    The net is a set of answers at least alpha apart per query. Its Gaussian width is w.
 
     Parameters
     ----------
@@ -114,16 +115,17 @@ class InstanceOptimality:
     def limit(self) -> float:
         """Explicit bound on `upper` in terms of `lower` (JL-T4).
 
-        Let T be the number of copies in a packing of N_j elements t_j apart. The packing excludes
-        all n <= floor(T t_j / alpha), and T is at least ln(N_j - 1) / epsilon - 1. Let s = `lower`
-        and D = `diameter`. Then ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2. So the terms of
-        all scales add up to at most
+        Take a packing of N_j elements with answers t_j apart. Let T be the largest number of copies
+        of each element in its proof. The packing excludes all n <= floor(T t_j / alpha), and T is
+        at least ln(N_j - 1) / epsilon - 1. Let s = `lower` and D = `diameter`. Then ln N_j is at
+        most epsilon (alpha (s + 1) / t_j + 1) + ln 2. So the terms of all scales add up to at most
 
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
                      + D (epsilon + ln 2)^(1/2) + last).
 
-        Here `last` is the term of the last level, with alpha in place of t_j. The bound on `upper`
-        grows like s D / alpha, as in the theorem.
+        sqrt(8) `last` bounds the term of the last level, which has alpha in place of t_j:
+        last = alpha (epsilon (s + 1))^(1/2) + alpha (epsilon + ln 2)^(1/2). For large s, the bound
+        on `upper` grows like s D / alpha, as in the theorem.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
         constant = math.sqrt(self.epsilon + math.log(2))
@@ -134,7 +136,11 @@ class InstanceOptimality:
 
     @property
     def excess(self) -> float:
-        """`upper` / (`lower` + 1) divided by `diameter` / alpha; at most a constant (JL-T4)."""
+        """`upper` / (`lower` + 1) divided by `diameter` / alpha.
+
+        By `limit`, this ratio is at most a constant if epsilon <= 1 and `lower` is at least
+        `diameter` / (alpha epsilon) (JL-T4).
+        """
         return self.upper / (self.lower + 1) / (self.diameter / self.alpha)
 
 
@@ -163,7 +169,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
 
     Notes
     -----
-    Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k).
+    Cost: for a net of M points, M passes over the answers at O(N k) each, and O(M^2 k) per scale.
 
     References
     ----------

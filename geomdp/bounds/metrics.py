@@ -41,7 +41,8 @@ class Metric(abc.ABC):
     Raises
     ------
     ValueError
-        If `separation` is at most 2. Markov's inequality then gives no positive probability.
+        If `separation` is not finite, or is at most 2. At 2 or below, Markov's inequality gives no
+        positive probability.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class _Euclidean(Metric):
 
 @dataclass(frozen=True)
 class MeanL2(_Euclidean):
-    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF.
+    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k), written err^2 in JL-DEF for the l2 norm.
 
     Examples
     --------
@@ -144,7 +145,7 @@ class RMS(_Euclidean):
 
 @dataclass(frozen=True)
 class WorstCase(Metric):
-    """Error max over X of E ||M(X) - Q(X)||_inf: err^inf of JL-DEF.
+    """Error max over X of E ||M(X) - Q(X)||_inf, written err^inf in JL-DEF.
 
     Examples
     --------
