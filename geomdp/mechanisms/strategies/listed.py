@@ -40,11 +40,11 @@ def listed_answers(workload: Workload) -> FloatArray:
 
 
 def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
-    """The function from counts of records to `rows` @ h, where h is their histogram.
+    """The function from counts of records to `rows` @ h, where h is the histogram of the records.
 
     `rows` can have more columns than the universe has elements. The histogram is 0 at the
-    additional columns. If the entries of `rows` are multiples of a unit, products below 2^53 units
-    are exact in float64.
+    additional columns. If the entries of `rows` are multiples of a power of two u, and the entries
+    of |rows| @ h are below 2^53 u, the result is exact in float64.
     """
 
     def sums(counts: Counts) -> FloatArray:
@@ -144,8 +144,9 @@ class Haar:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         # Squared lengths of the wavelets: a wavelet of level l >= 1 has entries +-1 on an interval
         # of level l - 1, which has 2^(depth - l + 1) elements. The wavelet of level 0 is constant 1
-        # on all elements. Each element is in one wavelet of a level. So replacing an element
-        # changes two coefficients by 1, or one by 2: the l1 norm of the change is at most 2.
+        # on all elements. At each element, one wavelet of each level is not 0. So replacing a
+        # record changes at most two coefficients of a level by 1 each, or one coefficient by 2: the
+        # l1 norm of the change is at most 2.
         lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
@@ -181,7 +182,7 @@ def _intervals(size: int, level: int) -> FloatArray:
 
 
 def _wavelets(size: int, level: int) -> FloatArray:
-    """Haar wavelets (2^(level - 1), size) of a level; level 0 is the constant 1 (1, size)."""
+    """Haar wavelets (2^(level - 1), size) of a level; for level 0, one row (1, size) of ones."""
     if level == 0:
         return np.ones((1, size))
     intervals = _intervals(size, level)

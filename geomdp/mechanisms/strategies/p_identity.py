@@ -53,8 +53,9 @@ def hat_functions(count: int, size: int) -> FloatArray:
 class PIdentity:
     """The histogram and p weighted sums of it, with weights that are optimised for the workload.
 
-    The measurements are (I; T) D h, where h is the histogram of N elements, T (p, N) has entries of
-    0 or more, and D = diag(1 / (1 + column sums of T)). So every column of (I; T) D has l1 norm 1.
+    The measurements are (I; T) D h, where h is the histogram of N elements. (I; T) is the identity
+    with the rows of T (p, N) below it. T has entries of 0 or more, and D is the diagonal matrix of
+    1 / (1 + column sums of T). So every column of (I; T) D has l1 norm 1.
     T is chosen so that the answers, which least squares computes, have a small error. This problem
     is not convex. A quasi-Newton descent finds a local minimum. It starts near hat functions along
     the list of elements.
@@ -138,8 +139,9 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
     def descend() -> FloatArray:
-        # Hat functions plus a little noise. Without noise most entries would start at the lower
-        # bound 0. The descent leaves this bound slowly. Also, equal rows would stay equal.
+        # The start is hat functions plus a little noise. Without noise most entries would start at
+        # the lower bound 0, and the descent leaves this bound slowly. Also, rows that are equal at
+        # the start would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
         from scipy.optimize import minimize  # slow import
 

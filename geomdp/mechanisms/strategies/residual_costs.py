@@ -34,8 +34,8 @@ class ResidualCost(Protocol):
     """The largest squared change of all residuals between neighbours, as a function of precisions.
 
     Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A, and let c be
-    the cost. The noisy residuals are as private as a sum of squared l2 sensitivity c with Gaussian
-    noise of variance 1.
+    the cost. The noisy residuals are as private as a single sum over the records that has l2
+    sensitivity sqrt(c) and Gaussian noise of variance 1.
     """
 
     def at_most(self, precisions: FloatArray) -> float:
@@ -44,7 +44,7 @@ class ResidualCost(Protocol):
     def average(self) -> FloatArray:
         """The prices (sets,): the price of a unit of precision on each residual.
 
-        For all precisions s (sets,), the cost is at least s @ prices.
+        For all precisions s (sets,), the bound `at_most` is at least s @ prices.
         """
 
 
@@ -112,12 +112,12 @@ class ProfileCost:
 
     Columns are divided into classes. Sets A with the same number of columns of each class are of
     one kind. The cost is computed as if each column had the largest number of levels in its class,
-    and each set had the highest precision of its kind. The result is an upper bound, because c_A(D)
-    of `CappedCost` does not decrease in any l_i. The bound is exact if two conditions hold: the
-    columns of each class have equal numbers of levels, and all possible sets of each kind are
-    measured, with the same precision. The bound depends on D only by the profile d of D. The
-    profile has the number d_g of columns in D of each class g. The result is the maximum over all
-    profiles d of
+    and as if all possible sets of each kind were measured, with the highest precision of the kind.
+    The result is an upper bound, because c_A(D) of `CappedCost` is at least 0 and does not decrease
+    in any l_i. The bound is exact if two conditions hold: the columns of each class have equal
+    numbers of levels, and all possible sets of each kind are measured, with the same precision. The
+    bound depends on D only through its profile d: for each class g, d_g is the number of columns
+    that are in g and in D. The result is the maximum over all profiles d of
 
         cost(d) = 2 sum over kinds a of s_a (prod over g of K_g(0, a_g) - prod of K_g(d_g, a_g)),
         K_g(d, a) = sum over e of C(d, e) C(n_g - d, a - e) (-1)^e (l_g - 1)^(a - e) / l_g^a,
@@ -140,8 +140,8 @@ class ProfileCost:
         for g, members in enumerate(self.classes):
             class_of[members] = g
         parts = [_kinds(group, class_of, len(self.classes)) for group in residuals.groups]
-        #: For each kind, its number of columns of each class: (kinds, classes). `kind` has the
-        #: number of the kind of each set A.
+        #: For each kind, its number of columns of each class: (kinds, classes). `kind` (sets,)
+        #: gives, for each set A, the position of its kind in this array.
         self.kinds, kind = np.unique(np.concatenate(parts), axis=0, return_inverse=True)
         self.kind = np.asarray(kind).ravel()
         self.most = self.kinds.max(axis=0).tolist()

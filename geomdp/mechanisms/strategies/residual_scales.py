@@ -42,7 +42,7 @@ UNSOLVED = 1e-3
 STEPS = 8
 #: The barrier method stops at the relative gap `BARRIER_GAP`, and multiplies its parameter t by
 #: `SHARPENING` in each round. In a round, Newton's method takes at most `MAX_STEPS` steps, until
-#: the Newton decrement is at most `DECREMENT`; 5 to 10 steps suffice.
+#: the square of the Newton decrement is at most `DECREMENT`; 5 to 10 steps suffice.
 BARRIER_GAP, SHARPENING, MAX_STEPS, DECREMENT = 1e-9, 20.0, 50, 1e-9
 
 
@@ -83,14 +83,15 @@ def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
     covariance can be averaged over all renamings of levels. By Schur's lemma, the average is a
     multiple of the identity on every residual.
 
-    Under replace-one, two records differ in a set D of columns, and the cost is that of the worst D
-    (`ProfileCost`). The argument by Schur's lemma holds here, too. The problem is convex in the
-    precisions, and is solved for a growing list of profiles. Each round adds the profile that costs
-    most. The search ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If fewer
-    than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case is all
-    tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case is any
-    tables of at most 22 columns, with at most 1024 measured sets of columns. In all other cases,
-    proved upper bounds on the cost are tried, and the bound with the least energy is used.
+    Under replace-one, two records differ in a set D of columns, and the cost is the largest cost of
+    any D (`ProfileCost`). The argument by Schur's lemma holds here, too. The problem is convex in
+    the precisions, and is solved for a growing list of profiles. Each round adds the profile that
+    costs most. The search ends when no profile costs more than 1 + 1e-7, or after 100 profiles. If
+    fewer than 100 profiles suffice, the result is optimal up to 1e-7 in two cases. The first case
+    is all tables of k columns, with at most 2^22 profiles and 1024 kinds of sets. The second case
+    is any tables that use at most 22 columns together, with at most 1024 measured sets of columns.
+    In all other cases, proved upper bounds on the cost are tried, and the bound with the least
+    energy is used.
 
     Examples
     --------
@@ -164,8 +165,8 @@ def _is_solved(precisions: FloatArray, cost: ProfileCost) -> bool:
     """Whether the precisions of `_optimised` have the least energy, up to a share `UNSOLVED`.
 
     The search minimises the energy for a part of all profiles. This energy is at most the least
-    energy for all profiles. A multiple of the precisions, by the largest cost, is allowed for all
-    profiles. So its energy is at most the least energy times the largest cost.
+    energy for all profiles. The precisions divided by the largest cost are allowed for all
+    profiles. So their energy is at most the least energy times the largest cost.
     """
     return _is_searched(cost) and cost.at_most(precisions) <= 1 + UNSOLVED
 
@@ -176,7 +177,7 @@ def _is_searched(cost: ProfileCost) -> bool:
 
 
 def _optimised(energies: FloatArray, cost: ProfileCost) -> tuple[FloatArray, ProfileCost]:
-    """Precisions of least energy, equal for all sets of a kind."""
+    """Precisions of least energy, equal within each kind; for many kinds, from `_closed_form`."""
     summed = np.bincount(cost.kind, energies, minlength=len(cost.kinds))
     moving = cost.totals > 0
     if not _is_searched(cost):

@@ -15,8 +15,8 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: Largest number of float64 numbers in memory for a product: 32 MB. A product that needs more
-#: numbers is computed in parts.
+#: Largest number of counts of cells whose basis is changed at a time: 2^22 float64 are 32 MB. More
+#: counts are divided into parts.
 MAX_NUMBERS = 1 << 22
 
 
@@ -28,8 +28,9 @@ class TableMap:
     So several measured tables can give estimates of one interaction. The best linear estimate is a
     weighted average of these estimates, with shares that add up to 1. So R multiplies each
     interaction of this table by the share of the table. A product with R changes the basis along
-    each axis of this table, and then along each axis of the tables of the workload. It takes
-    O(cells) time and memory for each column of the argument.
+    each axis of this table, and then along each axis of the tables of the workload. For each column
+    of the argument, the memory is proportional to the number of cells of these tables. An axis with
+    l levels takes O(l) operations for each cell.
 
     Parameters
     ----------

@@ -37,14 +37,16 @@ from geomdp.workloads.table_queries import TableQueries
 
 #: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
-#: Largest number of cells of a measured table. If the table of all columns has at most this number
-#: of cells, records are counted in this table. All other tables follow from these counts.
+#: Largest number of cells of the table of all columns, and of a block of a covering design, that
+#: may be measured. If the table of all columns has at most this number of cells, records are
+#: counted in this table. All other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
-#: Largest number of cells of all measured tables together: each cell gets a draw of noise.
+#: Largest number of cells of all blocks of a covering design together: each cell of a measured
+#: table gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: Largest number of pairs of a measured set of columns and a subset of at most k of these columns.
-#: Here k is the number of columns of the largest table of the workload. With 2^22 pairs, splitting
-#: the budget takes seconds.
+#: A list of sets of columns is used only if it has at most this number of pairs of a set in the
+#: list and a subset of at most k columns of this set. Here k is the number of columns of the
+#: largest table of the workload. With 2^22 pairs, splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
 #: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
 MAX_ANSWERS = 1 << 19
@@ -64,7 +66,8 @@ class WeightedMarginals:
       2^20 cells. If not, all sets of at most k columns.
     * The table of all columns, if it has at most 2^20 cells. For 3-way tables of 12 binary columns,
       measuring this table gives a fourth of the error of measuring the 3-way tables.
-    * The blocks of covering designs. Every set of at most k columns lies in one of the blocks.
+    * The blocks of covering designs. Each design has a strength t from 1 to k: every set of t
+      columns lies in one of its blocks.
 
     Every measured set that contains the columns of an interaction (`Interactions`) gives an
     estimate of this interaction. Least squares weighs the estimates by their precision. `cells` is
