@@ -52,10 +52,10 @@ class Noise(Protocol):
 
 @runtime_checkable
 class KnownSizes(Protocol):
-    """A noise whose mean sizes are known in closed form, so they need not be estimated from draws.
+    """A noise whose mean sizes are known or bounded in closed form, not estimated from draws.
 
-    For large epsilon such a noise is almost always 0. A mean over draws is then 0 as well, which is
-    too small.
+    For large epsilon such a noise is 0 or tiny in almost every draw. A mean over draws then misses
+    the rare large values, so it is too small.
     """
 
     @property
@@ -63,7 +63,7 @@ class KnownSizes(Protocol):
         """Dimension m of the answer space."""
 
     def mean_sizes(self) -> FloatArray:
-        """E |Z_i| for each coordinate i, (m,)."""
+        """E |Z_i| for each coordinate i, or upper bounds on these means: (m,)."""
 
     def mean_length(self) -> float:
         """An upper bound on E ||Z||_2."""

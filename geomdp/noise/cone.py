@@ -25,7 +25,7 @@ class ConeNoise:
     multiplies this density by at most e^rate at each point, because the shifted cone lies within
     the cone. The first vector allows shifts by (q, 1), and the second allows shifts by -(q, 1).
     Take the sum of (q, 1) over records, and add the difference of the two vectors. The result is
-    rate-DP for one record added or removed, and 2 rate-DP for one record replaced.
+    rate-DP for one record added or removed, and (2 rate)-DP for one record replaced.
 
     If the number of records is public, the last coordinate of the noise can be computed from the
     noisy sum. Subtracting a * (last coordinate) is then post-processing. With a = 0 nothing is
@@ -54,7 +54,7 @@ class ConeNoise:
 
     References
     ----------
-    Formula sheet X-CONE, X-LKJ; for the spectraplex as K, Z is the difference of two
+    Formula sheet X-CONE, X-LKJ; for the spectraplex as K and centre 0, Z is the difference of two
     Wishart matrices (JL-WIS).
 
     Examples

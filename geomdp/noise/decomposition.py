@@ -207,7 +207,7 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
 
 
 def _turned(axes: FloatArray, rows: FloatArray) -> FloatArray:
-    """The product of orthonormal `axes` (D, D) and `rows` (D, m).
+    """The product of orthonormal `axes` (D, D) and `rows` (D, r).
 
     For uncorrelated coordinates the axes are a permutation, and no product is needed.
     """

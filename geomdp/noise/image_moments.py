@@ -20,7 +20,8 @@ from geomdp.noise.estimates import mean_estimate
 
 #: Number of public draws from which a moment is estimated. For tables of 10 columns, the standard
 #: deviation of ||T U||^2 (see `ImageMoments`) is about 15% of its mean. The mean of 1024 draws then
-#: has a relative error of 0.5%, and its root, the error of a mechanism, has half of that, 0.25%.
+#: has a relative error of 0.5%. The root of this mean is the error of a mechanism, so its relative
+#: error is 0.25%.
 DRAWS = 1024
 
 
@@ -91,7 +92,7 @@ class ImageMoments:
 
     @cached_property
     def energy(self) -> Estimate:
-        """E ||T (U - E U)||_2^2, exact, or estimated with a 95% interval for independent draws."""
+        """E ||T (U - E U)||_2^2, exact, or estimated from 1024 public draws with a 95% interval."""
         if not self.closed:
             return mean_estimate(self._squares)
         return Estimate.exact(float(self.variances().sum()))

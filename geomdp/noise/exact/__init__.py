@@ -8,8 +8,8 @@ approximation. Rounding is post-processing, so the privacy proof for real number
 result.
 
 Randomness comes from the operating system (`os.urandom`). The floats in noises and bodies (scales,
-epsilon, entries of matrices) stand for exactly these binary fractions. A privacy proof must hold
-for these numbers.
+epsilon, entries of matrices) are taken as exactly the numbers that they represent. A privacy proof
+must hold for these numbers.
 """
 
 import lazy_loader

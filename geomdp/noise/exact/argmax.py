@@ -155,8 +155,8 @@ def _by_floats(
 ) -> int:
     """The index of the largest key, from the first 62 bits of each uniform number.
 
-    The key of index i is score / scale + noise. Each term and the sum are rounded, by at most half
-    a unit in the last place.
+    The key of index i is score / scale + noise. The quotient and the sum are rounded, each by at
+    most half a unit in the last place. The noise has error bounds of its own.
 
     Raises
     ------

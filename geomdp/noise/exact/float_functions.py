@@ -1,4 +1,4 @@
-"""Logarithm, sine and cosine from IEEE additions, products and roots, with proved error bounds.
+"""Logarithm, sine and cosine from IEEE sums, products and quotients, with proved error bounds.
 
 The functions of a mathematical library have no error bound that is proved on every machine. The
 functions here have a proved bound, because IEEE 754 rounds every operation in them correctly. One

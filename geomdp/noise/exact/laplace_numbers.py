@@ -32,13 +32,13 @@ ExactNumber = int | float | Fraction
 Result = TypeVar("Result")
 
 #: Number of variables that are drawn together, as a block. Asking the operating system for random
-#: bytes takes longer than a logarithm, so one call serves a whole block.
+#: bytes takes longer than a logarithm, so one call gets one word for every number of a block.
 BLOCK = 128
 #: Bound on the float64 error of a noisy number minus a noisy threshold, (x + b z) - (T + b' z'),
 #: relative to the sum of the moduli of the four terms. Here z and z' are Laplace variables, and b
-#: and b' are their scales. Each term has an error of at most 3 units of 2^-53 (conversion of the
-#: exact number or of the ball, scale, product). The three sums add 3 units. So 6 units suffice,
-#: and the bound is 16 units.
+#: and b' are their scales. Each term has an error of at most 3 units of 2^-53: one each for the
+#: conversion of the exact number or of the ball, for the scale, and for the product. The three
+#: sums add 3 units. So 6 units suffice, and the bound is 16 units.
 MARGIN = 2.0**-49
 #: The float64 value of a variable is used only if its ball has a radius below RADIUS. The margin
 #: includes RADIUS times the scale. TINY covers products below the normal range of float64.

@@ -87,10 +87,10 @@ def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list
     # with an error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
-    # |scaled - whole| is at most 1/2. It is computed exactly, because `scaled` and `whole` are
-    # multiples of the unit in the last place of `scaled`. The sum scaled + 0.5 can round up to a
-    # whole number that is too large. Then the distance is 1/2 up to rounding, and the coordinate is
-    # undecided.
+    # |scaled - whole| is computed exactly, because `scaled` and `whole` are multiples of the unit
+    # in the last place of `scaled`. This distance is at most 1/2, with one exception: the sum
+    # scaled + 0.5 can round up to a whole number that is too large. Then the distance is 1/2 up to
+    # rounding, and the coordinate is undecided.
     room = 0.5 - np.abs(scaled - whole)
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST
@@ -145,7 +145,7 @@ def minus_log(words: Words) -> Near:
     With w = t 2^e as in `split_logarithm`, the value is (62 - e) ln 2 - ln t. If e = 62, only the
     second term is left. If e is smaller, the value is at least 0.34, and the moduli of the two
     terms are at most 2.1 and 1.1 times the value. So the relative error of the value is at most
-    50 u. For the word 0 the value is infinite.
+    80 u. For the word 0 the value is infinite.
     """
     numbers = words.astype(np.float64)
     e, log = split_logarithm(numbers)

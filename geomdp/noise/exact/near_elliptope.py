@@ -36,7 +36,7 @@ UNIT = 2.0**-52
 def near_cone(noise: ConeNoise) -> NearVector | None:
     """The noise in float64 with proved error bounds.
 
-    None if the body is not an elliptope of order 2 or more, or the centre of the cone is not 0.
+    None if the body is not an elliptope of order 2 or more, or if `noise.centre` is not 0.
     """
     body = noise.body
     if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
@@ -103,7 +103,7 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
     matrix = sp.csr_array(noise.matrix)
     weights = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
     longest = int(np.diff(matrix.indptr).max(initial=0))
-    # The computed sums are rounded; the factor 1 + 2^-30 is far above these errors.
+    # The computed sums are rounded; the factor 1 + 2^-30 covers these errors.
     return _Linear(matrix, noise.constant, np.asarray(weights * (1 + 2.0**-30)), longest)
 
 

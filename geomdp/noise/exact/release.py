@@ -40,7 +40,7 @@ class RoundedVector:
     vector : callable
         Z as a function of uniform numbers.
     grid : int
-        k; the unit of a draw is 2^-k. It is negative for units above 1.
+        k; the unit of a draw is 2^-k. For units above 1, k is negative.
     near : NearVector, optional
         Z in float64 with proved error bounds. It decides most roundings and changes no result.
 
@@ -108,11 +108,11 @@ class RoundedNoise(RoundedVector):
     ----------
     noise : Noise
         Noise on sums. Scales, and entries of matrices and bodies, are taken as exactly the numbers
-        that the floats represent. The privacy proof must hold for these numbers. Only a map from
-        the coordinates of a `TableMoments` is not taken exactly. It is replaced by a map from table
-        cells with rational coefficients (see `cell_map`).
+        that the floats represent. The privacy proof must hold for these numbers. The exception is a
+        map from the coordinates of a `TableMoments`. If such a map is the rounded form of a map
+        from table cells with rational coefficients, the rational map is used (see `cell_map`).
     grid : int
-        k; the unit of a draw is 2^-k. It is negative for units above 1.
+        k; the unit of a draw is 2^-k. For units above 1, k is negative.
 
     Raises
     ------

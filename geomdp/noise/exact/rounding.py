@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
 #: Number of words at the last evaluation: 15872 bits. Grids finer than 2^-15000 would need more. No
-#: number of bits suffices if a coordinate is exactly half-way between grid points with positive
-#: probability.
+#: number of bits suffices if, with positive probability, a coordinate is exactly half-way between
+#: grid points and its ball has a radius above 0.
 LAST_WORDS = 256
 
 _HALF = arb(0.5)
@@ -101,7 +101,7 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     values : sequence of arb
         Balls around exact values.
     grid : int
-        k; the unit of the grid is 2^-k. It is negative for units above 1.
+        k; the unit of the grid is 2^-k. For units above 1, k is negative.
 
     Raises
     ------

@@ -15,15 +15,16 @@ from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_privacy
 
 #: Working precision, in bits, of ball arithmetic (a ball is a number with a bound on its error).
-#: Here delta is computed as a difference of two terms. The subtraction cancels only few of the
-#: bits, so hundreds of correct bits remain.
+#: `gaussian_delta_ball` computes delta as a difference of two terms. The subtraction cancels only
+#: few of the bits, so hundreds of correct bits remain.
 DELTA_BITS = 512
 
 
 def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
 
-    The result is `gaussian_scale`, made larger by a few parts in 10^16 if the proof needs this.
+    The result is `gaussian_scale`, made larger if the proof needs this, usually by a few parts in
+    10^16.
 
     Parameters
     ----------

@@ -69,7 +69,8 @@ def cell_map(
     Returns
     -------
     CellMap or None
-        None if a coefficient is not a multiple of 1 / D up to rounding, or if D is above 2^32.
+        None if a coefficient or an entry of the constant is not a multiple of 1 / D up to rounding,
+        or if D is above 2^32.
     """
     denominator = math.lcm(*levels) ** 2
     if denominator > MAX_DENOMINATOR:

@@ -113,7 +113,7 @@ class Draw:
         return self._bits.words(first, self._next, self._word_count)
 
     def uniforms(self, count: int) -> list[arb]:
-        """The next `count` uniform numbers, each as an interval of length 2^-(62 * word_count)."""
+        """The next `count` uniform numbers, as intervals of length about 2^-(62 * word_count)."""
         *leading, last = self._read(count)
         values = [(_UNIT + word) * _WORD for word in last]
         for words in reversed(leading):

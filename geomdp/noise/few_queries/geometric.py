@@ -99,7 +99,7 @@ class GeometricNoise:
     def variances(self) -> FloatArray:
         """Variance of each coordinate, 2 u_i^2 q_i / (1 - q_i)^2: (m,)."""
         rates = self.units / self.scale
-        # exp(-x) / (1 - exp(-x))^2, written so that it is exact for small x and 0 for large x.
+        # exp(-x) / (1 - exp(-x))^2, written so that it is accurate for small x and 0 for large x.
         return np.asarray(2 * np.exp(-rates) * (self.units / np.expm1(-rates)) ** 2)
 
     def second_moment(self) -> Estimate:

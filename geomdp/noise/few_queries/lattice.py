@@ -9,15 +9,16 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 
 #: Rounding in float64 may move entries of points and shifts off the lattice. An entry counts as a
-#: multiple of its unit if its distance from a multiple is at most this share of the numbers from
-#: which the entry was computed.
+#: multiple of its unit if its distance from a multiple is at most this share of the sum of the
+#: moduli of the numbers from which the entry was computed.
 ROUNDING = 1e-13
 
 
 def near_multiples(values: FloatArray, units: FloatArray, sizes: FloatArray) -> BoolArray:
     """Whether entries of `values` (b, m) are multiples of `units` (m,), up to rounding: (b, m).
 
-    `sizes` (b, m) are the moduli of the numbers from which the values were computed.
+    `sizes` (b, m) has, for each value, the sum of the moduli of the numbers from which the value
+    was computed.
     """
     return np.asarray(np.abs(values - units * np.rint(values / units)) <= ROUNDING * sizes)
 
@@ -32,8 +33,8 @@ def ratio_or_infinite(
 
     `ratio` (b,) holds the values for shifts in the lattice. For other shifts, at most one of z and
     z - s is in the lattice. The result is then inf if z is in the lattice, -inf if z - s is in the
-    lattice, and nan if neither is. `inside` takes values and the moduli of their terms. It returns
-    Booleans (b,) that tell which rows are in the lattice.
+    lattice, and nan if neither is. `inside` takes values, and for each value the sum of the moduli
+    of its terms. It returns Booleans (b,) that tell which rows of the values are in the lattice.
     """
     sizes = np.abs(points) + np.abs(shifts)
     cases = [inside(shifts, np.abs(shifts)), inside(points, sizes), inside(points - shifts, sizes)]

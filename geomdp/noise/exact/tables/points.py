@@ -57,8 +57,9 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
 
     Points of the uncut body are drawn. The first point that violates the inequalities of the cut by
     at most `limit` in total is taken. Every try takes the same number of uniform numbers, and no
-    two tries share any. A computation in float64 with proved error bounds refuses most tries (see
-    `tries`). Every decision holds for the exact point, so decisions do not depend on the precision.
+    two tries share any. If a try takes more than 64 uniform numbers, a computation in float64 with
+    proved error bounds decides most tries (see `tries`). Every decision holds for the exact point,
+    so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)

@@ -271,8 +271,9 @@ def _vectors(
     """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
     `points._vectors` defines the matrix C. The shares m are quotients of sums of positive numbers.
-    The entries of C are products of shares and of roots of shares. So relative errors add up. For
-    each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the number of columns of C.
+    The entries of C are products of shares and of roots of quotients of sums of shares. So relative
+    errors add up. For each a, the sum over k of |C_ak| is at most q^(1/2) / 2, where q is the
+    number of columns of C.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50
