@@ -13,8 +13,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.cache import recalled
 
 #: Number of random starting points besides the even split. There are many local minima. With 30
-#: instead of 60 points, the squared error was 0.2% larger on one of 15 workloads, which asks for
-#: tables of pairs of columns.
+#: instead of 60 points, the squared error was 0.2% larger on one of 15 workloads (tables of pairs
+#: of columns).
 STARTS = 60
 #: Seed of the starting points. The split is public and should not change from call to call.
 START_SEED = 0
