@@ -1,4 +1,4 @@
-"""The command `schema`: draft a schema file from the names of the columns alone."""
+"""The command `schema`: draft a schema file, by default from the names of the columns alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place
 
-#: The kind of every column in a draft. The user replaces this text by one of the four kinds.
+#: The kind of every column in a draft without --look. The user replaces this text by one of the
+#: four kinds.
 TO_DECLARE = "categorical, boolean, numeric or real"
 LOOKED = (
     "categories and bin edges were read from the records, which is not private: replace them by "

@@ -68,7 +68,8 @@ def column_values(
 def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
     """The values of a column as float64 (n,). Infinities are allowed.
 
-    Texts that spell a number are converted. Missing values and other texts are noted in `bad`.
+    Texts that spell a number are converted. Missing values, and values that are not numbers,
+    are noted in `bad`.
     """
     missing = series.isna().to_numpy(dtype=bool)
     bad.add(missing, PRESENT, name, rows)
@@ -86,7 +87,7 @@ def distinct_texts(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     import pandas as pd
 
     if series.dtype == object:
-        # True, 1 and 1.0 have the same hash and are equal, but their texts differ.
+        # `factorize` would merge True and 1, which are equal, although their texts differ.
         series = pd.Series([as_text(value) for value in series], dtype=object)
     places, distinct = pd.factorize(series)
     return places.astype(np.int64), [as_text(value) for value in distinct]

@@ -23,7 +23,8 @@ BOOLEAN_TEXTS = {
     "True": 1,
     "TRUE": 1,
 }
-#: Labels of two codes: for a text that is no declared category, and for a missing value.
+#: Label of the code for values that are no declared category, and label of the code for missing
+#: values.
 OTHER, MISSING = "(other)", "(missing)"
 
 
@@ -272,7 +273,7 @@ Column: TypeAlias = DiscreteColumn | RealColumn
 
 
 def as_text(value: object) -> str:
-    """The text of a value in comparisons. A float that is a whole number becomes its digits."""
+    """The text that stands for a value in comparisons. A whole-number float becomes its digits."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating):

@@ -214,7 +214,7 @@ def answer(
     display.print_table(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
-            # More than 8 digits would be meaningless, because of the privacy noise.
+            # The privacy noise is usually larger than the digits after the eighth.
             (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
             for row in answers.to_dict("records")
         ],
@@ -233,7 +233,8 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
     """One row per query, with its name, its kind, the answer and the errors.
 
-    Under add/remove, the last column is the value of the query on a missing record.
+    Under add/remove, the sums are divided by a declared number n. If there are fewer records, the
+    last column is the value that the answer counts for each missing record.
     """
     import pandas as pd
 

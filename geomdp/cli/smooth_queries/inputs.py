@@ -17,7 +17,8 @@ def parse_bounds(text: str) -> Schema:
     Raises
     ------
     ValueError
-        If the text has another form, or bounds are not increasing. The message names the column.
+        If the text has another form, the bounds of a column are not finite and increasing, or a
+        name occurs twice. The message names the column, or quotes the part of the text.
     """
     columns = []
     for part in text.split(","):
@@ -50,9 +51,10 @@ def read_queries(path: Path) -> list[NamedQuery]:
     ------
     ValueError
         If the file is not JSON or lists no query, or if one entry is not a query. The message names
-        the file and, for an entry, its position.
+        the file and, for an entry, its position from 0.
     ExceptionGroup
-        If several entries are not queries. The group holds one such ``ValueError`` for each entry.
+        If several entries are not queries. The group holds one ``ValueError`` for each of these
+        entries.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -17,24 +17,24 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Privacy
 
 @dataclass(frozen=True)
 class Request:
-    """The flags that describe a summary.
+    """The values of the flags that describe a summary.
 
     Parameters
     ----------
     schema : Schema
-        --bounds.
+        The columns and their bounds, from --bounds.
     privacy : Privacy
-        --epsilon, --delta and --rho.
+        From --epsilon, --delta and --rho.
     adjacency : Adjacency
-        --adjacency.
+        From --adjacency.
     n : int or None
-        --n; None if the records are to be counted.
+        From --n; None if the records are to be counted.
     smoothness : int
-        --smoothness.
+        From --smoothness.
     degree : int or None
-        --degree.
+        From --degree; None for the degree with the least predicted error.
     seed : int or None
-        --seed.
+        From --seed; None for noise without a seed.
     """
 
     schema: Schema

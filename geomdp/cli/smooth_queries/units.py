@@ -18,7 +18,7 @@ from geomdp.workloads.smooth import (
     Waves,
 )
 
-#: Largest number of monomials into which one polynomial is expanded.
+#: Largest number of terms in the expansion of one polynomial, before equal monomials are added.
 MAX_TERMS = 10_000
 
 
@@ -35,7 +35,8 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
     ------
     ValueError
         If the number of variables is not the number of columns. If this kind of query cannot be
-        converted. If a polynomial expands to more than 10,000 monomials.
+        converted. If the expansion of a polynomial has more than 10,000 terms, before terms with
+        equal exponents are added.
     """
     bounds = np.array([column.bounds for column in schema.real_columns])
     middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2

@@ -1,7 +1,7 @@
 """SQL for the code of a value (the number of its level), for columns that DuckDB can encode.
 
-For a value without a code, the expression is NULL. The value is then an error in the records, or a
-rare spelling that only `encode` recognises. To find out, `encode` then reads the records.
+If the SQL finds no code for a value, its result is NULL. The value is then an error in the records,
+or a rare spelling that only `encode` recognises. To find out, `encode` then reads the records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHOLE_FRACTION = r"-?[0-9]+\.0*"
 
 
 def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
-    """SQL for the code of `column`; None if only `encode` can read this column.
+    """SQL for the code of a value in `column`; None if only `encode` can encode this column.
 
     Parameters
     ----------
@@ -63,7 +63,10 @@ def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
 
 
 def _text(value: str, kind: str) -> str | None:
-    """SQL for the text that `columns.as_text` gives; None if there is no such SQL for the type."""
+    """SQL for the text that `columns.as_text` gives; None if there is no such SQL for the type.
+
+    The texts of very large and very small real numbers can differ from those of `as_text`.
+    """
     if kind == "VARCHAR":
         return value
     if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
@@ -82,7 +85,7 @@ def _text(value: str, kind: str) -> str | None:
 def _number(value: str, kind: str) -> str | None:
     """SQL for a value as float64, or None if there is no such SQL for the type.
 
-    The value of the SQL is NULL for a text that is not a number.
+    The result of the SQL is NULL for a text that does not match `NUMBER`.
     """
     if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
         return f"({value})::DOUBLE"

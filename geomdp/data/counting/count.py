@@ -68,7 +68,7 @@ class EncodedRecords:
 def count_records(
     source: Source, schema: Schema, workload: Workload, *, client: Client | None = None
 ) -> CountedRecords | EncodedRecords:
-    """Check and count the records of a source in one scan.
+    """Check and count the records of a source, usually in one scan.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def count_records(
     ------
     ValueError
         If the schema does not fit the workload. If a record does not fit the schema. The error then
-        names file, row and column. If `client` is given, but the answers do not follow from tables
-        of counts.
+        names row and column, and also the part if the source has several. If `client` is given, but
+        the answers do not follow from tables of counts.
 
     Examples
     --------
