@@ -76,10 +76,11 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Raises
     ------
     ValueError
-        At the call, if the schema does not fit the universe. While chunks are read, if a category
-        is unknown, a value is missing, a text is not a number, or a number is outside edges or
-        bounds. Such an error names rows and columns. While chunks are read, also if a chunk lacks
-        a column or has two columns of the same name.
+        At the call, if the schema does not fit the universe. While chunks are read, if a value does
+        not fit its column: an unknown category, a missing value that the column does not declare, a
+        text that is not a number, or a number outside edges or bounds. Such an error names rows and
+        columns. Also while chunks are read, if a chunk is not a DataFrame, lacks a column, or has
+        two columns of the same name.
 
     Examples
     --------
@@ -213,7 +214,7 @@ def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
 
 
 def _with_levels(column: Column, levels: int) -> Column:
-    """Return `column` if it is discrete and has this number of levels, else ``ValueError``."""
+    """Return `column`; ``ValueError`` if it is real or has another number of levels."""
     if isinstance(column, RealColumn):
         raise ValueError(
             f"column {column.name!r} must be discrete for this universe, but it is real"

@@ -102,7 +102,8 @@ def infer_schema(
     ValueError
         For the reasons given at `read_chunks` and `files_at`. If there are no rows. If a value is
         missing; this error names file, row and column. If a column has more than `max_categories`
-        distinct values and some values are not finite numbers. No error quotes a value.
+        distinct values and some values are not finite numbers. If float64 cannot represent `bins`
+        bins between the smallest and the largest value; only this error quotes values.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class _Summary:
     all_numbers: bool = True
 
     def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
-        """Add to the summary a chunk of the column. Its first row is row `first_row` of `file`."""
+        """Add to the summary the chunk of the column that starts at row `first_row` of `file`."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)

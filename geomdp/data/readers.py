@@ -23,7 +23,7 @@ CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet",)
 #: Largest number of bytes of a header that is read without pandas.
 LONGEST_HEADER = 1 << 20
-#: A field of a header that has no quotation marks, or two around the whole name.
+#: A field of a header without quotation marks, or with one before and one after the whole name.
 PLAIN_NAME = re.compile(r'[^"]*|"[^"]+"')
 
 
@@ -82,7 +82,10 @@ def read_chunks(
 
 
 def header(path: Path) -> list[str]:
-    """Names of the columns of a CSV or Parquet file. Errors are as in `read_chunks`."""
+    """Names of the columns of a CSV or Parquet file. A name may be empty or repeated.
+
+    Other errors are as in `read_chunks`.
+    """
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
@@ -168,8 +171,9 @@ def _csv_header(path: Path) -> list[str]:
 def _plain_header(path: Path) -> list[str] | None:
     """The names in an ASCII header if no name contains a comma or a quotation mark.
 
-    Quotation marks around a whole name are no part of the name. For any other header the result is
-    None. Then pandas reads the header, or says what is wrong.
+    Quotation marks around a whole name are no part of the name. The result is None for any other
+    header, a header without a line break, and a compressed file. Then pandas reads the header, or
+    says what is wrong.
     """
     if not path.name.endswith(".csv"):
         return None

@@ -118,7 +118,8 @@ def rand_health_insurance() -> Sample:
 
     References
     ----------
-    Cameron-Trivedi 2005, *Microeconometrics*; in the public domain, shipped with statsmodels.
+    Cameron-Trivedi 2005, *Microeconometrics*. The records are in the public domain, and statsmodels
+    contains them.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def fair_affairs() -> Sample:
 
     References
     ----------
-    Fair 1978, *A theory of extramarital affairs*; shipped with statsmodels by permission.
+    Fair 1978, *A theory of extramarital affairs*. Statsmodels contains the records by permission.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def fair_affairs() -> Sample:
 
 
 def _file(name: str) -> Path:
-    """The file of a table in statsmodels. Does not import statsmodels, which takes a second."""
+    """The file of a table in statsmodels, found without the slow import of statsmodels."""
     package = importlib.util.find_spec("statsmodels")
     if package is None or package.origin is None:
         raise ImportError(

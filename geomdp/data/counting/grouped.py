@@ -1,7 +1,7 @@
 """Count single columns: DuckDB groups the values, and each distinct value is encoded once.
 
-The general method translates each record into codes. Grouping is twice as fast, because DuckDB can
-group dictionary-encoded texts without unpacking the texts.
+The general method (see `scan`) translates each record into codes. Grouping is twice as fast, as
+DuckDB can group dictionary-encoded texts without unpacking the texts.
 """
 
 from __future__ import annotations

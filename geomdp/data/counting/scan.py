@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from geomdp.data.sources.source import Source
 
-#: Number of records that are counted at a time: a few hundred KB for each column.
+#: Number of records that are counted at a time: 128 or 256 KB of codes for each column.
 BATCH_ROWS = 1 << 17
 
 
@@ -36,7 +36,8 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
     Raises
     ------
     ValueError
-        For the reasons given at `encode`. The error names row and column.
+        For the reasons given at `encode`, or if the source cannot be read. For values that do not
+        fit, the error names row and column.
     """
     import duckdb
 
@@ -45,9 +46,9 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
         with source.relation(names) as relation:
             found = None if relation is None else _scanned(relation, columns, tables)
     except (duckdb.Error, OSError):
-        # The file is malformed. This error is not passed on, because its message quotes a record.
-        # `_read` raises another error, which says what is wrong, and where. DuckDB raises an
-        # OSError if it finds the fault while batches are read.
+        # Usually a file is malformed. The error is not passed on, because its message can quote a
+        # record. For a malformed file, `_read` raises another error, which says what is wrong, and
+        # where. DuckDB raises an OSError if it finds the fault while batches are read.
         found = None
     return _read(source, columns, tables) if found is None else found
 
@@ -58,7 +59,7 @@ def _levels(columns: Sequence[DiscreteColumn]) -> list[int]:
 
 @dataclass(frozen=True)
 class _Coding:
-    """For each column, SQL for the code, and the number `unknown` of a value without a code."""
+    """For each column, SQL for the code, and in `unknown` the number for values without a code."""
 
     columns: Sequence[DiscreteColumn]
     expressions: list[str]
@@ -75,7 +76,7 @@ class _Coding:
 
 
 def _coding(relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]) -> _Coding | None:
-    """SQL for the codes of `columns`, or None if DuckDB cannot encode a column."""
+    """SQL for the codes of `columns`, or None if DuckDB cannot find or encode a column."""
     # DuckDB does not distinguish names by case.
     found = [name.casefold() for name in relation.columns]
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -95,7 +96,7 @@ def _coding(relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 def _scanned(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
 ) -> Tallies | None:
-    """The counts, or None if DuckDB cannot encode a column or finds a value without a code."""
+    """The counts, or None if DuckDB cannot encode a column, or if a value has no code."""
     coding = _coding(relation, columns)
     if coding is None:
         return None
@@ -114,7 +115,7 @@ def _scanned(
 
 
 def _read(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
-    """The counts, without DuckDB. Errors are those of `encode`."""
+    """The counts, from the chunks of the source. Values are checked and encoded as in `encode`."""
     tallies = Tallies.empty(_levels(columns), tables)
     chunks = source.chunks([column.name for column in columns])
     for codes in column_codes(chunks, columns):

@@ -11,7 +11,7 @@ from geomdp.data.counting.covering import Table
 
 
 class TableSums:
-    """Sums of counted tables.
+    """Computes the counts of a table as sums over cells of a larger table that was counted.
 
     Parameters
     ----------

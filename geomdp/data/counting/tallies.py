@@ -1,4 +1,4 @@
-"""Counts of the cells of tables, and the answers computed from them.
+"""Numbers of records in the cells of tables, and the answers computed from these counts.
 
 A table of some columns has one cell for each combination of levels of these columns. A code is the
 number of a level.
@@ -32,8 +32,8 @@ from geomdp.workloads.universe.universes import (
 )
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: Largest number of levels of a column. The codes then fit uint16, and one number is left to mark
-#: unknown values.
+#: Largest number of levels of a column. The codes then fit uint16, and the number 65,535 is left to
+#: mark unknown values.
 MAX_LEVELS = (1 << 16) - 2
 #: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
@@ -66,7 +66,7 @@ class Tallies:
 
     @classmethod
     def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
-        """Counts of 0 records, for larger tables that give all `tables` as sums over cells."""
+        """Counts of 0 records in the tables that `covering_tables` chooses for `tables`."""
         cells = {
             table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
             for table in covering_tables(tables, levels)
@@ -140,8 +140,8 @@ class CountedRecords:
     tallies : Tallies
         Counts of the tables of one workload.
     recount : callable, optional
-        Counts other tables of the same records. A mechanism may need tables that do not follow
-        from `tallies`.
+        A function that counts other tables of the same records. A mechanism may need tables that
+        do not follow from `tallies`.
 
     Examples
     --------
@@ -179,9 +179,9 @@ class CountedRecords:
         return self.tallies.table(tuple(columns))
 
     def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
-        """Return counts of the same records that give all `tables`.
+        """Return counts of the same records from which all `tables` follow.
 
-        If `self` gives these tables already, return `self`. If not, count the records again.
+        If these tables follow from `self` already, return `self`. If not, count the records again.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class CountedRecords:
         return self.tallies.tables(wanted)
 
     def histogram(self) -> IntArray:
-        """How often each of the N elements of the universe occurs: (N,).
+        """An array (N,): how often each of the N elements of the universe occurs.
 
         Raises
         ------
