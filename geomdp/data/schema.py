@@ -17,8 +17,8 @@ A schema file is one JSON object:
 
 `geomdp.data.columns` defines the four kinds. Each kind has the keys shown here and optional flags.
 ``"missing": true`` adds a category for missing values. ``"other": true`` adds a category for all
-texts that are not listed. ``"clip": true`` moves a real outside the bounds to the nearest bound.
-Columns of the records that the schema does not declare are not read. Categories, edges and bounds
+values that are not listed. ``"clip": true`` moves a real outside the bounds to the nearest bound.
+Columns of the records that the schema does not declare are ignored. Categories, edges and bounds
 are public, so they must be known without the records.
 """
 
@@ -54,7 +54,7 @@ VERSION = 1
 _KINDS: dict[str, type[Column]] = {
     column.kind: column for column in (CategoricalColumn, BooleanColumn, NumericColumn, RealColumn)
 }
-#: The key that each kind requires in addition to name and kind.
+#: The keys that each kind requires in addition to name and kind.
 _KEYS = {"categorical": {"categories"}, "boolean": set(), "numeric": {"edges"}, "real": {"bounds"}}
 
 
@@ -217,16 +217,18 @@ class Schema:
         Parameters
         ----------
         frame : pandas or polars DataFrame
-            Each column has boolean type, pandas' categorical type (which ``pd.cut`` makes from
-            intervals) or polars' ``Enum``. The categories must come from public knowledge. After
-            ``astype("category")`` the categories come from the records, and no guarantee holds.
+            Each column has boolean type, pandas' categorical type (``pd.cut`` also makes this type,
+            with intervals as categories) or polars' ``Enum``. The categories must come from public
+            knowledge. After ``astype("category")`` the categories come from the records, and no
+            guarantee holds.
         missing : sequence of str
             Columns in which values can be missing. Each gets a category for missing values.
 
         Raises
         ------
         ValueError
-            If a column has another type, or a name in `missing` is not a column.
+            If a column has another type, declares no category or has a name that is not text. If a
+            name in `missing` is not a column.
         """
         return cls(columns_of_dtypes(frame, missing))
 
@@ -243,7 +245,7 @@ class Schema:
         ------
         ValueError
             If the text is not JSON, or has another format. If a declaration is not valid. The error
-            then names the column.
+            then gives the name or the number of the column.
         """
         try:
             document = json.loads(text)

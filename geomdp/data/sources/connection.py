@@ -65,9 +65,10 @@ _FOLDERS: dict[int, str] = {}
 def spill_folder(process: int) -> str:
     """The folder for data that the databases of the process with this id cannot hold in memory.
 
-    Such data can be records. By default DuckDB would write the data to the working folder, where
-    other users may read it. The folder made here has mode 0700 and is deleted when the process
-    ends. All threads of a process get the same folder.
+    Such data can be records. By default DuckDB would write the data to the working folder, or next
+    to a database file, where other users may read it. The folder made here has mode 0700. It is
+    deleted when the interpreter exits normally, but it remains if the process is killed. All
+    threads of a process get the same folder.
     """
     if process not in _FOLDERS:
         made = tempfile.mkdtemp(prefix="geomdp-")

@@ -1,7 +1,7 @@
 """Messages of failed queries: what failed and where, without the values of records.
 
-An error of a database often quotes a value that the database could not convert. Messages of this
-package never contain values, so the text of such an error is not passed on.
+An error of a database often quotes a value that the database could not convert. Messages about
+records must not contain values, so the text of such an error is not passed on.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of DuckDB errors that are raised before any record is read. The message of such an error
-#: can quote only the query.
+#: Kinds of DuckDB errors about the query, the names in it, or files. The first line of the message
+#: can quote the query, names of columns and paths of files.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
-#: First two characters of the SQLSTATE code that PostgreSQL gives to a query with wrong syntax or
-#: unknown names.
+#: First two characters of the SQLSTATE code that PostgreSQL gives to a query with wrong syntax,
+#: unknown names or missing rights.
 UNREADABLE = "42"
 #: The kind of the error at the start of a message of DuckDB.
 KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
-#: Messages with a place: a line of a CSV file, or a line and a column of the query. DuckDB repeats
-#: a short line of the query, and marks the column by ^ in the line below.
+#: Messages with a place: a line of a CSV file, or a line and a column of the query. If the line of
+#: the query is short, DuckDB repeats all of it, and marks the column by ^ in the line below.
 CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
 QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
 
 
 def duckdb_failure(error: Exception) -> str:
-    """The message of DuckDB about a query that failed, in one line and without values.
+    """A message of one line about a query that failed in DuckDB, without values of records.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def duckdb_failure(error: Exception) -> str:
 
 
 def postgresql_failure(error: adbc_driver_manager.Error) -> str:
-    """The message of PostgreSQL about a query that failed, in one line and without values."""
+    """A message of one line about a query that failed in PostgreSQL, without values of records."""
     state = error.sqlstate or ""
     if state.startswith(UNREADABLE):
         return str(error).strip().partition("\n")[0]

@@ -95,8 +95,9 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     ----------
     path : str or path
         A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
-        in a folder are read at any depth, in the order of their paths. Names in a folder that start
-        with a dot or an underscore are skipped. Files must be CSV or Parquet.
+        in a folder are read at any depth, in the order of their paths. A file in a folder is
+        skipped if its own name starts with a dot or an underscore; the names of subfolders do not
+        matter. Files must be CSV or Parquet.
 
     Raises
     ------
@@ -198,12 +199,12 @@ def _reader(path: Path) -> str | None:
 
 
 def is_plain_csv(path: Path) -> bool:
-    """Whether DuckDB reads the same values from a CSV file as pandas, or raises an error.
+    """Whether DuckDB is sure to read the same values from a CSV file as pandas, or to fail.
 
     In three cases DuckDB reads other values without an error. DuckDB skips blank lines. If a line
     has one field too many, and the last field is empty, DuckDB ignores the last field. DuckDB drops
-    a blank next to a quotation mark. This function searches the file for the three cases in blocks,
-    without parsing.
+    a space or tab next to a quotation mark. This function searches the file for the three cases in
+    blocks, without parsing.
     """
     last = bytes([NEWLINE, NEWLINE])  # an empty first line is then found like any blank line
     with path.open("rb") as file:

@@ -42,7 +42,7 @@ class Partitions(Source):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Partition(Source):
-    """One partition. Reading computes the partition in this process."""
+    """One partition. Reading computes the partition and brings its records into this process."""
 
     number: int
     delayed: Any

@@ -1,4 +1,4 @@
-"""A source of records. It is read in chunks, or by DuckDB if DuckDB reads the same values."""
+"""A source of records, which is read in chunks, or by DuckDB if DuckDB reads the same values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Source(abc.ABC):
     """Records that can be read more than once.
 
-    Reading is lazy: the constructor of a source reads names and headers, but no records.
+    Reading is lazy: the constructor of a source reads no records.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Source(abc.ABC):
         """The records as a DuckDB relation, in any order.
 
         The values must be equal to the values from `chunks`, but may have other types. If DuckDB
-        may read different values, the result is None.
+        may read different values, or would not be faster, the result is None.
 
         Yields
         ------
