@@ -24,7 +24,8 @@ LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 class FarthestPoints:
     """M points of a finite set in farthest-point order.
 
-    Among all points of the set, each point of the order is the farthest from the points before it.
+    Among all points of the set, each point after the first is the farthest from the points before
+    it.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def farthest_points(
 
     The order starts with the point farthest from the mean. Call a set t-separated if its points are
     pairwise at least t apart. Let S(t) be the size of the largest t-separated subset of the rows.
-    The longest t-separated start of the order has at least S(2t) and at most S(t) points.
+    The longest t-separated start of the complete order has at least S(2t) and at most S(t) points.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ def farthest_points(
 
     Notes
     -----
-    Cost: one pass over the set, O(N m), for each point listed.
+    Cost for each point listed: one call of `norm` for N differences. If `of_squares` is used, the
+    cost is O(N m).
 
     References
     ----------

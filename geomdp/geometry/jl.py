@@ -135,7 +135,7 @@ def sparse_jl_map(k: int, m: int, rng: RandomState = None, *, density: float = 1
 
 
 def checked_density(density: float) -> float:
-    """A share of entries above 0 and at most 1; ``ValueError`` for anything else."""
+    """Return `density` as a float; ``ValueError`` if it is not above 0 and at most 1."""
     share = positive(density, "density")
     if share > 1:
         raise ValueError(f"density must be above 0 and at most 1, got {density!r}")

@@ -23,7 +23,7 @@ class JLLaw(Protocol):
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """One matrix (k, m)."""
+        """Draw one matrix A, an array (k, m)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class GaussianMap:
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """One matrix (k, m)."""
+        """Draw one matrix A, an array (k, m)."""
         return jl_map(k, m, rng)
 
 
@@ -54,7 +54,7 @@ class RademacherMap:
     """
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """One matrix (k, m)."""
+        """Draw one matrix A, an array (k, m)."""
         return rademacher_jl_map(k, m, rng)
 
 
@@ -80,5 +80,5 @@ class SparseMap:
         checked_density(self.density)
 
     def draw(self, k: int, m: int, rng: RandomState = None) -> FloatArray:
-        """One matrix (k, m)."""
+        """Draw one matrix A, an array (k, m)."""
         return sparse_jl_map(k, m, rng, density=self.density)

@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Projection:
-    """The point of a body K nearest to a target y, with a bound `gap` on the error.
+    """The point of a body K nearest to a target y, with a bound `gap` on the squared error.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Diagnostics:
 
     @property
     def worst_r_hat(self) -> float:
-        """Largest split R-hat over the coordinates that move; NaN if no coordinate moves."""
+        """Largest split R-hat over the coordinates where it is not NaN; NaN if there are none."""
         known = self.split_r_hat[~np.isnan(self.split_r_hat)]
         return float(known.max()) if len(known) else math.nan
 

@@ -27,16 +27,16 @@ INNER_UPDATES = 100
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Only columns have weights: a column is a vector or a distribution of vectors. A search gives the
 #: gap on the whole set. The updates after the search end when the gap on the columns is at most
-#: this share of the gap on the whole set.
+#: this share of the gap on the whole set, or half the tolerance if that is more.
 BALANCED_SHARE = 0.25
-#: The score of a vector v is v^T S^-1 v. A vector that touches the ellipsoid has score 1. Vectors
+#: The score of a vector v is v^T (t W^(1/2))^-1 v. The weighted mean of the scores is 1. Vectors
 #: with a smaller score lose weight. A vector is dropped if its score is below DECAYING and its
 #: weight is below LEAST_SHARE times the average weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: If a search in R^r finds at most r times this number of vectors, each vector becomes a column. If
 #: the search finds more vectors, their uniform distribution becomes one column. In general
 #: position, the best ellipsoid touches at most r (r + 1) / 2 vectors, in practice a small multiple
-#: of r. In a set with symmetries, the ellipsoid touches all vectors of an orbit.
+#: of r. In a set with symmetries, the ellipsoid touches either all vectors of an orbit or none.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -55,7 +55,8 @@ class TraceEllipsoid:
     searches : int
         Number of searches for the longest vectors of the set.
     converged : bool
-        Whether the gap fell to the tolerance. The ellipsoid contains the set in any case.
+        Whether the gap fell to the tolerance, apart from the growth of the trace by raised
+        eigenvalues. The ellipsoid contains the set in any case.
     """
 
     root: FloatArray
@@ -101,7 +102,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 
     Vectors are in R^r. Let l be the largest eigenvalue of W, and e the machine precision.
     Eigenvalues below r e l are raised to r e l. Every semi-axis then is above 1e-4 times the
-    longest. The trace grows by a share of at most about r^(3/2) 1e-8, and `gap` includes this
+    longest. The trace grows by a share of at most about 3e-8 r^(3/2), and `gap` includes this
     growth.
 
     The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. This
@@ -136,7 +137,8 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
 class _Columns:
     """Weights p on vectors and distributions of vectors, W = sum of p_v v v^T, and roots of W.
 
-    The first column is the uniform distribution on the set. `bulk` (r, r) is its mean of v v^T.
+    The first column is the uniform distribution on the set. `bulk` (r, r) is the mean of v v^T over
+    the set.
     """
 
     def __init__(self, bulk: FloatArray) -> None:
@@ -169,7 +171,10 @@ class _Columns:
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
 
     def improve(self, tolerance: float) -> None:
-        """Update the weights until the gap on the columns is at most `tolerance`."""
+        """Update the weights until the gap on the columns is at most `tolerance`.
+
+        There are at most 100 updates.
+        """
         scores, exponent = self._scores(), SAFE_EXPONENT
         for _ in range(INNER_UPDATES):
             if scores.max() <= 1 + tolerance:

@@ -94,12 +94,12 @@ class Rows(VectorSet):
 
 
 class PairDifferences(VectorSet):
-    """All differences a - b of two rows of an array (N, r). The N^2 differences are not listed."""
+    """All differences a - b of two rows of an array (N, r). They are never stored all at once."""
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin. Distances are computed as |a|^2 + |b|^2 - 2 <a,
-        # b>. Far from 0, the rounding error of this formula is large.
+        # Differences do not depend on the origin. The squared distance of a and b is computed as
+        # |a|^2 + |b|^2 - 2 <a, b>. Far from 0, the rounding error of this formula is large.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
@@ -109,8 +109,8 @@ class PairDifferences(VectorSet):
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
         """The long differences, see `VectorSet.longest`. If v is listed, -v is not.
 
-        Cost: two passes over all pairs, O(N^2 r) each. A pass takes one block of rows after the
-        other, so no array has N^2 entries.
+        Cost: two passes over all pairs, O(N^2 r) each for r up to about 512. A pass takes one block
+        of 512 rows after the other, so no array of distances has N^2 entries for N above 512.
         """
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))

@@ -1,7 +1,7 @@
 """A pool of candidate slabs, and a greedy choice of slabs that together cut off many points.
 
-The points are *states* of Markov chains that run in the present outer body. A slab cuts off a state
-if the state is outside of the slab.
+The points are *states* of Markov chains. The chains run in the intersection of the slabs used so
+far. A slab cuts off a state if the state is outside of the slab.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DIGITS = 9
 
 
 class CutPool:
-    """Slabs {x : |<z, x>| <= 1} proposed so far and not yet used, with normals z in R^r."""
+    """Candidates: slabs {x : |<z, x>| <= 1} with normals z in R^r, neither used nor dropped."""
 
     def __init__(self, dimension: int) -> None:
         self._normals: FloatArray = np.zeros((0, dimension))
@@ -45,7 +45,8 @@ class CutPool:
 
         The choice is greedy: each step takes the candidate that cuts off the most of the remaining
         states. Returns the candidates (k, r), and the share of states that all of them together cut
-        off. If a candidate would cut off no remaining state, it stays in the pool.
+        off. A candidate that would cut off no remaining state is not taken. Of the candidates not
+        taken, the pool keeps the `POOL_LIMIT` that cut off the most states, and drops the others.
         """
         if len(self._normals) == 0:
             return self._normals, 0.0

@@ -30,12 +30,12 @@ CHAINS = 256
 #: Number of states kept of each chain per round, one sweep apart. A sweep moves every coordinate
 #: once. Directions are scored on all states of all chains.
 SNAPSHOTS = 8
-#: Number of sweeps before the first state is kept. The chains need these sweeps because new slabs
-#: have moved the points of the chains into a smaller body.
+#: Number of sweeps at the start of a round whose states are not kept. The chains need these sweeps
+#: because new slabs have moved the points of the chains into a smaller body.
 SETTLING = 4
-#: The number of slabs added in a round is the dimension, within these limits. With more slabs, the
-#: chains would not mix between two rounds. For dimensions within the limits, the default budget of
-#: 20 slabs per dimension takes about 20 rounds.
+#: The largest number of slabs added in a round is the dimension, within these limits. With more
+#: slabs, the chains would not mix between two rounds. For dimensions within the limits, the default
+#: budget of 20 slabs per dimension takes about 20 rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
 #: Directions are sought at this many points for each slab to be added. So about twice as many
 #: directions are found as slabs are added, and the better half become slabs. In measurements, an
@@ -61,7 +61,7 @@ class RefinementRound:
     slabs : int
         Number of slabs at the end of the round.
     second_moment : float
-        E ||U||_2^2 for U uniform on the slab body, from the states of this round.
+        Estimate of E ||U||_2^2 for U uniform on the slab body, from the states of this round.
     cut : float
         Share of the states of the previous round that the slabs added in this round cut off.
     """
@@ -103,7 +103,7 @@ class SlabSearch:
         self._states = self._points
 
     def run(self, budget: int) -> None:
-        """Add slabs round by round until the budget is spent or new slabs gain nothing."""
+        """Add slabs round by round until the budget is spent or new slabs gain little."""
         cut, idle = 0.0, 0
         while True:
             self._mix(cut)

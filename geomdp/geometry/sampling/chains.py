@@ -181,7 +181,7 @@ def measure_mixing(
     kernel, body, start, rng : as for `run_chains`
         There should be about 30 start points or more, farther from the centre than uniform points.
     limit : int
-        Largest number of steps per chain.
+        Largest number of steps per chain. The first 64 steps are made in any case.
 
     Returns
     -------

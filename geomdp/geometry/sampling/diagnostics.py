@@ -45,8 +45,9 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        A value near 1 means that the chains agree. If no chain moves in a coordinate, the value of
-        this coordinate is NaN or infinite.
+        A value near 1 means that the chains agree. If no half-chain moves in a coordinate, the
+        value of this coordinate is NaN or infinite. It is also NaN if |x - median| is the same for
+        all draws.
 
     Raises
     ------
@@ -75,9 +76,9 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
     ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all chains, and
-    rho_t is the autocorrelation at lag t, pooled over chains. The rho_t are summed in pairs. The
-    sum ends at the first pair that is not positive, and a pair counts at most as much as each pair
-    before it (Geyer's initial monotone sequence).
+    rho_t is the autocorrelation at lag t, pooled over half-chains. The rho_t are summed in pairs.
+    The sum ends at the first pair that is not positive, and a pair counts at most as much as each
+    pair before it (Geyer's initial monotone sequence).
 
     Parameters
     ----------

@@ -73,7 +73,8 @@ class HitAndRun:
 class CoordinateHitAndRun:
     """Coordinate hit-and-run: one step sweeps all coordinates.
 
-    One coordinate after the other is redrawn uniformly on its chord. Each such move is reversible.
+    One coordinate after the other is redrawn uniformly on the chord in its direction. Each such
+    move is reversible.
 
     On a polytope with listed facets (`HPolytope` or `SlabBody`), all chains move along the same
     coordinate at the same time, with independent randomness (X-LOCK). A sweep then costs O(F m) per

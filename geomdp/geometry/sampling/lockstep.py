@@ -15,7 +15,7 @@ from geomdp._numerics.compilation import numba
 
 @numba.njit(cache=True)
 def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[no-untyped-def]
-    """One sweep over the coordinates of points of {x : |<z_f, x>| <= w_f}, in place.
+    """Move points of {x : |<z_f, x>| <= w_f for all f} once along every coordinate, in place.
 
     The rows of `directions` (F, m) are the z_f, and the entries of `widths` (F,) are the w_f.
     `points` is (m, chains), `products` is directions @ points (F, chains), and `uniforms`
@@ -43,7 +43,7 @@ def slab_sweep(directions, widths, products, points, uniforms):  # type: ignore[
 
 @numba.njit(cache=True)
 def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: ignore[no-untyped-def]
-    """One sweep over the coordinates of points of {x : <a_f, x> <= b_f}, in place.
+    """Move points of {x : <a_f, x> <= b_f for all f} once along every coordinate, in place.
 
     The rows of `normals` (F, m) are the a_f, and the entries of `offsets` (F,) are the b_f. The
     other arguments are as for `slab_sweep`.

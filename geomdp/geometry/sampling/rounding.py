@@ -75,7 +75,10 @@ class Preimage(Body):
 
 @singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
-    """The set {y : offset + root @ y in body}. If `body` lists facets, so does the set."""
+    """The set {y : offset + root @ y in body}.
+
+    If `body` is an `HPolytope` or `SlabBody`, the result lists facets, too.
+    """
     return Preimage(body, offset, root)
 
 
@@ -143,8 +146,8 @@ class Walk:
 def plain_walk(body: Body) -> Walk:
     """The `Walk` for `body` before rounding.
 
-    For polytopes with listed facets, the kernel is coordinate hit-and-run. For every other body
-    with chords, it is hit-and-run in random directions. If `body` is the image of another body
+    For `HPolytope` and `SlabBody`, the kernel is coordinate hit-and-run. For every other body with
+    chords, it is hit-and-run in random directions. If `body` is the image of another body
     under a linear map, a scaling or a shift, the kernel moves points of the other body. The
     `offset` and `root` of the `Walk` then include the map, scaling or shift.
     """
@@ -211,7 +214,8 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     make this covariance the identity. The chains need not have mixed, because the choice of
     coordinates affects speed only. A symmetric body keeps its centre 0. If the first covariance is
     already near a multiple of the identity, the coordinates stay as given. The reason: facet
-    normals can be sparse in the given coordinates, and sparse normals make steps cheap.
+    normals can be sparse in the given coordinates, and sparse normals make steps cheap. There are
+    at most 30 rounds.
 
     Parameters
     ----------
