@@ -32,8 +32,8 @@ LOCKSTEP = 256
 #: the integrated time is twice the decay time. After 10 integrated times the correlation with the
 #: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
-#: Longest burn-in that is allowed. A burn-in of this length takes days, and is far longer than
-#: useful.
+#: Longest burn-in that is allowed, in integrated autocorrelation times. A burn-in of this length is
+#: far longer than useful.
 MOST_RELAXATIONS = 1e6
 #: Number of autocorrelation times between two states of a chain that `sample_uniform` keeps. The
 #: correlation of two successive kept states is about e^-4.
@@ -111,11 +111,12 @@ class ExactSampler:
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
-    The preparation uses a public seed and no records. It rounds the coordinates, measures the
-    autocorrelation time tau by a pilot run, and sets the burn-in to `relaxations` * tau. The
-    diagnostics of the pilot run depend on the body alone, and the status reports them. A draw
-    starts a new chain for every point and runs the full burn-in, so all points are independent. No
-    bound on the distance of their distribution from uniform is proved.
+    The preparation reads no records, and its randomness comes from `rng`, by default a public seed.
+    It rounds the coordinates, measures the autocorrelation time tau by a pilot run, and sets the
+    burn-in to `relaxations` * tau. The status reports the diagnostics of the pilot run, which
+    depend on the body and `rng` alone. A draw starts a new chain for every point and runs the full
+    burn-in, so all points are independent. No bound on the distance of their distribution from the
+    uniform distribution is proved.
 
     Parameters
     ----------
@@ -227,8 +228,8 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     -------
     Samples
         Points (n, m) and the sampler's status. If chains were run, the result also has diagnostics
-        of the returned points. If each chain gives fewer than 4 points, the diagnostics are those
-        of the pilot run.
+        of these chains. If each chain gives fewer than 4 points, the result has the diagnostics of
+        the pilot run instead.
 
     Raises
     ------

@@ -24,11 +24,11 @@ from geomdp.geometry.sampling.samplers import pilot
 #: one ratio from points of one intersection. Its chains start nearly uniform on the next smaller
 #: intersection, which has at least about half the volume. A short burn-in therefore suffices.
 RELAXATIONS = 5.0
-#: Number of points of a chain that are kept per autocorrelation time. More points would be nearly
-#: equal to each other.
+#: Largest number of points of a chain that are kept per autocorrelation time. More points would be
+#: nearly equal to each other.
 POINTS_PER_TIME = 4
-#: Number of independent chains. Each chain estimates every ratio, and the spread of these estimates
-#: gives the standard error.
+#: Number of independent chains. Each chain estimates every ratio except the first, and the spread
+#: of these estimates gives the standard error of the ratio.
 CHAINS = 128
 
 
@@ -39,8 +39,8 @@ def annealed_volume(
 
     Let m be the dimension of K. The following holds in rounded coordinates; the volume found there
     is then multiplied by the volume factor of the change of coordinates. Let r be the root mean
-    square of a coordinate of a uniform point of K. Let B_i be the ball of radius r 2^(i/m) about
-    the centre, i = 0, 1, ... Then
+    square of a coordinate of a uniform point of K. Let B_i be the ball of radius r 2^(i/m) around
+    the point 0, i = 0, 1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
@@ -48,7 +48,8 @@ def annealed_volume(
     balls is at most 2, because K is convex. The first ratio is estimated by the share of uniform
     points of the ball B_0 that lie in K. Every other ratio is the reciprocal of a share: the share
     of points of K and B_(i+1) that lie in B_i. These points come from independent hit-and-run
-    chains. The chains start from the last points of the chains for the previous ratio.
+    chains. The chains for i = 0 start from uniform points of K and B_0. All later chains start from
+    the last points of the chains for the previous ratio.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Number of points that each of the 128 chains keeps for each ratio. A chain keeps four points
-        per autocorrelation time.
+        Number of points that each of the 128 chains keeps for each ratio. A chain keeps at most
+        four points per autocorrelation time.
     level : float
         A number in (0, 1). If the normal approximation is exact, the interval misses the volume
         with this probability.
@@ -66,10 +67,10 @@ def annealed_volume(
     Returns
     -------
     Estimate
-        The standard error comes from the spread between chains and treats the ratios as
-        independent. The interval uses the normal approximation of the logarithm. The standard
-        error and the interval ignore the bias of chains that have not mixed, and no bound on this
-        bias is proved.
+        The first ratio has the standard error of a binomial share. The standard errors of all other
+        ratios come from the spread between chains. The ratios are treated as independent. The
+        interval uses the normal approximation of the logarithm. The standard error and the interval
+        ignore the bias of chains that have not mixed, and no bound on this bias is proved.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def annealed_volume(
 
     Notes
     -----
-    There are about (m / 2) log2(m) ratios. Each ratio takes 128 chains of 5 + draws / 4
+    There are about (m / 2) log2(m) ratios. Each ratio takes 128 chains of about 5 + draws / 4
     autocorrelation times.
 
     References

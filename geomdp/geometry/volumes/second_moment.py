@@ -38,7 +38,7 @@ def second_moment(
     samples : int
         Number of points n, at least 2.
     level : float
-        Probability that the interval misses E ||U||^2, in (0, 1).
+        Bound on the probability that the interval misses E ||U||^2, in (0, 1).
 
     Returns
     -------

@@ -19,9 +19,9 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: If fewer points than this lie in the body, `volume` returns the estimate of `annealed_volume`
-#: and not the estimate of rejection. With at least this many points, the relative standard error
-#: of rejection is at most 10%.
+#: If fewer points than this lie in a body that implements `chord`, `volume` returns the estimate of
+#: `annealed_volume` and not the estimate of rejection. With at least this many points, the relative
+#: standard error of rejection is at most 10%.
 ENOUGH_HITS = 100
 
 
@@ -37,8 +37,8 @@ def volume(
     2. By rejection: draw uniform points of the bounding box, in the coordinates of the affine hull,
        and count hits. A hit is a point in the body. For a ball, the share of hits is 0.25% in
        dimension 10, so rejection works in small dimensions only.
-    3. By `annealed_volume`, if there are fewer than 100 hits and the class of the body defines
-       `chord`. If the class does not define `chord`, rejection is used for any number of hits.
+    3. By `annealed_volume`, if there are fewer than 100 hits and the body implements `chord`. If
+       chords can only be found by bisection, rejection is used for any number of hits.
 
     Parameters
     ----------
@@ -49,14 +49,15 @@ def volume(
     samples : int
         Number of points n, at least 2.
     level : float
-        Probability that the interval misses the volume, in (0, 1).
+        A number in (0, 1). With rejection, the interval misses the volume with at most this
+        probability.
 
     Returns
     -------
     Estimate
-        With rejection, the number of hits is binomial. The interval of Clopper and Pearson is
-        valid for any n. With annealing, the interval is a normal approximation. It assumes that the
-        Markov chains have mixed. This assumption is not proved.
+        With rejection, the number of hits is binomial, and the interval of Clopper and Pearson is
+        valid for any n. With annealing, the interval is a normal approximation that assumes that
+        the Markov chains have mixed. This assumption is not proved.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def volume_radius(
     samples : int
         Number of points n, at least 2.
     level : float
-        Probability that the interval misses the volume radius, in (0, 1).
+        A number in (0, 1), as for `volume`.
 
     Returns
     -------

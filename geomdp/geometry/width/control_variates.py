@@ -22,18 +22,19 @@ class EllipsoidControl:
     Parameters
     ----------
     rows : (p, m) array
-        R.
+        The matrix R.
     """
 
     rows: FloatArray
 
     @classmethod
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
-        """The ellipsoid of the covariance of extreme points in at most 256 Gaussian directions.
+        """Fit the ellipsoid to the covariance of extreme points in at most 256 random directions.
 
-        For a body without `extreme_point`, the ellipsoid is the unit ball of the linear space
-        parallel to the affine hull. The width is estimated from n = `values` values at other
-        directions, which are independent of the directions of the extreme points.
+        These directions are Gaussian. The width is estimated from n = `values` values at other
+        directions, which are independent of the directions of the extreme points. For a body
+        without `extreme_point`, the ellipsoid is the unit ball of the linear space parallel to the
+        affine hull.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -49,16 +50,16 @@ class EllipsoidControl:
         return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
 
     def values(self, directions: FloatArray) -> FloatArray:
-        """Values Y(g) (b,) at directions g (b, m)."""
+        """Values (b,) of Y at the rows g of `directions` (b, m)."""
         return np.asarray(np.linalg.norm(directions @ self.rows.T, axis=1))
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """The variables X_i - c (Y_i - E Y) (n,), which have the mean E X and usually less variance.
+    """The n variables X_i - c (Y_i - E Y), which have the mean E X and usually less variance.
 
-    X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. For each half
-    of the sample, the number c is fitted on the other half. Because the halves are independent, the
-    mean stays E X.
+    X_i and Y_i are the entries of the arrays `values` and `controls` of length n >= 2, and E Y is
+    `mean`. For each half of the sample, the number c is fitted on the other half. Because the
+    halves are independent, the mean stays E X.
     """
     half = len(values) // 2
     result = np.array(values)

@@ -33,9 +33,9 @@ def gaussian_width(
 
     for independent Gaussian g_i. X_i is half the width of K along g_i, and its mean is w(K). To
     reduce the variance, the estimate is the mean of X_i - c (Y_i - E Y), with a fitted number c.
-    Y_i is the support function at g_i of an ellipsoid that is fitted to at most 256 extreme points.
-    The mean E Y is known. In measurements, this control variate divided the standard deviation by
-    1.3 to 3.4.
+    Y_i is the support function at g_i of an ellipsoid. If the body implements `extreme_point`, the
+    ellipsoid is fitted to at most 256 extreme points. The mean E Y is known. In measurements, this
+    control variate divided the standard deviation by 1.3 to 3.4.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def gaussian_width(
     samples : int
         Number of directions n, at least 2.
     level : float
-        Probability that the interval misses w(K), in (0, 1).
+        Bound on the probability that the interval misses w(K), in (0, 1).
 
     Returns
     -------
@@ -55,8 +55,8 @@ def gaussian_width(
         Lipschitz function of g_i with constant D/2. By Gaussian concentration, the mean of the X_i
         satisfies Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
         mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. It is valid without
-        assumptions. The centre of the interval is the mean of the X_i, not the value. The value is
-        more accurate than this mean, but no interval is proved for the value.
+        assumptions. The interval is centred at the mean of the X_i, not at the value. The value is
+        usually more accurate than this mean, but no interval around the value is proved.
 
         The code replaces D by an upper bound. The bound equals D for few listed vertices, and for
         symmetric bodies with an exact radius. For many listed vertices, the bound is twice the
@@ -73,8 +73,8 @@ def gaussian_width(
 
     Notes
     -----
-    Cost: 2 n support values and at most 256 extreme points. The length of the interval is
-    proportional to 1 / sqrt(n).
+    Cost: at most 2 n support values for the X_i, and at most 256 extreme points. The length of the
+    interval is proportional to 1 / sqrt(n).
 
     References
     ----------
@@ -116,7 +116,7 @@ def _reduced(body: Body) -> tuple[float, Body]:
 
 
 def _split(body: Body) -> tuple[float, Body | None]:
-    """The sum of the widths that are known exactly, and the body left to simulate, or None.
+    """The sum of the known widths, and the body left to simulate (None if all widths are known).
 
     For a product, that body is the product of the factors with unknown widths.
     """
