@@ -20,11 +20,12 @@ from geomdp.noise.exact import noise_vector
 
 
 class Ball(PureMechanism):
-    """K-norm noise of the l2 ball in the span of the answers.
+    """K-norm noise of an l2 ball in the subspace of the differences between neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_2 / D_2) on
-    the public r-dimensional subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
-    `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove.
+    the public r-dimensional subspace spanned by the differences between sums of neighbours. D_2 is
+    the l2 sensitivity of the sum: `workload.l2_diameter()` for replace-one, `workload.l2_radius()`
+    for add/remove.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`.
 

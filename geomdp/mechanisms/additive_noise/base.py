@@ -45,8 +45,9 @@ SMALL = 2**52
 #: If rounding of answers changes a predicted error by less than this share, the prediction leaves
 #: the rounding out.
 NEGLIGIBLE = 1e-6
-#: Rounding changes an answer by at most 2^-28 times the largest l1 norm of an answer vector. It is
-#: therefore negligible if the error of the noise exceeds this share of the norm.
+#: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
+#: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
+#: least this share of the norm.
 FAR_ABOVE_UNITS = 2.0**-16
 
 #: Noise that is prepared for correctly rounded draws.
@@ -57,12 +58,13 @@ class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
-    random noise. The error is Z / n for all data, so the predicted error is exact. The law of Z
-    depends on the workload, `privacy` and `adjacency`, but not on n. Copies of the mechanism for
-    another n therefore share the noise distribution.
+    random noise. The error is Z / n for all data, so the predicted error is exact, unless releases
+    round answers (see `predicted_rmse`). The law of Z depends on the workload, `privacy` and
+    `adjacency`, but not on n. Copies of the mechanism for another n therefore share the noise
+    distribution.
 
-    To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
-    claim, and refuses constant workloads and definitions of privacy that `noise` does not satisfy.
+    A subclass defines a constructor and `noise`. The constructor makes the privacy claim, and
+    refuses constant workloads and definitions of privacy that `noise` does not satisfy.
 
     Parameters
     ----------
@@ -187,8 +189,9 @@ class AdditiveMechanism(Mechanism):
     def answer_rounding(self) -> FloatArray:
         """Largest change (m,) that rounding of answers makes to each mean in an unseeded release.
 
-        The numbers are 0 without `measurement`. They hold for data sets of up to n records.
-        Confidence intervals around noisy answers must be wider by these numbers on both sides.
+        The numbers are 0 if unseeded releases do not round answers. They hold for data sets of up
+        to n records. Confidence intervals around noisy answers must be wider by these numbers on
+        both sides.
         """
         if self.measurement is None or self.grid is None:
             return np.zeros(self.workload.n_queries)
@@ -282,7 +285,7 @@ class AdditiveMechanism(Mechanism):
     def _rounding_rmse(self, noise: float) -> float:
         """Root mean square of `answer_rounding`; 0 if it is far below `noise`.
 
-        `noise` is the root mean squared error of means that Z causes.
+        `noise` is the root mean squared error that Z causes in the means.
         """
         if far_above_rounding(self.workload, noise):
             return 0.0
@@ -309,7 +312,7 @@ class AdditiveMechanism(Mechanism):
         return once(lambda sums: self._restored((sums + noise) / self.n))
 
     def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
-        """Means from the sums of `measured` and noise in whole multiples of 1 / unit."""
+        """Noisy means, from the sums that `measured` returns and noise in multiples of 1 / unit."""
         if self._rows is None:
             return quotients(sums, multiples, unit, self.n)
         return self._rows.answers(quotients(sums[self._rows.places], multiples, unit, self.n))
@@ -323,7 +326,7 @@ class AdditiveMechanism(Mechanism):
 
 
 def far_above_rounding(workload: Workload, noise: float) -> bool:
-    """Whether rounding of answers is negligible for an error `noise` of means.
+    """Whether rounding of answers is negligible if the noise causes the error `noise` in the means.
 
     The check needs no set-up of a mechanism.
     """

@@ -84,7 +84,7 @@ def certified_body(
     workload : Workload
         m queries.
     body : Body
-        Body in R^m. Up to rounding, it contains all differences of answers of neighbours.
+        Body in R^m. Up to rounding, it contains all differences between the sums of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -114,7 +114,8 @@ def _fitting(
     """A body in R^r that is proved to contain all differences, and its slack; None without proof.
 
     `points` (N, r) are the answers of the elements at the indices `places`, without repetitions.
-    `core_holds` defines the differences. The slack is the share by which the body was made larger.
+    The docstring of `core_holds` defines the differences. The slack is the share by which the body
+    was made larger.
     """
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
@@ -173,8 +174,8 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
     Under replace-one, a difference is p - q for two points p and q. Under add/remove, a difference
     is p or -p for a point p.
 
-    There are proofs for boxes around 0, balls, cross-polytopes, l_p balls and products of these.
-    For all other bodies the result is False.
+    There are proofs for boxes with centre 0, balls, cross-polytopes, l_p balls and products of
+    these. For all other bodies the result is False.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -184,9 +185,10 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """A proved bound on the gauge of all differences of images (N, r) that are known up to `error`.
+    """A proved bound on the gauge of all differences of the rows of `images` (N, r).
 
-    If a body contains the Euclidean ball of radius s, its gauge at a vector v is at most |v| / s.
+    The rows are known up to the Euclidean distance `error`. If a body contains the Euclidean ball
+    of radius s around 0, its gauge at a vector v is at most ||v||_2 / s.
     Therefore an error e in the images changes the gauge by at most e / s. The code calls s `inner`.
     For bodies without a proof, the bound is infinite.
     """

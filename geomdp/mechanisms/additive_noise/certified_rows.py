@@ -174,7 +174,7 @@ def pulled_back(
         residual = float(sum((x * x for x in rest.entries()), start=rest[0, 0] * 0).sqrt().upper())
     if not residual < 0.5:
         return None
-    # Differences of whole numbers below 2^53 are exact.
+    # A difference of whole numbers is exact if its modulus is below 2^53.
     moved = points - points[0] if adjacency is Adjacency.REPLACE_ONE else points
     rounding = rank * UNIT * np.linalg.norm(np.abs(moved) @ np.abs(inverse).T, axis=1).max()
     solved = 2 * residual * np.linalg.norm(inverse) * np.linalg.norm(moved, axis=1).max()

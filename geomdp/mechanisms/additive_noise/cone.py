@@ -151,7 +151,7 @@ class Cone(PureMechanism):
 
 @dataclass(frozen=True)
 class Lift:
-    """The answers of a record as constant + T q, for a q in a body C with an exact sampler."""
+    """The answers of a record as constant + T q, where q lies in a body C with an exact sampler."""
 
     #: C, with a centroid in closed form.
     body: Body

@@ -31,8 +31,8 @@ MAX_PAIR_ELEMENTS = 1 << 12
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated together.
 CHUNK_ELEMENTS = 8192
-#: Let a table workload have c columns. Two records agree in one of 2^c sets of columns. For c up to
-#: this number, all 2^c sets are listed.
+#: For tables of c columns, the set of columns in which two records agree is one of 2^c sets. For c
+#: up to this number, all 2^c sets are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap at which the optimisation stops. The squared error is proportional to the
 #: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
@@ -43,9 +43,10 @@ class Ellipsoid(PureMechanism):
     """K-norm noise of the least-trace ellipsoid around the differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to
-    exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace in which answers differ. S
-    minimises tr S subject to v^T S^+ v <= 1 for all v in a set that contains every difference of
-    sums of neighbours. For a universe of N elements, the set is the first of these that applies:
+    exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace spanned by the differences
+    between sums of neighbours. S minimises tr S subject to v^T S^+ v <= 1 for all v in a set
+    that contains every such difference. For a universe of N elements, the set is the first of these
+    that applies:
 
     * Replace-one, `MarginalTables` with c <= 12 columns of more than one level: the set of all
       differences Q(x) - Q(x'). By symmetry, S depends only on the sets of columns in which two
@@ -72,7 +73,7 @@ class Ellipsoid(PureMechanism):
     optimisation. The sampler is exact.
 
     Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. If the optimisation converges,
-    tr S is within 0.5% of the least possible trace.
+    tr S is within 0.5% of the least possible trace for the set above.
 
     References
     ----------
@@ -123,8 +124,8 @@ class Ellipsoid(PureMechanism):
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
     """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`.
 
-    The ellipsoid {B u : ||u||_2 <= 1} contains all differences of sums of neighbours, and spans
-    the subspace in which answers differ.
+    The ellipsoid {B u : ||u||_2 <= 1} contains all differences between sums of neighbours, and has
+    the same linear span as these differences.
     """
     span = answer_hull(workload, adjacency)
     if adjacency is Adjacency.REPLACE_ONE:
@@ -146,9 +147,9 @@ def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> boo
 
 
 def _has_few_patterns(workload: Workload) -> bool:
-    """Whether the sets of columns of tables in which two records can agree are few enough to list.
+    """Whether all sets of columns in which two records can agree are few enough to list.
 
-    False for workloads that are not `MarginalTables`.
+    The columns are the columns of `MarginalTables`. The result is False for other workloads.
     """
     if not isinstance(workload, MarginalTables):
         return False

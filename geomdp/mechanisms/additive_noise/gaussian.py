@@ -19,13 +19,14 @@ from geomdp.workloads import Workload
 
 
 class Gaussian(AdditiveMechanism):
-    """Isotropic Gaussian noise in the span of the answers.
+    """Isotropic Gaussian noise in the subspace of the differences between neighbours.
 
-    M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). B (m, r) is an orthonormal basis of
-    the public subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
-    `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove. sigma is the
-    least scale that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
-    `analytic_gaussian_scale` for (epsilon, delta)-DP.
+    M(X) = (sum of Q(x) + B g) / n with g ~ N(0, sigma^2 I_r). The columns of B (m, r) are an
+    orthonormal basis of the public subspace spanned by the differences between sums of neighbours.
+    D_2 is the l2 sensitivity of the sum: `workload.l2_diameter()` for replace-one,
+    `workload.l2_radius()` for add/remove. Up to rounding, sigma is the least scale that gives the
+    guarantee for D_2: D_2 / sqrt(2 rho) for rho-zCDP, and the value of `analytic_gaussian_scale`
+    for (epsilon, delta)-DP.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `ZCDP` or an
     `ApproxDP`, because Gaussian noise does not satisfy epsilon-DP for any epsilon.
@@ -35,8 +36,8 @@ class Gaussian(AdditiveMechanism):
     Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
     rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
     `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. The reason:
-    sums of neighbours differ by a vector in the span of B of Euclidean length at most D_2, and
-    sigma is calibrated to this length. The sampler is exact.
+    sums of neighbours differ by a vector B v with ||v||_2 <= D_2, and sigma is calibrated to the
+    length D_2. The sampler is exact.
 
     Error: exactly sigma sqrt(r / m) / n per query.
 
@@ -96,7 +97,7 @@ class Gaussian(AdditiveMechanism):
     def _rounded(self) -> RoundedGaussians | None:
         """Noise in all of R^m. Its privacy does not depend on the rounding of the basis.
 
-        The orthogonal projection of this noise onto the span is post-processing, and has the
+        The orthogonal projection of this noise onto the span of B is post-processing, and has the
         distribution of `noise`.
         """
         if self.grid is None or self.measurement is not None:

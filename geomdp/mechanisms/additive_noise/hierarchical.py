@@ -23,22 +23,26 @@ class Hierarchical(StrategyMechanism):
     epsilon. The partitions are:
 
     * For tables: the cells of tables of chosen sets of columns (`WeightedMarginals`).
-    * For listed universes: either a binary tree over the elements, or the histogram together with
-      one coarse set of soft bins (`SoftBins`). The choice with less error is taken.
+    * For listed universes: either a binary tree over the elements or, for at most 2^10 elements,
+      the histogram together with one coarse set of soft bins (`SoftBins`). The choice with less
+      error is taken.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. If
     `strategy` (a `Strategy`) is given, it replaces the partitions above. A workload without a known
-    strategy raises ``ValueError`` on first use. No strategy is known for an infinite universe, or
-    for more than 2^12 elements if the workload is not made of tables.
+    strategy raises ``ValueError`` on first use. If the workload is not made of tables, a strategy
+    is known only for at most 2^12 elements. For `SparseQueries`, the elements are those of
+    `SparseQueries.explicit`.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Replacing a record changes C_i h
-    by the difference of two points of the simplex, so C_i h + Z_i is epsilon_i-DP. By composition
-    all these measurements together are epsilon-DP. M is a function of the measurements and of n.
-    The partitions depend on public arguments only. For the strategies of this package, the sampler
-    is exact. For another strategy, the status of the sampler is the status of the strategy's noise.
+    by the difference of two points of the simplex. Adding or removing a record changes C_i h by a
+    point of the simplex, a vector of l1 norm 1, or by its negative. In both cases C_i h + Z_i is
+    epsilon_i-DP. By composition all these measurements together are epsilon-DP. M is a function of
+    the measurements and of n. The partitions depend on public arguments only. For the strategies of
+    this package, the sampler is exact. For another strategy, the status of the sampler is the
+    status of the strategy's noise.
 
     Error: exactly (sum over i of E ||R_i Z_i||^2 / m)^(1/2) / n per query. This error was compared
     with the error of the best known Laplace strategy (`Matrix`) under replace-one. The ratio was

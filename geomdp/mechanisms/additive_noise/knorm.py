@@ -38,7 +38,7 @@ class KNorm(PureMechanism):
     these that applies:
 
     * `body`, if it is given. The constructor checks that this body contains the differences.
-    * If `exact`, that body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
+    * If `exact`, the body in `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2.
     * The neighbour body, if it has an exact sampler. Let K_Q be the sensitivity polytope. The
       neighbour body is K_Q - K_Q for replace-one, and the convex hull of K_Q and -K_Q for
       add/remove.

@@ -50,7 +50,7 @@ class Laplace(PureMechanism):
     >>> release.answers.round(3)
     array([0.506, 0.288, 0.15 ])
 
-    Without a seed the noise is private, and the record states the guarantee:
+    Without a seed the release is private, and its privacy record states the guarantee:
 
     >>> mechanism.release(records).guarantee
     Guarantee(1-DP, replace-one, exact sampler)

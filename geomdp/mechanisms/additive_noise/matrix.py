@@ -29,15 +29,17 @@ class Matrix(StrategyMechanism):
       strategy is `strategy`, or the best known strategy for the workload. For tables, the known
       strategies measure weighted tables of sets of columns (all columns, blocks of covering
       designs, smaller sets) or products of signs. For listed universes, the known strategies are a
-      tree, the Haar wavelet, soft bins and the p-identity strategy.
+      tree, the Haar wavelet, soft bins (for at most 2^10 elements) and the p-identity strategy (for
+      at most 2^8 elements).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
     For notation, parameters and errors see `AdditiveMechanism`. If `strategy` (a `Strategy`) is
-    given, no other strategy is tried. A `strategy` without `PureDP` raises ``ValueError``. A
-    workload without a known strategy raises ``ValueError`` on first use. No strategy is known for
-    an infinite universe, or for more than 2^12 elements if the workload is not made of tables.
+    given, no other strategy is tried. A `strategy` without `PureDP` raises ``ValueError``. With
+    `PureDP`, a workload without a known strategy raises ``ValueError`` on first use. A strategy is
+    known only for tables, for answers that are linear in products of two signs, and for at most
+    2^12 elements. For `SparseQueries`, the elements are those of `SparseQueries.explicit`.
 
     Notes
     -----

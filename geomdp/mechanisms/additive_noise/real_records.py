@@ -26,7 +26,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 def has_real_records(workload: Workload) -> bool:
-    """Whether the answers are entries of records of real numbers, or products of two entries."""
+    """Whether answers are entries of real records, or constants times products of two entries."""
     return isinstance(workload, Means | SecondMoment | BoxSecondMoment)
 
 
@@ -74,7 +74,11 @@ class RealRecords(Measurement):
         self._rounded = RoundedVector(noise, self.grid)
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """See `Measurement`: 2^-40 for an entry of a record, and 2^-39 for a product of entries."""
+        """See `Measurement`: 2^-40 for an entry of a record, and 2^-39 for a product of entries.
+
+        For a product x_i x_j with i < j, the answer is sqrt(2) x_i x_j, and the bound is also
+        multiplied by sqrt(2).
+        """
         del hull  # Means of real records fill R^m.
         products = isinstance(self._workload, SecondMoment | BoxSecondMoment)
         return self._stretch * 2.0 ** (-REAL_BITS + products)

@@ -35,7 +35,7 @@ class Recursive(PureMechanism):
     lengths, there is one level, and Z is K-norm noise of K.
 
     If `body` is given, K is `body`. The constructor checks that `body` contains the differences. If
-    no `body` is given, K is the body of `exact_noise_bodies(workload, adjacency)` with the least
+    no `body` is given, K is the body in `exact_noise_bodies(workload, adjacency)` with the least
     E||Z||^2. These bodies are split only into shadows with exact samplers. The error is then at
     most the error of `KNorm` with `exact`.
 

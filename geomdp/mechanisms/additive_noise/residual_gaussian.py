@@ -56,14 +56,14 @@ class ResidualGaussian(AdditiveMechanism):
     Privacy, in real arithmetic, for all neighbouring X, X' and measurable S: if `privacy` is
     rho-zCDP, the Renyi divergence of order a > 1 between M(X) and M(X') is at most rho a. If
     `privacy` is (epsilon, delta)-DP, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. For the
-    proof, let c_A be the squared length by which r_A changes. Consider a vector that changes by the
-    squared length
+    proof, let c_A be the squared length by which r_A changes. Divide each measurement by the
+    standard deviation sqrt(s_A) of its noise. The noise then has variance 1, and all measurements
+    together change by the squared length
 
         sum over A of c_A / s_A.
 
-    The measurements together are as private as this vector plus Gaussian noise of variance 1. Let b
-    be the length that the guarantee allows (b^2 = 2 rho for `ZCDP`). The sum over A is proved to be
-    at most b^2 for all neighbours. Under add/remove,
+    Let b be the length that the guarantee allows for noise of variance 1 (b^2 = 2 rho for `ZCDP`).
+    The sum over A is proved to be at most b^2 for all neighbours. Under add/remove,
     c_A = p_A = product over A of (1 - 1 / l_i) for all records. Under replace-one, if two records
     differ exactly in the columns D, c_A is
 
@@ -77,12 +77,13 @@ class ResidualGaussian(AdditiveMechanism):
     w_T^2 p_A (product over A of l_i) / (product over T - A of l_j).
 
     Under add/remove, no linear mechanism with Gaussian noise has less error. Under replace-one, no
-    such mechanism has an error that is smaller by more than a share of 1e-7, in two cases:
+    such mechanism has an error that is smaller by more than a share of 1e-7, in two cases, if the
+    search for the s_A ends within 100 rounds (see `best_scales`):
 
     * `MarginalTables` with at most 2^22 profiles and 1024 kinds of sets of columns. Put columns
-      with equal numbers of levels in one class. A profile states the number of columns in each
-      class in which two records differ. A kind states the number of columns that a set has in each
-      class. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
+      with equal numbers of levels in one class. A profile states, for each class, the number of
+      columns in which two records differ. A kind states, for each class, the number of columns
+      that a set contains. For example, five classes of 20 columns have 21^5 < 2^22 profiles.
     * `ChosenTables` on at most 22 columns with at most 1024 sets of columns.
 
     For other workloads, the best of several upper bounds may replace the sensitivity (see

@@ -31,8 +31,9 @@ class Spectral(PureMechanism):
       c / p, in place of the constant c for each record.
 
     For notation, parameters and errors see `AdditiveMechanism`. `privacy` is a `PureDP`. The
-    queries of the workload must be linear in pairwise products of signs. Such workloads are tables
-    of at most two two-level columns, `Marginals` with k <= 2, and `Parities` with k = 2.
+    queries of the workload must be linear in pairwise products of signs. Such workloads are
+    `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2, and `Parities` with
+    k = 2.
 
     Notes
     -----

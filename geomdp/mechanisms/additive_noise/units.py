@@ -158,9 +158,8 @@ class ScaledAnswers(Measurement):
         The rounded answers.
     noise : RoundedVector
         Rounded noise on the sums, in units.
-    rows : CertifiedRows, optional
-        The answers that get noise and determine all other answers. By default all answers get
-        noise.
+    rows : CertifiedRows or None
+        The answers that get noise and determine all other answers. If None, all answers get noise.
     slack : float
         Share by which the noise was made larger.
     """
@@ -213,7 +212,7 @@ class ScaledAnswers(Measurement):
         return counts
 
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means of all answers (m,), in the units of the queries."""
+        """Noisy means (m,) of all answers, on the original scale of the queries."""
         measured = sums if self._rows is None else sums[self._rows.places]
         if (measured != np.rint(measured)).any():
             raise ArithmeticError("sums of units must be whole numbers")
