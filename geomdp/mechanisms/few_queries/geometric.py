@@ -29,7 +29,7 @@ class Geometric(LatticeMechanism):
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` if the answers are not known to be whole numbers, or if
-    D_1, or a sum over n records, can be 2^53 or more. Such numbers are not exact in float64.
+    D_1, or a sum over n records, can be 2^53 or more. Such numbers need not be exact in float64.
 
     Notes
     -----
@@ -40,8 +40,9 @@ class Geometric(LatticeMechanism):
 
     Error: exactly sqrt(2 q) u / ((1 - q) n) for a query of unit u, with q = exp(-epsilon u / D_1).
     This is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For epsilon far above
-    D_1 / u it falls like exp(-epsilon u / (2 D_1)). For one query whose changes are only 0 and +-u,
-    such as a counting query, no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009;
+    D_1 / u it falls like exp(-epsilon u / (2 D_1)). If epsilon exceeds 128 D_1 / min u_i, the noise
+    for 128 D_1 / min u_i is drawn. For one query whose changes are only 0 and +-u, such as a
+    counting query, no noise has a smaller error (Ghosh-Roughgarden-Sundararajan 2009;
     Geng-Viswanath 2014).
 
     References
@@ -62,7 +63,7 @@ class Geometric(LatticeMechanism):
     rmse 0.01357 / rmse 0.01414
     rmse 9.529e-05 / rmse 0.001414
 
-    Without a seed the noise is private. Noisy counts are whole numbers:
+    Without a seed the release is private. Noisy counts are whole numbers:
 
     >>> release = geometric.release(np.array([0] * 60 + [3] * 40))
     >>> release.guarantee

@@ -17,14 +17,14 @@ class LatticeBox(LatticeMechanism):
     M(X) = (sum of Q(x) + Z) / n. Coordinate i of Z is a multiple of a whole number u_i, and
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
     ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
-    greatest common divisor of all changes of sum i. The w_i and u_i are found from all answers of
-    the universe. There may be at most 2^22 answers.
+    greatest common divisor of all changes of sum i. If w_i is 0, Z_i is 0. The w_i and u_i are
+    found from all answers of the universe. There may be at most 2^22 answers.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers, for
     an answer of modulus 2^52 or more, or if the answers are not known to be whole numbers. It also
-    refuses a workload if a sum over n records can be 2^53 or more, because such sums are not exact
-    in float64.
+    refuses a workload if the l1 sensitivity of the sum, or a sum over n records, can be 2^53 or
+    more, because such numbers need not be exact in float64.
 
     Notes
     -----

@@ -10,9 +10,9 @@ from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import StaircaseNoise
 
-#: If epsilon is larger than this number, the noise for this number is drawn. It has the stronger
-#: guarantee. Its standard deviation is below 10^-18 of the sensitivity, less than the rounding
-#: error of a mean.
+#: If epsilon is larger than this number, the noise for this number is drawn, which gives a stronger
+#: guarantee than epsilon. The standard deviation of this noise is below 10^-18 of the sensitivity,
+#: less than the rounding error of a mean.
 MOST_EPSILON = 128.0
 
 
@@ -37,10 +37,10 @@ class Staircase(PureMechanism):
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
     b = exp(-epsilon). This error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. It
     falls like exp(-epsilon / 3) for large epsilon. No epsilon-DP noise on a real number has a
-    smaller error (Geng-Viswanath 2014). Before they add noise, unseeded releases round answers that
-    are not whole numbers. `predicted_rmse` includes this rounding where it matters, and
-    `answer_rounding` bounds it. If the query has whole numbers as answers, `Geometric` can
-    be better, because its noise is on whole numbers too.
+    smaller error (Geng-Viswanath 2014). On small universes, unseeded releases round answers that
+    are not whole numbers before noise is added. `predicted_rmse` includes this rounding where it
+    matters, and `answer_rounding` bounds it. If the query has whole numbers as answers, `Geometric`
+    can be better, because its noise is on whole numbers too.
 
     References
     ----------
