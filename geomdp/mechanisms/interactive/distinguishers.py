@@ -69,7 +69,8 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
     ) -> int:
         """Index of a query with a nearly largest gap, chosen by the exponential mechanism.
 
-        Privacy: eps-DP, because each of the `truths` changes by at most 1/n between neighbours.
+        Privacy: eps-DP in real arithmetic, because each of the `truths` changes by at most 1/n
+        between neighbours.
         """
         gaps = np.abs(truths - self.estimates(hypothesis))
         return noise.noisy_argmax(gaps, 2 / (n * epsilon) * ROUNDED_UP)

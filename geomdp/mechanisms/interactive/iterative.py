@@ -276,7 +276,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: Answers
     ) -> tuple[list[tuple[AnyQuery, Answer]], bool]:
-        """Update `hypothesis`, query by query, until it is accurate.
+        """Update `hypothesis`, query by query, until it is accurate or no round is left.
 
         Returns the queries with their answers, and whether the rule could follow all answers. The
         rule cannot follow an answer if no hypothesis of the rule agrees with it. Then the run ends.

@@ -13,7 +13,7 @@ from geomdp.noise.scalar import ExactNoise, ScalarNoise
 
 
 class Run(Protocol[AnyQuery]):
-    """What the private steps of a run use: class of queries, n, budget and scale of the noise."""
+    """The parameters that the private steps of a run use."""
 
     distinguisher: Distinguisher[AnyQuery]
     n: int

@@ -37,9 +37,9 @@ class Scales:
 
 
 def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
-    """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
+    """Scales of AboveThreshold: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
-    For general queries, a scale below 4/eps on the queries is not private (DISC-12). For monotone
+    For general queries, a scale below 4/eps on the queries is not eps-DP (DISC-12). For monotone
     queries, the noise on each query is Lap(2/eps).
     """
     epsilon = positive(epsilon, "epsilon")
@@ -47,7 +47,7 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
 
 
 def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Sparse of Dwork-Roth, Algorithm 2: `cutoff` successive runs of AboveThreshold (SV-SP).
+    """Scales of Dwork-Roth's Algorithm 2: `cutoff` successive runs of AboveThreshold (SV-SP).
 
     Let c be `cutoff`. The epsilon of each run is eps / c for pure DP, and
     eps / sqrt(8 c ln(1/delta)) for approximate DP.
@@ -62,7 +62,7 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Lyu-Su-Li Algorithm 1: the threshold noise is drawn once, for pure DP (SV-LSL).
+    """Scales of Lyu-Su-Li's Algorithm 1 for pure DP: threshold noise is drawn once (SV-LSL).
 
     Let c be `cutoff` and e1 + e2 = eps. The noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
     on each query (Lap(c / e2) if `monotone`). A comparison looks at the sign of noisy query minus
@@ -76,12 +76,12 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 
 
 def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """NumericSparse with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
+    """Scales of NumericSparse, with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
 
     Let c be `cutoff`. For pure DP, the comparisons are `redrawn` at 8 eps / 9, and each of the c
     answers gets eps / (9 c). For approximate DP, both parts use advanced composition at delta / 2.
-    With this split, the accuracy printed in Dwork-Roth holds for every number of queries. With the
-    split that Dwork-Roth prints for delta > 0, it does not (DISC-11).
+    With this split, the accuracy `bounds.upper.numeric_sparse` holds for every number of queries.
+    With the split that Dwork-Roth prints for delta > 0, the printed accuracy can fail (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon
@@ -96,11 +96,11 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
-    """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
+    """Scales of NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), for comparison.
 
     Let c be `cutoff`. The scales are sqrt(32 c ln(2/delta)) / e. For the threshold,
     e = sqrt(512) eps / (sqrt(512) + 1), and for each query e is half of this number. For each
-    answer, e = 2 eps / (sqrt(512) + 1). Noise with these scales is private, but the printed
+    answer, e = 2 eps / (sqrt(512) + 1). Noise with these scales is (eps, delta)-DP, but the printed
     accuracy does not hold for few queries (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")

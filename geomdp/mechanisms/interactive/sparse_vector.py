@@ -137,7 +137,7 @@ class NumericSparse(SparseVectorStream):
 
     This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values.
     `PrintedNumericSparse` has the split that Dwork-Roth prints for delta > 0. With the printed
-    split, the printed accuracy is not reached (DISC-11).
+    split, the printed accuracy does not hold for few queries (DISC-11).
 
     `cutoff` is an additional parameter; for the others see `AboveThreshold`. The mechanism halts
     after `cutoff` queries found above the threshold. `privacy` is PureDP or ApproxDP.
@@ -167,9 +167,9 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed in Dwork-Roth for delta > 0 (DISC-11).
 
     This mechanism is as private as `NumericSparse`. For few queries, the noise on values exceeds
-    the printed accuracy (`bounds.upper.numeric_sparse_printed`). The class exists to show this
-    fact. For parameters see `NumericSparse`. There is no `monotone`, and `privacy` must be
-    ApproxDP.
+    the printed accuracy (`bounds.upper.numeric_sparse_printed`) with a probability above beta. The
+    class exists to show this fact. For parameters see `NumericSparse`. There is no `monotone`, and
+    `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

@@ -43,8 +43,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
     query also has the value x + Lap(D s_answer) with fresh noise.
 
     Without a seed the comparison is exact: the result is correct for real-valued noise and the
-    exact value of x. The value x may be a whole number of any size, a float or a fraction. With a
-    seed the comparison is a float64 simulation.
+    exact value of x. The value x may be a whole number, a float or a fraction, of modulus below
+    2^1024. With a seed the comparison is a float64 simulation.
 
     The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
     of a subclass holds because its `_calibrate` computes the scales from `privacy`.
