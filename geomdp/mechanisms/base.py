@@ -24,14 +24,14 @@ from geomdp.workloads.universe.universes import Records
 LONGEST = 60
 
 
-#: A function that maps exact sums (m,) to private means (m,), with noise that was drawn before.
+#: A function that maps exact sums to private means (m,), with noise that was drawn before.
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
 def once(privatiser: Privatiser) -> Privatiser:
-    """Make `privatiser` raise ``RuntimeError`` when it is called a second time.
+    """Wrap `privatiser` so that a second call raises ``RuntimeError``.
 
-    The same noise on two sums would reveal their exact difference.
+    The same noise on two sums would reveal the exact difference of the sums.
     """
     unused = [privatiser]
 
@@ -145,13 +145,14 @@ class Mechanism(FunctionOfSums):
     @property
     @abc.abstractmethod
     def predicted_rmse(self) -> Prediction:
-        """Root mean squared error per query, predicted from workload, n and privacy alone."""
+        """Root mean squared error per query, predicted from public arguments alone."""
 
     @property
     def sampler(self) -> SamplerStatus:
         """Status of the sampler of the noise, as in `guarantee`.
 
-        `guarantee` needs the set-up of correctly rounded noise, but `sampler` does not.
+        For an additive mechanism, `guarantee` needs the set-up of correctly rounded noise, but
+        `sampler` does not.
         """
         return self.guarantee.sampler
 
