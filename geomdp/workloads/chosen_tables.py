@@ -29,7 +29,8 @@ class ChosenTables(TableQueries):
     columns : mapping of column name to number of levels
         The columns of a record.
     tables : sequence of sequence of str
-        The columns of each table. There is at least one table, and no two are equal.
+        The columns of each table. There is at least one table, and no two tables have the same
+        set of columns.
     weights : sequence of float, optional
         One positive weight per table; by default 1. If all weights are whole numbers, sums over
         records are whole numbers, too.
@@ -37,8 +38,8 @@ class ChosenTables(TableQueries):
     Raises
     ------
     ValueError
-        If there is no table, if a table occurs twice, if a table has an unknown or repeated column,
-        or if `weights` is not one positive number per table.
+        If there is no table, if a table occurs twice, if a table has no column or an unknown or
+        repeated column, or if `weights` is not one positive number per table.
 
     Examples
     --------

@@ -33,8 +33,8 @@ class Coarsened(ListedAnswers):
 
     Attributes
     ----------
-    centres : (s, m) array
-        The centres that are nearest to some Q(x).
+    centres : (r, m) array, r <= s
+        The given centres to which some x is mapped, in the order of the first such x.
     distance : float
         The largest Euclidean distance from Q(x) to its centre, over all x. For every data
         set, the mean answers of this workload and of Q differ by at most this distance.

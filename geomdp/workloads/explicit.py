@@ -109,8 +109,8 @@ class Explicit(FiniteWorkload):
         """The column with the largest <u, column>, for each row u of `directions` (b, m): (b, m).
 
         The first column wins a tie. The cost is one matrix product: O(b m N) for a dense matrix, or
-        O(b z) for a sparse matrix with z nonzero entries. The product is computed in blocks of at
-        most 2^22 entries.
+        O(b (N + z)) for a sparse matrix with z nonzero entries. The product is computed in blocks
+        of at most 2^22 entries, or of b entries if b is larger.
         """
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]
@@ -173,7 +173,7 @@ class Explicit(FiniteWorkload):
 
 
 class ListedAnswers(Workload):
-    """A workload with a list of its different answer vectors: the columns of `explicit`.
+    """A workload with a finite list of all its answer vectors: the columns of `explicit`.
 
     This workload and `explicit` have the same affine hull, diameters and radii.
     """
@@ -181,7 +181,7 @@ class ListedAnswers(Workload):
     @property
     @abc.abstractmethod
     def explicit(self) -> Explicit:
-        """The explicit workload with the different answer vectors as columns."""
+        """The explicit workload whose columns are the answer vectors of this workload."""
 
     @property
     def n_queries(self) -> int:

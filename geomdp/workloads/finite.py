@@ -39,7 +39,7 @@ class FiniteWorkload(Workload):
         """Sum over elements x of counts[x] Q(x), from counts (N,): (m,)."""
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and sum of Q(x), from counts of elements: O(n) and one product."""
+        """Number of records and sum of Q(x), which is computed from the count of each element."""
         counts = np.zeros(self.universe.size, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(chunk, minlength=len(counts))
@@ -254,9 +254,10 @@ class Ranges(_OnCodes):
         return self.evaluate(scores.argmax(axis=1))
 
     def affine_hull(self) -> AffineHull:
-        """The (N - 1)-dimensional hull of the N independent vectors Q(x), by one QR: O(m N^2).
+        """The (N - 1)-dimensional affine hull of all Q(x), by one QR decomposition: O(m N^2).
 
-        Raises ``ValueError`` if m N > 2^26 (N > 511), because the basis would exceed 512 MB.
+        Raises ``ValueError`` if m N > 2^26 (N > 511), because the matrix of all Q(x) would exceed
+        512 MB.
         """
         if self.n_queries * self.N > MAX_ENTRIES:
             raise WorkloadSizeError(f"N must be at most 511 for an affine hull, got {self.N}")
@@ -283,7 +284,7 @@ class Ranges(_OnCodes):
         return math.sqrt(self.l1_diameter())
 
     def l1_radius(self) -> float:
-        """Number of intervals through the middle element: a (N + 1 - a), a = (N + 1) // 2."""
+        """Number of intervals that contain the middle element: a (N + 1 - a), a = (N + 1) // 2."""
         middle = (self.N + 1) // 2
         return float(middle * (self.N + 1 - middle))
 

@@ -30,9 +30,9 @@ class LinearMap(Workload):
     Notes
     -----
     Let the universe have N elements. If N m and N p are at most 2^26, radii are exact, and
-    diameters are exact within the limits of a dense `Explicit`. Otherwise, also for an infinite
-    universe, radii and diameters are upper bounds, computed from operator norms of A and from the
-    radii, diameters and blocks of Q.
+    diameters are exact within the limits that `Explicit` states for a dense matrix. Otherwise, also
+    for an infinite universe, radii and diameters are upper bounds, computed from operator norms of
+    A and from the radii, diameters and blocks of Q.
 
     Examples
     --------
@@ -72,11 +72,11 @@ class LinearMap(Workload):
         return len(self.matrix)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Rows (n, p): A Q(x)."""
+        """A Q(x) for each record x: (n, p)."""
         return self.workload.evaluate(records) @ self.matrix.T
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """A times the totals of the inner workload."""
+        """Number of records, and A times the sum of Q(x) over the records."""
         inner = self.workload.totals(records)
         return Totals(inner.count, self.matrix @ inner.sums)
 

@@ -40,9 +40,9 @@ def l1_diameter(points: FloatArray) -> float:
 def l2_diameter(points: FloatArray) -> float:
     """Upper bound on the largest Euclidean distance between rows of `points` (N, m).
 
-    For N <= 2^14 the result is the maximum itself. For larger sets it is the smaller of two bounds.
-    The first bound is the diagonal of the bounding box. The second bound is twice the largest
-    distance from the middle of the box.
+    For N <= 2^14 the result is the maximum itself, up to rounding. For larger sets it is the
+    smaller of two bounds. The first bound is the diagonal of the bounding box. The second bound is
+    twice the largest distance from the middle of the box.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2

@@ -9,7 +9,7 @@ from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload, WorkloadSiz
 
 
 def explicit_answers(workload: Workload) -> FloatArray:
-    """Q(x) for all elements of a finite universe, in the order of the universe: (N, m).
+    """Answer vectors (N, m) of all N elements of a finite universe, in the order of the universe.
 
     Raises
     ------

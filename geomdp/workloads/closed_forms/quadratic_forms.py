@@ -7,11 +7,11 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: The last 12 coordinates form the inner cube; for d < 12, all coordinates. A table of 2^12 numbers
-#: takes 32 KB and fits in the fastest cache.
+#: The inner cube has the last 12 coordinates of the cube, or all coordinates if d < 12. A table of
+#: 2^12 numbers takes 32 KB and fits in the fastest cache.
 INNER = 12
-#: The table of the inner cube is a grid with 2^LINE columns. For each column, the smallest and the
-#: largest value so far are kept.
+#: The table of the inner cube is a grid with 2^LINE columns, or 2^d columns if d < LINE. For each
+#: column, the smallest and the largest value so far are kept.
 LINE = 6
 #: Number of rows of the grid that `_ends` compares at a time. With several rows at a time, the
 #: extremes of a column are loaded and stored less often.
@@ -82,12 +82,12 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """The result of `quadratic_ranges`, and for each form the outer point of the largest value.
+    """The result of `quadratic_ranges`, and for each form the outer point y of a maximiser.
 
     The last coordinates form an inner cube, and the first coordinates form an outer cube. For each
     form, the pair terms on the inner cube are tabulated once. For a fixed outer point y, the form
     is this table plus an affine function of the inner coordinates. So the cost for each point of
-    the whole cube is one addition and two comparisons.
+    the whole cube is one addition and two comparisons. Outer points are given by their numbers.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
