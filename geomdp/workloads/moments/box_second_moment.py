@@ -20,8 +20,8 @@ MAX_FACE_DIMENSION = 8
 class BoxSecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
 
-    `SecondMoment` defines svec, and `matrix` converts answers back to matrices. All Q(x) lie in
-    {M psd, M_ii <= 1}.
+    `SecondMoment` defines svec, and `matrix` converts answers back to matrices. All matrices x x^T
+    lie in {M psd, M_ii <= 1}.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class BoxSecondMoment(OuterProducts):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """svec(x x^T) for an x of the cube with largest <x, G x>, for each direction svec(G).
 
-        All faces of the cube are tried, in O(3^d d^2). Suppose that a maximiser lies in the
-        interior of a face, and the form <x, G x> is not strictly concave on this face. Then some
-        point of the boundary of the face is a maximiser, too. So it suffices to try the corners,
-        and the faces on which the form is strictly concave.
+        The search over the faces of the cube costs O(3^d d^2) per direction. Suppose that a
+        maximiser lies in the interior of a face, and the form <x, G x> is not strictly concave on
+        this face. Then some point of the boundary of the face is a maximiser, too. So it suffices
+        to try the corners, and the faces on which the form is strictly concave.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class BoxSecondMoment(OuterProducts):
 
 
 def _maximiser_over_cube(matrix: FloatArray) -> FloatArray:
-    """A maximiser (d,) of <x, G x> over [-1, 1]^d, G symmetric (d, d)."""
+    """A maximiser (d,) of <x, G x> over [-1, 1]^d, for the symmetric matrix G = `matrix` (d, d)."""
     d = len(matrix)
     best, highest = np.zeros(d), 0.0
     for pattern in itertools.product((False, True), repeat=d):

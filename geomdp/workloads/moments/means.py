@@ -19,7 +19,8 @@ class Means(Workload):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
     The convex hull of {Q(x)} is the unit ball. Under pure privacy, covariance estimation releases
-    the mean by the ball mechanism for this workload (JL-L15 with Delta = 2, JL-T3).
+    the mean by the ball mechanism for this workload (JL-T3, and JL-L15 with Delta = 2: if one
+    record is replaced, the sum of Q(x) changes by at most 2).
 
     Parameters
     ----------

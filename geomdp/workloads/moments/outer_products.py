@@ -1,4 +1,4 @@
-"""The base class of second-moment workloads: the answers of a record x are entries of x x^T."""
+"""The base class of second-moment workloads: the answers of a record x are svec(x x^T)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OuterProducts(Workload):
         return _outer_products(self.universe.validate(records))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and svec(X^T X), by one matrix product per chunk."""
+        """Number of records and svec of the sum of all x x^T, by one matrix product per chunk."""
         count, total = 0, np.zeros((self.d, self.d))
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)

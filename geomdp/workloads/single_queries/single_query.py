@@ -42,7 +42,7 @@ class LinearQuery(Protocol):
     """
 
     def tally(self, records: Any) -> Any:
-        """Counts of the records. `total` of every query of the same class accepts these counts."""
+        """Counts of the records, for `total` of all queries of this class on the same universe."""
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the records that `tally` counts."""
@@ -94,7 +94,7 @@ class DenseQuery:
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of the values over a histogram (N,); ``ValueError`` for another kind of tally."""
+        """Sum of values[x] tally[x] over x; ``ValueError`` unless `tally` is an array (N,)."""
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
@@ -103,8 +103,8 @@ class DenseQuery:
 
     def _checked(self, tally: IntArray) -> IntArray:
         if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
-            # The message does not state the length of the tally. It can be the number of distinct
-            # records, which is private.
+            # The message does not state the length of the tally. This length can be the number of
+            # distinct records, which is private.
             raise ValueError(
                 f"a query with {len(self.values)} values must be summed over a histogram with "
                 "one count for each value, from `tally`"
@@ -126,7 +126,8 @@ class SparseQuery:
     Raises
     ------
     ValueError
-        For an empty support, an element listed twice, or a value that is not in [0, 1].
+        For an empty support, an element that is listed twice or is not hashable, a value that is
+        not in [0, 1], or different numbers of elements and values.
 
     Examples
     --------
@@ -189,7 +190,7 @@ class SparseQuery:
         return counts
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
-        """Sum of the values over counted elements, O(m); ``ValueError`` for a histogram."""
+        """Sum of value times count over listed elements, O(m); ``ValueError`` for an array."""
         counts = self._checked(tally)
         return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
 

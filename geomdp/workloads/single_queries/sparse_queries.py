@@ -26,7 +26,7 @@ class SparseQueries(ListedAnswers):
 
     Let u be the number of elements in the union of the supports. Q(x) is 0 for all other elements,
     so one more element represents all of them. The workload `explicit` has these u + 1 elements and
-    the same answer vectors. Memory and time are O(u + sum of sparsities).
+    the same answer vectors. To build `explicit` takes O(sum of sparsities) memory and time.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class SparseQueries(ListedAnswers):
         return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
 
     def totals(self, records: Elements) -> Totals:
-        """Number of records and sum of Q(x), from counts of elements: O(n) and one product."""
+        """Number of records and sum of Q(x): the query matrix times the counts of the elements."""
         counts = np.zeros(len(self._number_of) + 1, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(self._codes(chunk.tolist()), minlength=len(counts))

@@ -75,7 +75,7 @@ def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 class GaussianMixture(ClosedForm):
     """Gaussian kernels f(x) = sum_j w_j exp(-||x - c_j||^2 / (2 h^2)).
 
-    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i}, where s_j is the largest modulus of the j-th
+    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i}, where s_r is the largest modulus of the r-th
     derivative of exp(-u^2 / 2).
 
     Parameters
@@ -311,8 +311,9 @@ def query_from_dict(description: object) -> ClosedForm:
     Raises
     ------
     ValueError
-        If `description` is not such a dict. The message names the kinds, or the parameters of the
-        given kind.
+        If `description` is not such a dict, or if the class refuses a parameter. For an unknown
+        kind, the message names the kinds. For missing or unknown parameters, the message
+        names the parameters of the kind.
 
     Examples
     --------

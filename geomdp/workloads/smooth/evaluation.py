@@ -21,7 +21,8 @@ from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
 PROBE_POINTS = 1024
 #: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
-#: Largest number of entries of an intermediate array: 2^22 float64 are 32 MB.
+#: Largest number of entries of an intermediate array: 2^22 float64 are 32 MB. If one point alone
+#: needs more entries, points are evaluated one at a time.
 BLOCK_ENTRIES = 1 << 22
 #: A query is evaluated twice at some points, in different batches. The two values at a point should
 #: differ by rounding only. If their difference exceeds this limit times the largest modulus of the
@@ -34,8 +35,8 @@ class Coefficients:
     """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) that approximates a query f.
 
     T_j is the Chebyshev polynomial of degree j, and M_m is the mean of prod_i T_{m_i}(x_i) over the
-    records. The answer sum_m c_m M_m is the mean of p over the records. Apart from noise on the
-    moments M_m, the error of the answer is at most max |f - p| over the cube.
+    records. The answer sum_m c_m M_m is the mean of p over the records. If the moments M_m are
+    exact, the error of the answer is at most max |f - p| over the cube.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
 
     The first is the bound on truncation plus `lost`, the sum of |c_m| |1 - factor| for the factors
     of the filter. The second is the bound that the filter states. The third is a bound on max |f|
-    plus the sum of |c_m| after filtering.
+    plus the sum of |c_m| after filtering. Without bounds on derivatives, the result is infinite.
     """
     if not isinstance(query, SmoothQuery):
         return math.inf
