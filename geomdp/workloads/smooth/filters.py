@@ -53,7 +53,7 @@ class Filter(ABC):
 class Truncation(Filter):
     """Factors that are all 1. They give the truncated Chebyshev series.
 
-    For very smooth queries, truncation is the most accurate filter.
+    Without noise, truncation is usually the most accurate filter for very smooth queries.
 
     Examples
     --------
@@ -130,10 +130,11 @@ class Jackson(Filter):
 class Shrinkage(Filter):
     """Factors v_m / (v_m + s_m^2) that shrink noisy moments towards 0.
 
-    M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d). If E M_m^2 = v_m,
-    this factor w minimises the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m
-    come from a model: n records are drawn from a random density. For m != 0, the m-th Chebyshev
-    moment of the density has root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
+    M_m is the Chebyshev moment of the records for degrees m = (m_1, ..., m_d), and s_m is the
+    standard deviation of its noise. If E M_m^2 = v_m, the factor w = v_m / (v_m + s_m^2) minimises
+    the mean squared error of w (M_m + noise) as an estimate of M_m. The v_m come from a model: n
+    records are drawn from a random density. For m != 0, the m-th Chebyshev moment of the density
+    has root mean square c_m ||m||^-a. Here ||m|| is the maximum norm, and
     c_m^2 = 2^-(number of nonzero m_i) is the mean of prod_i T_{m_i}(x_i)^2 under the Chebyshev
     measure. Then v_0 = 1, and for m != 0
 

@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 
-#: Largest order K. In `jackson_multiplier`, cancellation loses K + 1 of 53 binary digits.
+#: Largest order K. In `jackson_multiplier`, cancellation loses up to K + 1 of 53 binary digits.
 MAX_SMOOTHNESS = 30
 
 

@@ -10,8 +10,9 @@ then computed from the table. For degrees r_i < t and z = sum_i s_i r_i h u_i,
 
 |z| is at most S = (sum_i r_i) h / 2. On [-S, S], exp(i z) is approximated by the polynomial of
 degree < P that interpolates it at P Chebyshev nodes. The error is at most 2 (S / 2)^P / P!. This
-bound grows as the P-th power of the degrees. The error allowed is a share of the privacy noise,
-which grows more slowly with the degrees. So the highest degrees determine the number of cells.
+bound grows as the P-th power of the degrees. The error that a mechanism allows is a share of its
+noise, which grows more slowly with the degrees. So the highest degrees determine the number of
+cells.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from geomdp._typing import FloatArray
 #: in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
 ORDERS = {1: 5, 2: 8, 3: 8}
 _ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
-#: Largest S. The absolute values of the terms of an expansion then sum to at most e^2.
+#: Largest S. The absolute values of the terms of an expansion then sum to at most 1.01 e^2.
 LARGEST_REACH = 2.0
 
 
@@ -68,7 +69,7 @@ def amplification(d: int, size: int, cells: int) -> float:
 
 
 def empty_table(d: int, cells: int) -> FloatArray:
-    """A table of zeros: (M + 1,) * d + (number of monomials,). Cell M is for the angle pi.
+    """A table of zeros, of shape (M + 1,) * d + (number of monomials,). Cell M is for angle pi.
 
     Monomials of several variables are ordered by the first exponent, then by the second, and so on.
     """
@@ -89,7 +90,7 @@ def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
 
 
 def add_records(table: FloatArray, angles: FloatArray) -> None:
-    """Add the monomials of angles (d, n): 5, 36 or 120 additions per record for d = 1, 2 or 3."""
+    """Add the monomials of `angles` (d, n) to `table`: 5, 36 or 120 additions per record."""
     side = table.shape[0]
     scale = (side - 1) / math.pi
     match len(angles):

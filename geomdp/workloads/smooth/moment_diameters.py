@@ -6,7 +6,7 @@ w_m >= 0, the weighted l1 diameter of {Q(x)} over x in [-1, 1]^d is
     max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)).
 
 The left-hand side is at least the right-hand side, because all Q_m are 1 at x' = (1, .., 1). Proof
-that it is at most the right-hand side: Let x = cos a, x' = cos b, p = (a + b) / 2 and
+that the left-hand side is not larger: Let x = cos a, x' = cos b, p = (a + b) / 2 and
 q = (a - b) / 2. Q_m(x) is the mean of cos(k . a) over signs s, with k_i = s_i m_i. Also
 |cos(k . a) - cos(k . b)| = 2 |sin(k . p)| |sin(k . q)|. Let F(p) be the sum over m of w_m times the
 mean over s of 2 sin^2(k . p). By the Cauchy-Schwarz inequality over all (m, s), the left-hand side
@@ -14,8 +14,8 @@ is at most (F(p) F(q))^(1/2). The mean of 2 sin^2(k . p) over s is 1 - Q_m(cos 2
 F(q) are at most the right-hand side.
 
 For w = 1 the diameter is S(t, d) = t^(d-1) S(t, 1). Indeed, sum_m Q_m(cos a) = prod_i D(a_i) with
-D(a) = sum_{r<t} cos(r a) <= t. The minimum of D is negative. The product is least if one factor is
-this minimum and all other factors are t.
+D(a) = sum_{r<t} cos(r a) <= t. For t >= 2, the minimum of D is at most 0. The product is least if
+one factor is this minimum and all other factors are t.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ ROUND_UP = 1 + 1e-11
 
 
 def weighted_l1_diameter(weights: FloatArray) -> float:
-    """Upper bound on max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|, close to the maximum.
+    """Upper bound on the weighted l1 diameter, max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')|.
 
     By the module docstring, the diameter is the maximum of the polynomial sum_m w_m (1 - Q_m(x)).
     The maximum is computed over a grid of N + 1 Chebyshev points in each variable. This maximum
     times 1 / cos(pi (t - 1) / (2 N))^d bounds the maximum over the cube (Ehlich and Zeller 1964,
     applied to one variable after the other). The result is the smaller of this bound and twice the
-    sum of all w_m with m != 0. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
+    sum of all w_m with m != 0. If the finest allowed grid is too coarse (see `COARSEST`), the
+    result is twice this sum. `weights`, of shape (t,) * d, are at least 0. The weight of m = 0 is
     ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
@@ -65,13 +66,19 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
 
 @cache
 def l1_diameter(d: int, size: int) -> float:
-    """S(t, d) = t^(d-1) S(t, 1) for t = `size`, rounded up; below 2 (t^d - 1) if t >= 3 (SM-A1)."""
+    """Upper bound on S(t, d) = t^(d-1) S(t, 1), for t = `size`.
+
+    For t <= 1024, the relative error of the bound is at most 2e-6. For t >= 3, S(t, d) is below
+    2 (t^d - 1) (SM-A1).
+    """
     return float(size ** (d - 1)) * weighted_l1_diameter(np.ones(size))
 
 
 @cache
 def l2_diameter(d: int, size: int) -> float:
-    """Upper bound on max ||Q(x) - Q(x')||_2, attained for even t and for d = 1.
+    """Upper bound on max ||Q(x) - Q(x')||_2, close to the maximum if t is even or d = 1.
+
+    For such t and d with t <= 512, the relative error of the bound is at most 1e-6.
 
     In one variable, the square of the maximum is D^2 = max_a sum_{r<t} (1 - cos(r a))^2. The proof
     is as in the module docstring, with the square of 2 sin(r p) sin(r q) in place of the modulus.

@@ -16,9 +16,9 @@ ROUNDOFF = 2.0**-53
 class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, for all r in {0..t-1}^d.
 
-    The transform sums a fixed function Q' that differs from Q by at most `errors`. Floating-point
-    summation adds an error of at most `rounding`. Both bounds are public and hold for all records.
-    If `proved` is False, the bound `errors` was tested but not proved.
+    The transform sums a fixed function Q' that differs from Q by at most `errors`. To the mean over
+    n records, floating-point summation adds an error of at most `rounding(n)`. Both bounds are
+    public and apply to all records. If `proved` is False, `errors` was tested but not proved.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
     """Cut records into blocks of `rows` records; only the last block can be shorter.
 
-    A block is a view of a chunk (b, d), or a copy if it spans several chunks. Use a block before
-    taking the next block, because the source may write the next chunk to the same memory.
+    A block is a view of a chunk (b, d) or a copy of records. Use a block before taking the next
+    block, because the source may write the next chunk to the same memory.
     """
     rest = np.empty((0, d))
     for chunk in chunks:

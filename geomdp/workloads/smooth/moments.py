@@ -13,10 +13,10 @@ from geomdp._validation import positive, whole
 from geomdp.workloads.smooth import local_moments
 from geomdp.workloads.smooth.moment_sums import ROUNDOFF, MomentTransform
 
-#: Largest number of moments of a summary: 2^22 float64 are 32 MB.
+#: Largest number t^d of moments: 2^22 float64 are 32 MB.
 MAX_MOMENTS = 1 << 22
-#: Largest number of entries of a table of expansions: 96 MB of float64. Three such tables are in
-#: memory at a time.
+#: Largest number of entries of a table of expansions: 96 MB of float64. Up to four such tables are
+#: in memory at a time.
 MAX_TABLE = 12_000_000
 #: For each d, the least t for which expansions or transforms are faster than recurrences. Measured
 #: nanoseconds per record for d = 2 and t = 6, 8, 32: recurrences 21, 34, 172 and expansions 28, 26,
@@ -28,8 +28,8 @@ class LocalExpansions(MomentTransform):
     """Expansions about the centres of cells, for up to three variables; see `local_moments`.
 
     For any t, a record takes 5, 36 or 120 additions for d = 1, 2 or 3. There are enough cells to
-    keep the error of each moment at or below its entry in `tolerances`, of shape (t,) * d. The
-    error bounds of the expansions are proved.
+    keep the interpolation error of each moment at or below its entry in `tolerances`, of shape
+    (t,) * d. The error bounds of the expansions are proved.
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
@@ -125,9 +125,9 @@ class NonUniformFFT(MomentTransform):
 class Recurrences(MomentTransform):
     """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
-    The variables are split into two halves. For each half there is a matrix. It has a row for each
-    product of polynomials of these variables, and a column for each record. The product of one
-    matrix and the transpose of the other takes 2 n t^d operations.
+    For d > 1, the variables are split into two halves. For each half there is a matrix. It has a
+    row for each product of polynomials of these variables, and a column for each record. The
+    product of one matrix and the transpose of the other takes 2 n t^d operations.
     """
 
     rows = 1 << 11

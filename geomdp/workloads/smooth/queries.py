@@ -132,8 +132,8 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If the function fails on arrays of points, returns another shape, or returns a value that is
-        not a finite real number.
+        If a function that is not a `SmoothQuery` fails on arrays of points, returns another shape,
+        or returns a value that is not a finite real number.
     """
     if isinstance(function, SmoothQuery):
         return function(points)
