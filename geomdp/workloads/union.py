@@ -21,8 +21,8 @@ class Union(Workload):
     """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
 
     Mechanisms keep the error of the weighted answers small. So queries of larger weight become more
-    accurate, at the cost of the other queries. Divide the answers by `weights` to get the answers
-    of the workloads themselves.
+    accurate, at the cost of the other queries. Divide the answers by the attribute `weights`, which
+    has one entry per query, to get the answers of the workloads themselves.
 
     Parameters
     ----------
@@ -34,13 +34,14 @@ class Union(Workload):
     Raises
     ------
     ValueError
-        For no workload, different or infinite universes, or wrong weights.
+        If there is no workload, if universes differ or are infinite, or if `weights` is not one
+        positive number per workload.
 
     Notes
     -----
     Extreme answers, affine hull, diameters and radii are computed from the answers of all elements.
-    For N elements and m queries in all, N m must be at most 2^26 for this. For tables of many
-    columns, `ChosenTables` has closed forms.
+    This raises `WorkloadSizeError` if one of the workloads has more than 2^26 answers over all
+    elements. For tables of many columns, `ChosenTables` has closed forms.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class Union(Workload):
         return np.hstack(parts) * self.weights
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Weighted totals of all workloads; the records are read once."""
+        """Number of records and weighted sums of all workloads; the records are read once."""
         count, sums = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
@@ -114,7 +115,7 @@ class Union(Workload):
         return Explicit((np.hstack(parts) * self.weights).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """See `Workload.extreme_answers`. It costs one product with the matrix of all answers."""
+        """See `Workload.extreme_answers`. The cost is a product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:

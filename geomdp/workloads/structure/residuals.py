@@ -1,4 +1,4 @@
-"""Residuals of tables: a few sums over records for each set of columns. They give all tables."""
+"""Residuals of tables: a few sums over records for each set of columns determine all tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ColumnSets:
     shape : tuple of int
         Number of levels of each column of a set, in the order of the columns; all above 1.
     columns : (c, j) array
-        The columns of each set, increasing.
+        The j columns of each of the c sets, increasing.
     first : int
         Position of the first set of the group among the sets of all groups.
     start : int
@@ -109,13 +109,13 @@ class SameShape:
     def blocks(self, copies: int) -> Iterator[slice]:
         """Slices of the tables, so that `copies` copies of a slice have at most 2^21 cells in all.
 
-        If a single table exceeds this limit, the table is a slice by itself.
+        If the copies of a single table exceed this limit, the table is a slice by itself.
         """
         step = max(1, BLOCK_CELLS // (math.prod(self.shape) * max(copies, 1)))
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
 
     def places(self, block: slice) -> IntArray:
-        """The positions among all queries of the cells of the b tables of a slice: (b, cells)."""
+        """The numbers of the queries (b, cells) that are the cells of the b tables in `block`."""
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
@@ -285,7 +285,7 @@ class Residuals:
 
         As a vector, the residual is (tensor over i in A of I - 11^T / l_i) times the table of A.
         The squared length of this vector is y^T (C C^T)^-1 y for the coordinates y. Here C is the
-        tensor product of the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i.
+        tensor product of the C_i, and (C_i C_i^T)^-1 = I - 11^T / l_i, now of size l_i - 1.
         """
         found = np.empty((len(coordinates), self.count))
         for group in self.groups:
@@ -327,7 +327,7 @@ def _cell_share(shape: tuple[int, ...], axes: tuple[int, ...]) -> float:
 
 
 def _axes_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """All sets of the axes that have more than one level."""
+    """All sets of axes, without the axes that have only one level."""
     varying = [i for i, levels in enumerate(shape) if levels > 1]
     sizes = range(len(varying) + 1)
     return [axes for size in sizes for axes in itertools.combinations(varying, size)]

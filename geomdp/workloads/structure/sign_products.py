@@ -1,4 +1,4 @@
-"""Workloads with answers that are linear in products of pairs of signs, and the linear maps."""
+"""Workloads whose answers are affine functions of products of two signs, and these functions."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def product_sums(
     """Sums over records of the products of some pairs of signs, computed from counts.
 
     `record_signs` defines the signs. `places` selects the pairs among all pairs in row-major order.
-    `table` returns the counts of the table of one or two attributes. The code first computes
-    products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals` are the
-    opposite. If both signs of a product are replaced by their opposites, the product stays the
-    same. So only products with the constant sign s_0 = 1 are changed.
+    `table` maps a list of one or two attributes to the counts of their table. The code first
+    computes products of signs that are +1 for level 0 and -1 for level 1. The signs of `Marginals`
+    are the opposite. If both signs of a product are replaced by their opposites, the product stays
+    the same. So only products with the constant sign s_0 = 1 are changed.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

@@ -27,12 +27,12 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     """A function that applies random symmetries of `workload`, or None if no symmetry is known.
 
-    Each call of this function draws one symmetry uniformly from a known group.
+    Each call of the returned function draws one symmetry uniformly from a known group.
 
     Parameters
     ----------
     workload : Workload
-        m queries.
+        A workload with m queries.
 
     Returns
     -------

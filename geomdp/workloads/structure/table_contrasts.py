@@ -1,8 +1,8 @@
-"""Workloads on tables of at most two columns, as linear functions of contrasts of levels.
+"""Workloads on tables of at most two columns, as affine functions of contrasts of levels.
 
-A contrast of a column is a linear combination of the indicators of its levels. Its coefficients add
-up to 0. A contrast of a pair of columns is the product of a contrast of one column and a contrast
-of the other.
+A contrast of a column is a linear combination of the indicators of its levels, with coefficients
+that add up to 0. A contrast of a pair of columns is the product of a contrast of one column and a
+contrast of the other.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The answers of a workload as a function of contrasts; None if no such function is known.
 
     The function is known for `MarginalTables` and `Marginals` with k <= 2, and for `Parities` with
-    k = 2. For `MarginalTables`, columns of one level are left out. For `Parities`, there are d - 1
-    columns of two levels: the products s_1 s_i of the first sign and another sign, where attribute
-    i gives the sign s_i. Every product s_i s_j of two other signs is the product of two of these
-    columns.
+    k = 2. For `MarginalTables`, columns of one level are left out; if no column is left, the result
+    is None. For `Parities`, there are d - 1 columns of two levels: the products s_1 s_i of the
+    first sign and another sign, where attribute i gives the sign s_i. Every product s_i s_j of two
+    other signs is the product of two of these columns.
     """
     del workload
     return None

@@ -70,8 +70,9 @@ class Universe(abc.ABC):
         Raises
         ------
         ValueError
-            For records that are not numeric, of another shape, NaN, or outside the universe. The
-            message names the row and the column.
+            For records that are not numeric, of another shape, NaN, or outside the universe. For a
+            record outside the universe, the message names its row. If a single entry of the record
+            is wrong, the message also names the column.
         """
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
@@ -86,8 +87,8 @@ class Universe(abc.ABC):
         records : array, DataFrame, or iterable of arrays or DataFrames
             A record array has 1 + len(`record_shape`) axes. A non-empty list or tuple is read as a
             list of chunks if each item is a DataFrame or an array with this number of axes. Any
-            other list or tuple is passed to `numpy.asarray` and is one chunk. Another iterable,
-            such as a generator, yields chunks, with one chunk in memory at a time.
+            other list or tuple is one chunk, and its items are the records. Another iterable, such
+            as a generator, yields chunks, with one chunk in memory at a time.
         rows : int
             Largest number of rows of a yielded chunk. Larger chunks are split.
         """
@@ -101,7 +102,7 @@ class Universe(abc.ABC):
         """The elements with numbers `start` to `stop` - 1 of a finite universe, as a record array.
 
         Products are enumerated in row-major order: the last column changes fastest. Raises
-        ``ValueError`` for an infinite universe, a range outside 0..|X|, or numbers above 2^62.
+        ``ValueError`` for an infinite universe, a range outside 0..|X|, or numbers of 2^62 or more.
         """
         end = self._finite_size()
         stop = whole(end if stop is None else stop, "stop", minimum=0, maximum=end)
@@ -154,7 +155,7 @@ class Universe(abc.ABC):
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
         """`array`, converted to the type that the universe uses.
 
-        ``ValueError`` with row and column for an entry outside the universe.
+        ``ValueError`` for a record outside the universe, see `validate`.
         """
 
     @abc.abstractmethod

@@ -80,7 +80,7 @@ def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> n
             raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
         if isinstance(series.dtype, np.dtype):
             columns.append(series.to_numpy())
-        else:  # Nullable and Arrow types. Codes are far below 2^53, so they are exact in float64.
+        else:  # Nullable and Arrow types. Codes up to 2^53 are exact in float64.
             columns.append(series.to_numpy(np.float64, na_value=np.nan))
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -180,7 +180,7 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     """
     reals = _finite(array, first_row)
     tolerance = (reals.shape[1] + 8) * ROUNDOFF
-    # The square of an entry above 1e154 overflows. The norm is then infinite, so the row is
+    # The square of an entry above 1.4e154 overflows. The norm is then infinite, so the row is
     # rejected.
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(reals, axis=1)
@@ -197,12 +197,13 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def _above_one(rows: FloatArray) -> BoolArray:
-    """Whether each row (n, d) of norm near 1 has exact norm above 1; True if float64 cannot decide.
+    """Whether the exact norm of each row x is above 1; True if float64 cannot decide.
 
-    Let the entries of c be the multiples of 2^-26 nearest to the entries of x, and f = x - c. Then
-    ||x||^2 is the sum of all c_i^2 plus the sum of all f_i (x_i + c_i). The first sum is exact in
-    float64. Because |f_i| <= 2^-27, the rounding error of the second sum is at most
-    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2). This error is 0 if f is 0.
+    The norms of `rows` (n, d) are near 1. Let the entries of c be the multiples of 2^-26 nearest to
+    the entries of x, and f = x - c. Then ||x||^2 is the sum of all c_i^2 plus the sum of all
+    f_i (x_i + c_i). The first sum is exact in float64. Because |f_i| <= 2^-27, the rounding error
+    of the second sum is at most (d + 2) u 2^-27 (2 ||x|| + 2^-27 sqrt(d)) sqrt(d), which is below
+    2^-77 d^(3/2) for d < 2^50. This error is 0 if f is 0.
     """
     coarse = np.round(rows * SPLIT) / SPLIT
     fine = rows - coarse

@@ -13,9 +13,10 @@ universe                records
 ======================  =====================================================================
 
 `CategoricalProduct` takes the columns of a DataFrame by name. All other universes take all columns
-of a DataFrame, in order. An error about records names the row (counted from 0 over all chunks) and
-the column, but never the value. No record is clipped into the universe. Only `UnitBall` changes
-rows: it shortens a row with a norm that is above 1 by a rounding error.
+of a DataFrame, in order. An error about a wrong entry names the row (counted from 0 over all
+chunks) and the column, and an error about a norm names the row. No error states a value of a
+record. No record is clipped into the universe. Only `UnitBall` changes rows: it shortens a row if
+a rounding error makes the norm larger than 1, or if float64 cannot decide whether it does.
 """
 
 from __future__ import annotations
