@@ -7,7 +7,7 @@ program:
 
 For costs 1, the value is the gauge of y in the hull of 0 and the columns. `ConicProgram` computes
 such values for many right-hand sides y. The optimal basis of one solve stays dual feasible for
-every y, so each solve after the first takes only a few pivots of the dual simplex method.
+every y, so a solve after the first usually takes only a few pivots of the dual simplex method.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def origin_depth(points: FloatArray) -> float:
 
 
 def surround(normals: FloatArray) -> bool:
-    """Whether 0 is an interior point, in R^m, of the hull of the rows (N, m), which have length 1.
+    """Whether the hull of the unit vectors `normals` (N, m) has 0 as an interior point in R^m.
 
     A non-empty set {x : normals @ x <= offsets} is bounded iff this is true.
     """
@@ -150,10 +150,11 @@ def surround(normals: FloatArray) -> bool:
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
-    Rows have length 1. Let P be the set described by the rows with the hyperplanes nearest to 0.
-    The number of these rows is doubled until P is bounded. A row is redundant if its offset is
-    larger than the norm of every point of P. If P is empty, the whole set is empty, and only the
-    rows of P are kept. If P is unbounded even with all rows, all rows are kept.
+    Rows of `normals` (N, m) have length 1. Let P be the set described by the m + 1 rows with the
+    hyperplanes nearest to 0. The number of these rows is doubled until P is bounded. A row is
+    redundant if its offset is larger than the norm of every point of P. If P is empty, the whole
+    set is empty, and only the rows of P are kept. If P is unbounded even with all rows, all rows
+    are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)

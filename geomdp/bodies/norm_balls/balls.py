@@ -78,7 +78,7 @@ class Ball(NormBall):
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """r U^(1/m) times a uniform direction, exact (SAM-4)."""
+        """r U^(1/m) times a uniform direction, with U uniform on [0, 1]; exact (SAM-4)."""
         return self.r * unit_ball_points(n, self.m, rng)
 
     def second_moment(self) -> FloatArray:
@@ -172,7 +172,7 @@ class CrossPolytope(NormBall):
         return CrossPolytope(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A cross-polytope if outputs are distinct coordinates times +-c for one c; else None."""
+        """A cross-polytope if the rows of `matrix` are +-c e_j, c fixed, j distinct; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None

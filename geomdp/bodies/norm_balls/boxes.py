@@ -118,7 +118,7 @@ class Box(Body):
         return np.asarray(ratios.max(axis=1))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether every entry is in its interval, up to `tolerance` times the largest bound."""
+        """Whether every entry is in its interval, up to `tolerance` times the largest |bound|."""
         slack = tolerance * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         inside = (points >= self.lower - slack) & (points <= self.upper + slack)
         return np.asarray(inside.all(axis=1))

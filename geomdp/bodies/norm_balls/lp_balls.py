@@ -73,7 +73,7 @@ class LpBall(NormBall):
 
     Support function, extreme points, gauge, facets and uniform points have closed forms and cost
     O(m) per point. Volume and second moment have closed forms, too. Chords are found by bisection.
-    There is no projection. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
+    `project` is not implemented. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
     `Box.centred`, which have more methods in closed form. The sampler is SAM-4, from Barthe,
     Guedon, Mendelson and Naor (2005).
 
@@ -112,7 +112,7 @@ class LpBall(NormBall):
         return self.r * lp_norms(directions, self.dual_exponent)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1), or r e_1 for u = 0."""
+        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); r e_1 for u = 0, and a vertex for p = 1."""
         directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self.r * _polar(directions, self.dual_exponent)
@@ -141,7 +141,7 @@ class LpBall(NormBall):
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
-    """||x||_p of each row x of (b, m): (b,).
+    """The norms ||x||_p (b,) of the rows x of `points` (b, m), for p = `exponent`.
 
     To prevent overflow, entries are divided by the largest modulus before powers are computed.
     """
@@ -154,9 +154,9 @@ def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
 
 
 def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
-    """Vectors y (b, m) with ||y||_q = 1 and <y, x> = ||x||_p, for rows x of (b, m) other than 0.
+    """Vectors y (b, m) with ||y||_q = 1 and <y, x> = ||x||_p, for the rows x != 0 of `vectors`.
 
-    p = `exponent`, and q is its dual exponent.
+    Here p is `exponent`, and q is its dual exponent.
     """
     if math.isinf(exponent):
         places = np.abs(vectors).argmax(axis=1)

@@ -20,8 +20,9 @@ class SymmetrisedBox(Body):
     With y_i = x_i / u_i, the body is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}, where
     a_+ = max(a, 0) and a_- = max(-a, 0). In the coordinates y, the body is the image of the cube
     [0, 1]^(m+1) under the map c -> (c_i - c_0)_i. For u = (1, ..., 1), it is the hull of all
-    changes that adding or removing a record makes to the sums of one-way marginals. Support, gauge,
-    facets, exact uniform samples, moments and volume have closed forms and cost O(m) per point.
+    changes that adding or removing a record makes to the column sums (one-way marginals) of a table
+    with m binary columns. Support, gauge, facets and exact uniform samples cost O(m) per point.
+    Moments and volume have closed forms.
 
     Parameters
     ----------
@@ -99,11 +100,12 @@ class SymmetrisedBox(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact, O(m) per draw.
 
-        Let y = x / u. The set of all y with k given entries non-negative and the others negative
-        has volume k! (m - k)! / m!. For each k, there are m! / (k! (m - k)!) choices of the k
-        entries. So the number of non-negative entries is uniform on 0..m. Given k, the largest
-        positive part, the largest negative part, and 1 minus their sum are Dirichlet(k, m - k, 1).
-        The other entries are uniform between 0 and the largest entry of their sign.
+        Let y = x / u for a point x of the body. The set of all y with k given entries non-negative
+        and the others negative has volume k! (m - k)! / m!. For each k, there are
+        m! / (k! (m - k)!) choices of the k entries. So the number of non-negative entries is
+        uniform on 0..m. Given k, the largest positive part, the largest negative part, and 1 minus
+        their sum are Dirichlet(k, m - k, 1). Every other entry is uniform between 0 and the entry
+        of the same sign with the largest modulus.
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)
@@ -114,7 +116,7 @@ class SymmetrisedBox(Body):
         tops = gammas[:, :2] / gammas.sum(axis=1, keepdims=True)
         heights = rng.random((n, m))
         for part in (positive, ~positive):
-            # The first entry of each sign is the largest.
+            # The first entry of each sign has the largest modulus.
             heights[part & (np.cumsum(part, axis=1) == 1)] = 1.0
         signed = np.where(positive, tops[:, :1], -tops[:, 1:]) * heights
         return np.asarray(rng.permuted(signed, axis=1) * self.upper)

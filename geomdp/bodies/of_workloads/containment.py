@@ -22,8 +22,8 @@ from geomdp.workloads import Workload, explicit_answers
 #: Bound on the relative error of a gauge in this library. The largest errors are those of ray
 #: shooting in V-polytopes: 1e-9 plus rounding errors.
 GAUGE_ERROR = 1e-8
-#: At most this many differences of answers (replace-one) or answers (add/remove) are checked one by
-#: one.
+#: At most this many differences of answers (replace-one) are checked one by one. At most this many
+#: answers (add/remove) are checked, unless the sensitivity polytope lists its vertices.
 MAX_PAIRS = 1 << 20
 #: Number of differences in one call of a gauge.
 PAIR_ROWS = 1 << 14
@@ -46,7 +46,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     * For all other bodies, and if the bounds on norms do not suffice, gauges of points are computed
       one by one. The points are all differences of two answers (replace-one) or all answers
       (add/remove). Each extreme point of the neighbour body is one of these points or the negative
-      of one. At most 2^20 points are checked.
+      of such a point. At most 2^20 differences are checked. The number of answers has the same
+      limit, unless the sensitivity polytope lists its vertices.
 
     Parameters
     ----------
@@ -61,9 +62,9 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     -------
     float
         The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body.
-        This is the largest gauge found, but at least 1. A value above 1 allows for the errors of
-        computed gauges. Because t K contains the neighbour body, K-norm noise of t K gives the
-        guarantee without any loss.
+        The value is the largest gauge, as computed or bounded, but at least 1. A value above 1
+        allows for the errors of computed gauges. Because t K contains the neighbour body, K-norm
+        noise of t K gives the guarantee without any loss.
 
     Raises
     ------

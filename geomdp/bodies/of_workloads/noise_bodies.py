@@ -1,7 +1,7 @@
 """Symmetric bodies that contain a neighbour body and have exact uniform samplers.
 
 The neighbour body of a workload is the convex hull of all changes of the sums of answers between
-two neighbouring data sets. K is the convex hull of the answers Q(x) of one record.
+two neighbouring data sets. K is the convex hull of the answer vectors Q(x) of all records x.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
 def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
     """Boxes in the standard axes and in the principal axes of the listed answers.
 
-    `basis` (m, r) spans the neighbour body, and `points` (N, m) are the answers of all elements.
+    `basis` (m, r) spans the neighbour body, and `points` (N, m) are listed answers with hull K.
     """
     centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
     within = (points - centre) @ basis
@@ -173,7 +173,7 @@ def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> l
 def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
     """Support function (r,) of the neighbour body along r axes, inflated.
 
-    `coordinates` (N, r) are the coordinates of the answers of all elements along the axes.
+    `coordinates` (N, r) are the coordinates along the axes of the listed answers.
     """
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))
@@ -181,7 +181,7 @@ def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def norm_balls(workload: Workload, basis: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span of the answers, and the l1 ball; radii from `norm_bounds`.
+    """The l2 ball in the span of the neighbour body, and the l1 ball; radii from `norm_bounds`.
 
     `basis` (m, r) spans the neighbour body.
     """

@@ -1,7 +1,8 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Means of products of signs over records form positive semidefinite (psd) matrices (`sign_moments`).
-The outer body is the set of all moments with a psd matrix. It contains the sensitivity polytope,
+Each binary attribute is coded as a sign, -1 or 1. The means, over records, of products of signs are
+moments. They are the entries of a positive semidefinite (psd) matrix (`sign_moments`). The outer
+body is the set of all moments with a psd matrix. It contains the sensitivity polytope,
 which is the hull of all answers. Maximising a linear function over the outer body takes one
 semidefinite program. Maximising it over the polytope of d attributes takes the values of the
 function at the answers of all 2^d elements. Projections use these outer bodies. Lower bounds never
@@ -47,8 +48,9 @@ class MomentRelaxation(Body):
         M.
     terms : sequence of dict
         One dictionary for each coordinate of the body: a row of L and an entry of c. A dictionary
-        maps sets T, as ascending tuples, to the coefficients of z_T, the moment of the product of
-        the signs in T. The value of the empty tuple is the constant. Every T must occur in M.
+        maps sets T of attributes, as ascending tuples, to the coefficients of z_T, the mean of the
+        product of the signs of these attributes. The value of the empty tuple is the constant.
+        Every other T must occur in M.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def moment_relaxation(workload: Workload) -> Body:
     ------
     ValueError
         For other workloads, and for matrices of order above 200. The limit does not hold for
-        `MarginalTables`.
+        `Parities` with k = 2 and for `MarginalTables`.
 
     Examples
     --------

@@ -53,8 +53,9 @@ from geomdp.workloads import (
 #: answers. This saves time, too: for tables and marginals, the search is faster than a matrix
 #: product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: The polytopes and noise bodies of this many workloads are kept in memory. Two are needed for the
-#: mechanism `JL`: the current workload and the image of this workload under a linear map.
+#: The polytopes of this many workloads are kept in memory, and the noise bodies of this many pairs
+#: of workload and adjacency. The mechanism `JL` needs two: the current workload and the image of
+#: this workload under a linear map.
 KEPT_WORKLOADS = 2
 
 
@@ -243,15 +244,15 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     * the neighbour body itself, or this body cut into simplices;
     * the product of balls over the workload's orthogonal blocks;
     * boxes in the standard and in the principal axes, for a workload with listed answers;
-    * the l2 ball in the span;
+    * the l2 ball in the span of the neighbour body;
     * the l1 ball.
 
     The list is never empty, and its order has no meaning.
 
     Computed half-widths, and the vertices of the body cut into simplices, are multiplied by 1 +
-    1e-9, so that rounding cannot make a body too small. The bodies of the last two workloads are
-    kept in memory. So mechanisms compared for one workload share the bodies and the computed
-    properties of these bodies.
+    1e-9, so that rounding cannot make a body too small. The bodies of the last two pairs of
+    workload and adjacency are kept in memory. So mechanisms compared for one workload share the
+    bodies and the computed properties of these bodies.
 
     Parameters
     ----------

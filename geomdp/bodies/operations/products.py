@@ -26,7 +26,8 @@ Result = TypeVar("Result")
 class Product(Body):
     """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
 
-    Every verb (a method such as `support`) is computed from the same verb of the factors.
+    A verb (a method such as `support`) of the product uses the same verb of the factors. `facets`
+    and `vertex_list` are not implemented.
 
     Parameters
     ----------

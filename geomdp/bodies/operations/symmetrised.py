@@ -190,7 +190,7 @@ class Difference(Symmetrised):
 
 @dataclass(frozen=True, eq=False)
 class SymmetricHull(Symmetrised):
-    """The symmetric hull, that is, the convex hull of K and -K, for any K with support function.
+    """The symmetric hull, the convex hull of K and -K, for any K with a support function.
 
     Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
     is one. Gauge, membership and chords need a K with listed vertices or with finitely many extreme
@@ -264,7 +264,7 @@ class SymmetricHull(Symmetrised):
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on weights of the vertices: their absolute values sum to at most 1."""
+        """Constraints on weights of the vertices: the moduli of the weights add up to at most 1."""
         import cvxpy as cp
 
         points = self.body.vertex_list()
