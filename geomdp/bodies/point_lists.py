@@ -32,7 +32,7 @@ def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> Float
     is left out.
     """
     first = np.argmax(points != 0, axis=1)
-    # From each pair of opposite points, take the point with the first nonzero entry above 0.
+    # From each pair of opposite points, take the point whose first nonzero entry is above 0.
     half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
     return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 

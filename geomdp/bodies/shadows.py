@@ -13,7 +13,7 @@ INFLATION = 1e-9
 
 
 def shadow(body: Body, rows: FloatArray) -> Body:
-    """The image {rows @ x : x in K} of a symmetric body K in R^m under independent rows (k, m).
+    """The image {rows @ x : x in K} of a symmetric body K in R^m, for independent `rows` (k, m).
 
     If the rows are orthonormal, the image is the orthogonal projection of K on the span of the
     rows, in coordinates of this span. If the image has a closed form (`Body.linear_image`), this

@@ -16,8 +16,8 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
 
-#: Two columns of the matrix `root` of an ellipsoid count as orthogonal if their inner product is at
-#: most this share of the product of the two lengths. Rounding alone leaves about 1e-15.
+#: Two columns (or two rows) of the matrix `root` of an ellipsoid count as orthogonal if their inner
+#: product is at most this share of the product of their lengths. Rounding alone leaves about 1e-15.
 ORTHOGONAL = 1e-13
 
 

@@ -62,9 +62,9 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     -------
     float
         The number t, from 1 to 1 + 2e-8, for which t K is proved to contain the neighbour body.
-        The value is the largest gauge, as computed or bounded, but at least 1. A value above 1
-        allows for the errors of computed gauges. Because t K contains the neighbour body, K-norm
-        noise of t K gives the guarantee without any loss.
+        This is the largest gauge found, or an upper bound on the gauges, but at least 1. A value
+        above 1 allows for the errors of computed gauges. Because t K contains the neighbour body,
+        K-norm noise of t K gives the guarantee without any loss.
 
     Raises
     ------

@@ -73,7 +73,8 @@ def sensitivity_polytope(workload: Workload) -> Body:
       body is a ball);
     * any other workload on N elements with N m <= 2^24: a `Simplex` if the distinct answer vectors
       are affinely independent, and a `VPolytope` if they are dependent;
-    * for larger N m: a `WorkloadPolytope`. It uses the workload's own search for extreme answers.
+    * for larger N m and infinite universes: a `WorkloadPolytope`, which uses the workload's own
+      search for extreme answers.
 
     Parameters
     ----------

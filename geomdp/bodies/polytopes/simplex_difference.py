@@ -1,4 +1,4 @@
-"""The difference body of a simplex. Every method except projection has a closed form."""
+"""The difference body of a simplex. Most methods have closed forms; `project` is missing."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class SimplexDifference(BarycentricBody):
     def facets(self, points: FloatArray) -> Facets:
         """Gauges, and normals z with <z, v_i> = c + 1 where y_i > 0 and c elsewhere.
 
-        Here y are the weights of x, and c is some number. The support function at z is 1, and
-        <z, x> = sum y_+ is the gauge of x.
+        Here y are the weights of x, and c is some number. If x is not 0, the support function at z
+        is 1. The gauge of x is <z, x> = sum y_+.
         """
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
@@ -113,7 +113,7 @@ class SimplexDifference(BarycentricBody):
 
         The body is divided into cells, one for each partition of the vertices into non-empty sets I
         and J. The points of a cell are s (sum_I a_i v_i - sum_J b_j v_j), with 0 <= s <= 1. Here a
-        and b are non-negative and have sum 1. The size |I| = k is drawn with probability
+        and b are non-negative, and each has sum 1. The size |I| = k is drawn with probability
         C(r+1, k) C(r-1, k-1) / C(2r, r). I, a and b are drawn uniformly for this k, and
         s = U^(1/r) with U uniform on [0, 1].
         """

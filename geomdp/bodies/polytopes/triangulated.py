@@ -82,9 +82,10 @@ class TriangulatedPolytope(HullOfPoints):
     ------
     ValueError
         At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
-        use: if N points in dimension r can give too many simplices, by the upper bound theorem. The
-        limit is the smaller of 2^20 and 2^33 / (r + 1)^4. The largest N is 1449 for r = 3, 187 for
-        r = 5, 75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
+        use: if, by the upper bound theorem, N points can have too many facets, or the vertices
+        among them can give too many simplices. The limit is the smaller of 2^20 and
+        2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
+        75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     @cached_property
     def _linear_offsets(self) -> FloatArray:
-        """Offsets b_i of the facets: <a_i, x> <= b_i for points x of R^m and unit normals a_i."""
+        """Offsets b_i of the facets: <a_i, x> <= b_i on the body, for unit normals a_i in R^m."""
         hull, cells = self._parts
         return np.asarray(cells.offsets + cells.normals @ (hull.offset @ hull.basis))
 

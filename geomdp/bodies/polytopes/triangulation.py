@@ -142,8 +142,8 @@ class _Hull:
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
     """Affine hull, largest coordinate and convex hull of distinct points.
 
-    Coordinates are those within the affine hull. The convex hull is in these coordinates, divided
-    by the largest coordinate.
+    The coordinates of a point are taken within the affine hull. The convex hull is in these
+    coordinates, divided by the largest coordinate.
     """
     hull = AffineHull.of_points(points)
     # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a

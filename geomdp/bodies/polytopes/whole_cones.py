@@ -112,8 +112,8 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 def determinants(matrices: IntArray) -> IntArray:
     """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination.
 
-    Every number that the elimination computes is a minor of the matrix. The absolute values of all
-    minors must be below 2^31. This is not checked.
+    After each step of the elimination, every entry is, up to sign, a minor of the matrix. The
+    absolute values of all minors must be below 2^31. This is not checked.
     """
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
@@ -135,9 +135,10 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """One whole-number vector a for each of s matrices: (s, r), by Cramer's rule.
+    """For each matrix in `corners` (s, r, r), a whole-number vector a by Cramer's rule.
 
-    For all rows v_i of a matrix, <a, v_i> is the absolute value of the matrix's determinant.
+    For all rows v_i of the matrix, <a, v_i> is the absolute value of the matrix's determinant.
+    `volumes` (s,) are the determinants. The result is (s, r).
     """
     order = corners.shape[1]
     columns = []

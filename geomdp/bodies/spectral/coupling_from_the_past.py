@@ -20,9 +20,11 @@ A block is a fixed number of sweeps, followed by one sweep by rejection sampling
 sweep, the bounding chains are usually close. The proposals of the last sweep come from an envelope
 that is common to all states between the two chains. If each proposal is accepted for all of these
 states, all chains coalesce: they reach the same state. Wilson's read-once algorithm (2000) makes
-independent exact draws from blocks: it returns the state before each block that coalesces.
+independent exact draws from blocks: it returns the state before each block that coalesces, except
+before the first such block.
 
-The only errors of the draws are rounding errors in the quantiles of single particles.
+The only errors of the draws are numerical errors, near machine precision, in the quantiles of
+single particles (see `log_gas`).
 
 References
 ----------
@@ -72,10 +74,10 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     homogeneous in a and in b. So sum a and sum b are independent of each other and of the
     directions of a and b. Let p be k (k + 1) / 2 plus the number of choices of an a_i, and
     q = D - p. In the gas, sum a and sum b have Gamma(p) and Gamma(q) distributions. In the body,
-    the distributions are those of U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of
+    they are distributed as U^(1/p) and U^(1/q) with U uniform on [0, 1]. The probability of
     (p, q) in the body is proportional to 1 / (p! q!) times the probability of (p, q) in the gas. A
     draw from the gas is therefore accepted with probability C(D, p) / C(D, D // 2). About two draws
-    in three are accepted, for every d.
+    in three are accepted for d from 3 to 20, and more for smaller d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -148,14 +150,15 @@ def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
 def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Independent, exactly distributed states (n, d) of the log-gas, each ascending.
 
-    A draw takes about 2 `block_sweeps(d)` sweeps. A sweep has d heat baths of O(d) each, so a draw
-    costs O(d^3 log d): 0.2 ms at d = 3, 2 ms at d = 10 and 40 ms at d = 30.
+    A draw takes about 2 `block_sweeps(d)` sweeps, and a sweep has d heat baths. For d up to about
+    30 a heat bath costs O(d), so a draw costs O(d^3 log d): 0.2 ms at d = 3, 2 ms at d = 10 and
+    40 ms at d = 30. For larger d the number of panels of a heat bath grows (`CROWD` in `log_gas`).
     """
     return np.asarray(_read_once(rng, n, d, block_sweeps(d)))
 
 
 def block_sweeps(d: int) -> int:
-    """Number of sweeps per block, an even number.
+    """Number of sweeps per block before the sweep by rejection sampling, an even number.
 
     Draws are exact for any number of sweeps. With this number, 95 % of the blocks coalesce. After
     two sweeps all particles of the two bounding chains are finite, and the distance between the

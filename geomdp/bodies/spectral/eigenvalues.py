@@ -43,7 +43,7 @@ def spectraplex_volume(d: int) -> float:
 
     This is the volume of {M psd : tr M <= 1} in svec coordinates, with D = d (d + 1) / 2. The
     integral of exp(-tr M) over the cone of psd matrices is D! times the volume. svec stretches each
-    of the d (d - 1) / 2 entries off the diagonal by sqrt(2). This gives the power of 2.
+    of the d (d - 1) / 2 entries above the diagonal by sqrt(2). This gives the power of 2.
     """
     stretch = d * (d - 1) / 4 * math.log(2)
     gamma = float(scipy.special.multigammaln((d + 1) / 2, d))
@@ -51,7 +51,10 @@ def spectraplex_volume(d: int) -> float:
 
 
 def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of matrices with svec rows (b, D)."""
+    """Ascending eigenvalues (b, d) and eigenvectors (b, d, d) of symmetric matrices.
+
+    The rows of `vectors` (b, D) are the matrices in svec coordinates.
+    """
     values, basis = np.linalg.eigh(unsvec(vectors))
     return np.asarray(values), np.asarray(basis)
 
@@ -62,7 +65,7 @@ def assemble(values: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def eigenvalues(vectors: FloatArray) -> FloatArray:
-    """Ascending eigenvalues (b, d) of matrices with svec rows (b, D)."""
+    """Ascending eigenvalues (b, d) of the matrices with svec in the rows of `vectors` (b, D)."""
     return np.asarray(np.linalg.eigvalsh(unsvec(vectors)))
 
 

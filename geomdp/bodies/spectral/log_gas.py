@@ -51,8 +51,8 @@ _TO_LEGENDRE = np.ascontiguousarray(
     (_DEGREES[:, None] + 1 / 2)
     * (np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1) * _WEIGHTS[:, None]).T
 )
-#: P_(a+1)(t) = _RISE[a] t P_a(t) - _FALL[a] P_(a-1)(t), and the integral of P_a from -1 to t is
-#: _INTEGRAL[a] (P_(a+1)(t) - P_(a-1)(t)).
+#: For a >= 1, P_(a+1)(t) = _RISE[a] t P_a(t) - _FALL[a] P_(a-1)(t), and the integral of P_a from -1
+#: to t is _INTEGRAL[a] (P_(a+1)(t) - P_(a-1)(t)).
 _RISE = (2 * _DEGREES + 1) / (_DEGREES + 1)
 _FALL = _DEGREES / (_DEGREES + 1)
 _INTEGRAL = 1 / (2 * _DEGREES + 1)
@@ -79,7 +79,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
     low = points[i - 1] if i > 0 else -np.inf
     high = points[i + 1] if i < len(points) - 1 else np.inf
     if not (low < high and low < np.inf and high > -np.inf):
-        return points[i]  # the particle and a neighbour are at the same infinity
+        return points[i]  # a neighbour is at the same infinity, or rounding leaves no interval
     if high - low <= SHORT:
         middle = (low + high) / 2
         count = 1 + int((high - low) / PANEL) + len(points) // CROWD

@@ -50,7 +50,7 @@ INNER_SHARE = 0.03
 DECIDING_ROUNDS = 50
 #: If the largest gain is below this share of the squared distance, the target is outside the hull.
 #: In exact arithmetic any share of at most 1 would prove this. A share near 1 fails after rounding:
-#: if the target is a vertex, the largest gain equals the squared distance.
+#: if the target is a vertex, the largest gain can equal the squared distance.
 SEPARATED = 0.5
 #: The target counts as reached if the distance from the current point to the target is at most
 #: REACHED * (s + t) + ROUNDING * c. Here s is the scale, the largest distance of a known point from

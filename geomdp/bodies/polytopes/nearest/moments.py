@@ -14,7 +14,7 @@ FREE_ORDER = {"reassoc", "contract"}
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def mean_and_squares(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and squared norms (N,) of the rows of (N, d); each row is read once."""
+    """Mean (d,) and squared norms (N,) of the rows of `points` (N, d); each row is read once."""
     count, size = points.shape
     total, squares = np.zeros(size), np.empty(count)
     for i in range(count):

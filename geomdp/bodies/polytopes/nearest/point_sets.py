@@ -82,14 +82,14 @@ class VertexColumns(Columns):
         return _smallest(self._images @ -direction, count)
 
     def start_many(self, targets: FloatArray) -> IntArray:
-        """`start` for each row of `targets` (b, d): (b,)."""
+        """The keys (b,) that `start` finds for the rows of `targets` (b, d)."""
         found = np.empty(len(targets), dtype=np.int64)
         for rows in self._blocks(len(targets)):
             found[rows] = (self._squares - 2 * targets[rows] @ self._images.T).argmin(axis=1)
         return found
 
     def price_many(self, directions: FloatArray, count: int) -> IntArray:
-        """`price` for each row of `directions` (b, d): (b, count), or (b, N) if N <= count."""
+        """The keys (b, min(count, N)) that `price` finds for the rows of `directions` (b, d)."""
         if count >= len(self):
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)

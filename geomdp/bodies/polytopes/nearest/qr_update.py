@@ -24,23 +24,23 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: A point nearer than this to the span of the other points counts as dependent. The value is 50
+#: A point nearer than this to the span of the other points counts as dependent. The value is 45
 #: machine epsilons. It is just above the rounding of one orthogonalisation pass over points of
 #: norm about 1.
 DEPENDENT = 1e-14
 #: If a pass shortens a vector to this share of its length or less, another pass follows. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: Largest number of passes. A vector that still shrinks in the last pass counts as dependent. Two
-#: passes suffice for an independent vector; the third pass is a safety margin.
+#: Largest number of passes. A vector that even the last pass shortens to this share counts as
+#: dependent. Two passes suffice for an independent vector; the third pass is a safety margin.
 PASSES = 3
 
 
 class Factor(NamedTuple):
     """The factors Q and R, the points p_1..p_k, and convex weights of the points.
 
-    Only the first k = `size[0]` entries of each array are in use. Points are rows of the caller's
-    table of lifted points (p, 1).
+    Only the first k = `size[0]` of the `capacity` entries of an array are in use. Points are rows
+    of the caller's table of lifted points (p, 1).
     """
 
     basis: FloatArray  # (capacity, d+1): rows are the columns of Q
@@ -104,7 +104,7 @@ def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
 
 @numba.njit(cache=True)
 def insert(factor: Factor, points: FloatArray, row: int) -> bool:
-    """Append the lifted point `row` of `points` (n, d+1) with weight 0.
+    """Append the lifted point in row number `row` of `points` (n, d+1), with weight 0.
 
     Returns False, and appends nothing, if the point is dependent or the capacity is used up.
     """
