@@ -25,6 +25,8 @@ FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
+#: Names of all files of the cache start with this text. Other files in the folder are kept.
+PREFIX = "geomdp-"
 #: A half-written file that is older than this number of seconds counts as abandoned.
 ABANDONED = 3600.0
 
@@ -115,7 +117,9 @@ class CacheFiles:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self.folder, suffix=UNFINISHED)
+            descriptor, temporary = tempfile.mkstemp(
+                dir=self.folder, prefix=PREFIX, suffix=UNFINISHED
+            )
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     np.savez(file, allow_pickle=False, **{ARRAY: array})
@@ -133,20 +137,20 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all .npz files in the folder and all abandoned files; return their number."""
+        """Delete all files of the cache, and no other files; return their number."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
         return len(paths)
 
     def _path(self, name: str) -> Path:
-        return self.folder / f"{name}{FINISHED}"
+        return self.folder / f"{PREFIX}{name}{FINISHED}"
 
     def _listed(self) -> list[tuple[float, int, Path]]:
         """Time of last use, bytes and path of each file, the least recently used first."""
         found = []
         try:
-            paths = [*self.folder.iterdir()]
+            paths = [path for path in self.folder.iterdir() if path.name.startswith(PREFIX)]
         except OSError:
             return []
         for path in paths:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.data.bad_values import BadValues
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
@@ -52,7 +52,7 @@ def column_values(
         Codes, or real numbers for a `RealColumn`. If the column declares missing values, a missing
         value has the last code.
     """
-    present = series.notna().to_numpy(dtype=bool)
+    present = ~absent(series)
     if present.all():
         return _present_values(series, column, rows, bad)
     if isinstance(column, RealColumn):
@@ -65,13 +65,22 @@ def column_values(
     return values
 
 
+def absent(series: pd.Series[Any]) -> BoolArray:
+    """Whether each value (n,) is missing. NaN is missing in columns of every type."""
+    found = series.isna().to_numpy(dtype=bool)
+    if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
+        # Arrow and nullable columns can hold NaN beside NULL. pandas takes only NULL as missing.
+        found = np.isnan(series.to_numpy(np.float64, na_value=np.nan))
+    return found
+
+
 def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
     """The values of a column as float64 (n,). Infinities are allowed.
 
     Texts that spell a number are converted. Missing values, and values that are not numbers,
     are noted in `bad`.
     """
-    missing = series.isna().to_numpy(dtype=bool)
+    missing = absent(series)
     bad.add(missing, PRESENT, name, rows)
     numbers = np.full(len(series), np.nan)
     numbers[~missing] = _numbers(series[~missing], name, rows[~missing], bad)

@@ -13,7 +13,7 @@ import numpy as np
 
 from geomdp._validation import whole
 from geomdp.data.bad_values import BadValues
-from geomdp.data.column_values import PRESENT, distinct_texts, parsed
+from geomdp.data.column_values import PRESENT, absent, distinct_texts, parsed
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
     BooleanColumn,
@@ -103,7 +103,7 @@ def infer_schema(
         For the reasons given at `read_chunks` and `files_at`. If there are no rows. If a value is
         missing; this error names file, row and column. If a column has more than `max_categories`
         distinct values and some values are not finite numbers. If float64 cannot represent `bins`
-        bins between the smallest and the largest value; only this error quotes values.
+        bins between the smallest and the largest value.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class _Summary:
         """Add to the summary the chunk of the column that starts at row `first_row` of `file`."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
-        missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)
+        missing.add(absent(series), PRESENT, self.name, rows)
         if missing:
             raise ValueError(f"{file}: {missing.error()}")
         _, texts = distinct_texts(series)
@@ -169,5 +169,12 @@ class _Summary:
                 f"column {self.name!r} has more than {self.max_categories} distinct values, and "
                 "some are not finite numbers; declare its categories, or leave it out"
             )
-        edges = np.linspace(self.low, self.high, bins + 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            edges = np.linspace(self.low, self.high, bins + 1)
+        # This message names no number, because the numbers are values of records.
+        if not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+            raise ValueError(
+                f"column {self.name!r}: float64 cannot represent {bins} bins of equal width "
+                "between its smallest and its largest value; declare its edges, or leave it out"
+            )
         return NumericColumn(self.name, tuple(float(edge) for edge in edges))

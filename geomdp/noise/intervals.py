@@ -164,6 +164,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
         return np.asarray(deviations * -special.ndtri(single / 2))
     moving = deviations > 0
+    if not moving.any():
+        return np.zeros(noise.dimension)
     # The draws must be independent of the s_j, so the points that gave the s_j are not reused.
     draws, rank = _fresh_order_statistic(beta)
     maxima = np.concatenate(
@@ -219,11 +221,11 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
     """The `count` largest |Z_j| over public draws, in column j of a (count, m) array.
 
-    Row 0 holds the smallest of these numbers if `count` is less than `draws`.
+    Row 0 holds the smallest of these numbers.
     """
     kept = np.empty((0, noise.dimension))
     for block in _blocks(noise, draws):
         kept = np.concatenate([kept, np.abs(block)])
-        if len(kept) > count:
+        if len(kept) >= count:
             kept = np.partition(kept, len(kept) - count, axis=0)[-count:]
     return kept

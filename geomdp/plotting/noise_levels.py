@@ -214,6 +214,11 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
     density = gaussian_filter((counts + counts[::-1, ::-1]) / 2, KERNEL)
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / DRAWS
+    if max(shares) >= held[-1]:
+        raise ValueError(
+            f"shares must be below {held[-1]:.4f}, the share of the draws that the picture holds, "
+            f"got {max(shares)}"
+        )
     middles = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
     lines = contour_generator(middles[0], middles[1], density.T)
     levels = [float(falling[int(np.searchsorted(held, share))]) for share in shares]

@@ -161,12 +161,11 @@ def covariance(
         chunks = list(encode(read_chunks(Path(records), names), chosen, workload.universe))
     else:
         chunks = list(encode(records, chosen, workload.universe))
-    counted = sum(map(len, chunks))
-    if counted == 0:
-        raise ValueError("records must hold at least 1 record, got 0")
-    mechanism = Covariance(
-        workload, n=counted if n is None else n, privacy=privacy, adjacency=adjacency
-    )
+    if n is None:
+        n = sum(map(len, chunks))
+        if n == 0:
+            raise ValueError("records must hold at least 1 record, got 0")
+    mechanism = Covariance(workload, n=n, privacy=privacy, adjacency=adjacency)
     released = mechanism.release(chunks, rng=rng, ledger=ledger)
     half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
     # A coordinate of a mapped record is (value - middle of the bounds) / (half * sqrt(d)). The

@@ -40,8 +40,8 @@ class Union(Workload):
     Notes
     -----
     Extreme answers, affine hull, diameters and radii are computed from the answers of all elements.
-    This raises `WorkloadSizeError` if one of the workloads has more than 2^26 answers over all
-    elements. For tables of many columns, `ChosenTables` has closed forms.
+    This raises `WorkloadSizeError` if there are more than 2^26 answers over all elements and all
+    queries. For tables of many columns, `ChosenTables` has closed forms.
 
     Examples
     --------
@@ -111,8 +111,7 @@ class Union(Workload):
     @cached_property
     def _explicit(self) -> Explicit:
         """The queries of this workload, given by their matrix."""
-        parts = [explicit_answers(workload) for workload in self.workloads]
-        return Explicit((np.hstack(parts) * self.weights).T)
+        return Explicit(explicit_answers(self).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """See `Workload.extreme_answers`. The cost is a product with the matrix of all answers."""

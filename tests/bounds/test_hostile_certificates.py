@@ -35,6 +35,7 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.certificates.rung import rung
 from geomdp.bounds.checker import reading, values
+from geomdp.bounds.checker.check import _check_range
 from geomdp.bounds.packings.distant_elements import DistantElements
 from geomdp.bounds.packings.separated_elements import SeparatedElements
 from geomdp.bounds.rounding import rounded_down, rounded_up
@@ -367,3 +368,16 @@ def test_the_checker_rounds_as_the_library_does() -> None:
     for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
         assert values.rounded_down(value) == rounded_down(value)
         assert values.rounded_up(value) == rounded_up(value)
+
+
+def test_ranges_without_gaps_need_the_whole_of_their_condition() -> None:
+    size, start = 3, 2
+    for share, passes in ((1 + 1e-12, True), (1 - 5e-15, False)):
+        rho = 1 + share * (size - 1) / (start * size)
+        first, last = start * size, math.floor(5 * size * rho)
+        written = values.Part({"first": first, "last": last}, values.Work(1000))
+        if passes:
+            assert _check_range(written, rho, size, 5) == (first, last)
+        else:
+            with pytest.raises(CertificateRejected, match="not all numbers of records"):
+                _check_range(written, rho, size, 5)

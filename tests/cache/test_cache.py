@@ -127,19 +127,26 @@ def test_the_least_recently_used_are_deleted_first(folder):
     for name in "abc":
         files.write(name, array)
     for age, name in enumerate("abc"):
-        os.utime(folder / f"{name}.npz", (age, age))
+        os.utime(folder / f"geomdp-{name}.npz", (age, age))
     assert files.read("a", (1000,)) is not None  # used now
     files.write("d", array)
-    assert {path.stem for path in folder.iterdir()} == {"a", "c", "d"}
+    assert {path.stem for path in folder.iterdir()} == {"geomdp-a", "geomdp-c", "geomdp-d"}
     assert files.size()[1] <= files.limit
 
 
 def test_only_files_of_the_cache_are_deleted(folder):
     files = CacheFiles(folder, limit=1e6)
     files.write("a", np.zeros(3))
-    (folder / "notes.txt").write_text("mine")
+    mine = ["notes.txt", "results.npz", "download.part"]
+    for name in mine:
+        (folder / name).write_text("mine")
+        os.utime(folder / name, (0, 0))
+    assert files.size()[0] == 1
+    CacheFiles(folder, limit=1.0).write("b", np.zeros(3))  # deletes all files of the cache
+    assert sorted(path.name for path in folder.iterdir()) == sorted(mine)
+    files.write("a", np.zeros(3))
     assert files.clear() == 1
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(mine)
 
 
 def test_a_limit_of_zero_turns_the_cache_off(folder, monkeypatch):
@@ -238,7 +245,7 @@ class TestSetUps:
     )
     def test_made_up_shares_still_measure_everything(self, folder, kind, values):
         exact = Hierarchical(self.workload, n=500, privacy=PureDP(1.0)).predicted_rmse.value
-        splits = [path for path in folder.iterdir() if path.name.startswith(kind)]
+        splits = [path for path in folder.iterdir() if path.name.startswith(f"geomdp-{kind}")]
         assert splits
         for path in splits:
             size = np.load(path)["value"].shape

@@ -469,3 +469,21 @@ def test_sums_of_counted_tables_share_their_work() -> None:
     few = Tallies.empty(levels, [(0, 1)])
     with pytest.raises(ValueError, match=r"columns \(0, 4\) was not counted"):
         few.tables([(0, 1), (0, 4)])
+
+
+def test_a_frame_that_repeats_a_column_is_refused_in_our_words():
+    frame = pd.DataFrame(np.zeros((CHUNK_ROWS + 1, 3), dtype=int), columns=["a", "b", "a"])
+    schema = Schema(
+        (gd.data.CategoricalColumn("a", ("0", "1")), gd.data.CategoricalColumn("b", ("0", "1")))
+    )
+    workload = schema.workload("marginals", k=2)
+    with pytest.raises(ValueError, match="column 'a' once, got 2 times"):
+        count_records(source_of(frame), schema, workload)
+
+
+def test_files_in_hidden_folders_are_no_records(tmp_path):
+    for folder in (".", "part", "_temporary/0", ".hidden", "part/_notes"):
+        (tmp_path / "r" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "r" / folder / "r.csv").write_text("a\n0\n1\n")
+    schema = Schema((gd.data.CategoricalColumn("a", ("0", "1")),))
+    assert count_records(source_of(tmp_path / "r"), schema, gd.workloads.Histogram(2)).count == 4

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -349,3 +350,24 @@ def test_the_search_for_more_bad_values_ends():
     schema = WHOLE.select(["region"])
     with pytest.raises(ValueError, match="row 0, column 'region' is not"):
         next(encode(endless(), schema, schema.universe()))
+
+
+@pytest.mark.parametrize("dtype", ["double[pyarrow]", "Float64"])
+def test_nan_is_missing_in_columns_of_every_type(dtype):
+    if dtype == "Float64":
+        ratio = pd.Series([1.0, 0.0, 0.5], dtype=dtype)
+        values = ratio * (ratio / ratio)  # 0 / 0 is NaN, which may differ from NA
+    else:
+        held = pa.chunked_array([pa.array([1.0, float("nan"), 0.5])])
+        values = pd.Series(pd.arrays.ArrowExtensionArray(held))
+    frame = pd.DataFrame({"x": values})
+    for column in (NumericColumn("x", (0.0, 0.6, 1.0)), RealColumn("x", (0.0, 1.0))):
+        schema = Schema((column,))
+        universe = (
+            SymmetricCube(1) if isinstance(column, RealColumn) else CategoricalProduct({"x": 2})
+        )
+        with pytest.raises(ValueError, match="records must be present: row 1, column 'x' is not"):
+            list(encode(frame, schema, universe))
+    declared = Schema((NumericColumn("x", (0.0, 0.6, 1.0), missing=True),))
+    (codes,) = encode(frame, declared, CategoricalProduct({"x": 3}))
+    assert codes.ravel().tolist() == [1, 2, 0]

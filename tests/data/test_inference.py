@@ -83,3 +83,11 @@ def test_what_cannot_be_drafted_is_refused(tmp_path, content, message):
 def test_options_are_checked(tmp_path, option, value):
     with pytest.raises(ValueError, match=f"{option} must be a whole number"):
         infer_schema(tmp_path / "r.csv", **{option: value})
+
+
+@pytest.mark.parametrize("values", [(1.0, 1 + 2**-52, 1 + 2**-51), (-1.7e308, 0.0, 1.7e308)])
+def test_bins_that_float64_cannot_represent_are_refused_without_a_value(tmp_path, values):
+    (tmp_path / "r.csv").write_text("a\n" + "\n".join(map(repr, values)) + "\n")
+    with pytest.raises(ValueError, match="float64 cannot represent 10 bins") as error:
+        infer_schema(tmp_path / "r.csv", max_categories=2, bins=10)
+    assert not any(repr(value) in str(error.value) for value in values)

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from geomdp.mechanisms import (
     Ball,
+    Coarse,
     FixedDataset,
     Laplace,
+    PairMarginals,
     PredictionKind,
     Projected,
     predict_on_prior,
@@ -64,3 +66,25 @@ def test_priors_that_do_not_fit():
     mechanism = Ball(WORKLOAD, **SETTING)
     with pytest.raises(ValueError, match="must number n = 30, got 31"):
         predict_on_prior(mechanism, FixedDataset(WORKLOAD.universe.sample(31, 0)), 5)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", ["rounded", "second moments"])
+def test_predictions_are_the_errors_of_releases(kind):
+    workload = Marginals(3, 2)
+    mechanism = (
+        Coarse(Projected(Laplace(workload, n=30, privacy=PureDP(1e3))), radius=0.5)
+        if kind == "rounded"
+        else PairMarginals(workload, n=30, privacy=PureDP(50.0))
+    )
+    records = workload.universe.sample(30, 0)
+    predicted = predict_on_prior(mechanism, FixedDataset(records), 2000, rng=1)
+    truth = workload.answers(records)
+    rng = np.random.default_rng(2)
+    squares = [
+        np.mean((mechanism.release(records, rng=rng).answers - truth) ** 2) for _ in range(2000)
+    ]
+    error, stderr = np.mean(squares), np.std(squares) / np.sqrt(len(squares))
+    # Six standard errors of each of the two means: probability 4e-9.
+    reach = 6 * (stderr + 2 * predicted.value * predicted.stderr)
+    assert abs(predicted.value**2 - error) <= reach

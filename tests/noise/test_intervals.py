@@ -10,11 +10,12 @@ import scipy.stats
 
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms import TightCone
-from geomdp.noise import GaussianNoise, LaplaceNoise
+from geomdp.noise import GaussianNoise, GeometricNoise, LaplaceNoise, MappedNoise, Part
 from geomdp.noise.intervals import (
     EXCEEDANCES,
     LEAST_DRAWS,
     REPLAYED,
+    _blocks,
     half_widths,
     order_statistic,
     simultaneous_half_widths,
@@ -165,10 +166,25 @@ def test_a_damaged_cache_does_not_change_intervals(tmp_path, monkeypatch, caplog
         return half_widths(TightCone(MarginalTables([2, 3], 2), n=10, privacy=PureDP(1.0)).noise)
 
     expected = widths()
-    (stored,) = tmp_path.glob("table-moments-*")
+    (stored,) = tmp_path.glob("geomdp-table-moments-*")
     damaged = bytearray(stored.read_bytes())
     place = len(damaged) // 2
     damaged[place : place + 800] = bytes(800)  # a hundred coordinates become 0
     stored.write_bytes(damaged)
     np.testing.assert_array_equal(widths(), expected)
     assert "ignored the unreadable cache file" in caplog.text
+
+
+def test_the_smallest_of_all_draws_is_the_quantile_at_tiny_confidence():
+    noise = MappedNoise([Part(LaplaceNoise(dimension=2, scale=1.0), np.eye(2))])
+    draws, rank = order_statistic(noise, 1 - 1e-4)
+    assert rank == 1
+    smallest = np.abs(np.concatenate(list(_blocks(noise, draws)))).min(axis=0)
+    np.testing.assert_array_equal(half_widths(noise, 1e-4), smallest)
+
+
+def test_noise_that_is_always_zero_has_intervals_of_length_zero():
+    noise = GeometricNoise(units=[1.0, 2.0], scale=1e-3)
+    assert not noise.variances().any()
+    for widths in (half_widths(noise, 0.9), simultaneous_half_widths(noise, 0.9)):
+        np.testing.assert_array_equal(widths, 0)

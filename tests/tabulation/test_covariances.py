@@ -77,3 +77,15 @@ def test_the_index_of_a_frame_names_queries():
     workload = gd.workloads.Explicit(queries)
     assert workload.labels() == ["first or last", "not the first"]
     assert gd.workloads.Explicit(queries.to_numpy()).labels() == ["q0", "q1"]
+
+
+def test_under_add_remove_no_error_tells_whether_there_are_records(frame):
+    options = {"privacy": gd.PureDP(1.0), "n": 500, "adjacency": gd.Adjacency.ADD_REMOVE}
+    ledger = gd.Ledger(gd.PureDP(2.0), adjacency=gd.Adjacency.ADD_REMOVE)
+    for records in (frame, frame[:1], frame[:0]):
+        found = covariance(records, SCHEMA, rng=0, **options)
+        assert np.isfinite(found.frame).all(axis=None)
+    covariance(frame[:0], SCHEMA, ledger=ledger, **options)
+    assert len(ledger.spends()) == 1
+    with pytest.raises(ValueError, match="at least 1 record"):
+        covariance(frame[:0], SCHEMA, privacy=SURE)

@@ -339,3 +339,10 @@ def test_samples_are_uniform():
     # In three dimensions a coordinate of a uniform direction is uniform (Archimedes).
     ks_uniform((ball[:, 0] / np.linalg.norm(ball, axis=1) + 1) / 2)
     ks_uniform((SymmetricCube(2).sample(n, rng=2)[:, 1] + 1) / 2)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "int64[pyarrow]", "uint64[pyarrow]"])
+def test_large_codes_are_exact_in_columns_of_every_integer_type(dtype):
+    universe = FiniteUniverse(2**60)
+    frame = pd.DataFrame({"code": pd.Series([2**53 + 1, 5], dtype=dtype)})
+    assert universe.validate(frame).tolist() == [2**53 + 1, 5]

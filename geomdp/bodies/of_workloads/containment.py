@@ -130,7 +130,9 @@ def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
     ):
         return None
     spectra = neighbours.orbits()
-    return _largest_gauge(body, svec(spectra[:, :, None] * np.eye(neighbours.d)))
+    return _largest_gauge(body, svec(spectra[:, :, None] * np.eye(neighbours.d))) * (
+        1 + GAUGE_ERROR
+    )
 
 
 def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> float:

@@ -271,7 +271,7 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
         first == start * size and start <= copies,
         f"first is not a multiple of {size}, or too large",
     )
-    gapless = start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
+    gapless = start * size * (rho - 1) >= (size - 1) * (1 + 1e-14)
     require(gapless, f"not all numbers of records from {first} on are excluded")
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
     require(start == 1 or not earlier, f"first could be below {first}")

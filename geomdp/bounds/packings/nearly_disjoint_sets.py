@@ -97,6 +97,11 @@ class ReedSolomonSets:
     code : ReedSolomon
         The code.
 
+    Raises
+    ------
+    ValueError
+        If `code` is not a `ReedSolomon`, or if s q is 2^63 or more.
+
     Examples
     --------
     >>> import geomdp as gd
@@ -115,6 +120,10 @@ class ReedSolomonSets:
 
     def __post_init__(self) -> None:
         require_type(self.code, ReedSolomon, "code")
+        if self.universe >= 2**63:
+            raise ValueError(
+                f"code must have fewer than 2^63 element numbers s q, got {self.universe}"
+            )
 
     @property
     def log_count(self) -> float:

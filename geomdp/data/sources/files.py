@@ -96,8 +96,8 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     path : str or path
         A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
         in a folder are read at any depth, in the order of their paths. A file in a folder is
-        skipped if its own name starts with a dot or an underscore; the names of subfolders do not
-        matter. Files must be CSV or Parquet.
+        skipped if its name, or that of a subfolder that it lies in, starts with a dot or an
+        underscore. Files must be CSV or Parquet.
 
     Raises
     ------
@@ -136,10 +136,18 @@ def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     if place.is_file():
         return (place,)
     if place.is_dir():
-        inside = (file for file in place.rglob("*") if not file.name.startswith((".", "_")))
+        inside = (file for file in place.rglob("*") if not _hidden(file.relative_to(place)))
     else:
         inside = (Path(name) for name in glob.iglob(str(place), recursive=True))
     return tuple(sorted(file for file in inside if file.is_file()))
+
+
+def _hidden(path: Path) -> bool:
+    """Whether the name of a file, or of a folder on the way to it, starts with a dot or underscore.
+
+    Programs that write folders of files keep unfinished files and notes under such names.
+    """
+    return any(name.startswith((".", "_")) for name in path.parts)
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:

@@ -90,10 +90,10 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
     """The columns as an Arrow table.
 
-    The result is None if a name is missing from the frame or repeated in `columns`, or if Arrow
-    would change a value.
+    The result is None if a name is missing or repeated, or if Arrow would change a value.
     """
-    if len(set(columns)) < len(columns) or not set(columns) <= set(_names(frame)):
+    names = list(_names(frame))
+    if len(set(columns)) < len(columns) or any(names.count(name) != 1 for name in columns):
         return None
     if is_polars(frame):
         return frame.select(columns).to_arrow()

@@ -80,13 +80,13 @@ class Coarse(PostProcessed):
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(32)
     >>> ball = gd.mechanisms.Ball(workload, n=10, privacy=gd.PureDP(1.0))
-    >>> print(ball.predicted_rmse)
-    rmse 3.1
+    >>> round(ball.predicted_rmse.value, 1)
+    3.1
     >>> mechanism = gd.mechanisms.Coarse(gd.mechanisms.Projected(ball), radius=0.35)
     >>> len(mechanism.net)
     8
-    >>> print(mechanism.predicted_rmse)
-    rmse at most 0.7185
+    >>> round(mechanism.predicted_rmse.value, 1)
+    0.7
     """
 
     def __init__(self, inner: Mechanism, radius: float) -> None:

@@ -45,6 +45,13 @@ class FixedDataset:
             raise ValueError(f"records of the prior must number n = {n}, got {count}")
         return sums
 
+    def inputs(self, mechanism: Mechanism) -> FloatArray:
+        """The sums to which `mechanism` adds noise.
+
+        `Coarse` and `PairMarginals` sum other numbers than the answers of their workload.
+        """
+        return mechanism.totals(self._records).sums
+
 
 def predict_on_prior(
     mechanism: Mechanism, prior: FixedDataset, trials: int, rng: RandomState = None
@@ -88,9 +95,10 @@ def predict_on_prior(
     trials = whole(trials, "trials", minimum=2)
     generator = np.random.default_rng(rng)
     squares = np.empty(trials)
-    sums = prior.sums(mechanism.workload, mechanism.n)
+    truth = prior.sums(mechanism.workload, mechanism.n) / mechanism.n
+    inputs = prior.inputs(mechanism)
     for trial in range(trials):
-        error = mechanism.privatise(sums, generator) - sums / mechanism.n
+        error = mechanism.privatise(inputs, generator) - truth
         squares[trial] = error @ error / mechanism.workload.n_queries
     value = math.sqrt(squares.mean())
     # By the derivative of the square root: d sqrt(x) = dx / (2 sqrt(x)).

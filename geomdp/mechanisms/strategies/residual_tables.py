@@ -55,6 +55,7 @@ class TableCost:
                 numbers = own.group.first + own.rows
                 self.equal += np.bincount(numbers, self._part(tables, own), residuals.count)
         self.equal[0] = 0.0
+        self._changes = {tables.shape: _changes(tables) for tables in residuals.tables}
 
     def _part(self, tables: SameShape, own: Within) -> FloatArray:
         """w_T^2 / product over T - A of l_j for each table T."""
@@ -66,7 +67,7 @@ class TableCost:
         """The bound for `precisions`, plus an allowance for rounding."""
         found: list[float] = []
         for tables in self.residuals.tables:
-            changes = _changes(tables)
+            changes = self._changes[tables.shape]
             held = np.zeros((len(tables.numbers), len(changes)))
             for place, own in enumerate(tables.within):
                 if own.axes:

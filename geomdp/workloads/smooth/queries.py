@@ -132,11 +132,20 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If a function that is not a `SmoothQuery` fails on arrays of points, returns another shape,
-        or returns a value that is not a finite real number.
+        If the function returns a value that is not a finite real number. If a function that is not
+        a `SmoothQuery` fails on arrays of points, or returns another shape.
     """
-    if isinstance(function, SmoothQuery):
-        return function(points)
+    values = function(points) if isinstance(function, SmoothQuery) else _called(function, points)
+    if not np.isfinite(values).all():
+        first = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"query must be finite on the cube, got {values[first]} at {points[first].tolist()}"
+        )
+    return values.astype(np.float64)
+
+
+def _called(function: Function, points: FloatArray) -> npt.NDArray[Any]:
+    """What a user's function returns at `points`, if it is an array of real numbers (n,)."""
     try:
         returned = function(points)
     except _NOT_VECTORISED as error:
@@ -152,9 +161,4 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
         )
     if values.dtype.kind not in "biuf":
         raise ValueError(f"query must return real numbers, got {values.dtype}")
-    if not np.isfinite(values).all():
-        first = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"query must be finite on the cube, got {values[first]} at {points[first].tolist()}"
-        )
-    return values.astype(np.float64)
+    return values

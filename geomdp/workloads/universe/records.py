@@ -80,7 +80,9 @@ def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> n
             raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
         if isinstance(series.dtype, np.dtype):
             columns.append(series.to_numpy())
-        else:  # Nullable and Arrow types. Codes up to 2^53 are exact in float64.
+        elif series.dtype.kind in "iu" and not series.hasnans:  # Nullable and Arrow types
+            columns.append(series.to_numpy(np.dtype(f"{series.dtype.kind}8")))
+        else:
             columns.append(series.to_numpy(np.float64, na_value=np.nan))
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
