@@ -75,7 +75,7 @@ RESULTS, FIGURES = Folders().results, Folders().figures
 
 @app.command("list")
 def list_scripts() -> None:
-    """Show every script with the first line of its docstring, grouped by question."""
+    """Show every script with its headline, grouped by the question that the scripts answer."""
     scripts = [*map(load, SCRIPTS)]
     console.print(scripts_table(scripts))
     show_left_out(console, scripts)
@@ -107,7 +107,7 @@ def reproduce_all(
     results: ResultsFolder = RESULTS,
     figures: FiguresFolder = FIGURES,
 ) -> None:
-    """Run every script; the exit code is 0 if all claims hold.
+    """Run every script; the exit code is 0 if no script fails and all claims hold.
 
     A script that needs a package that is not installed is named and left out.
     """
@@ -303,7 +303,7 @@ def _executor(workers: int, scheduler: str | None) -> Iterator[Executor]:
 
 @contextmanager
 def _reporting_errors() -> Iterator[None]:
-    """Turn unusable files, full disks and lost workers into one line and exit code 1."""
+    """Turn unusable files, full disks and lost workers into a message and exit code 1."""
     try:
         yield
     except (StoreError, ExecutorError, RecordError, OSError) as error:

@@ -1,17 +1,18 @@
 """Accuracy of pure-DP answers to all 2-way tables of ten binary columns, mechanism by mechanism.
 
-Problem: 180 cells, n = 5000 records, epsilon = 1, replace-one neighbours for every mechanism.
-Errors of the mean answers are root mean squares over the cells, with standard errors over
-independent releases. Before projection the errors do not depend on the data. Projection moves the
-noisy answers to the nearest point of the convex hull of the answers of single records. The errors
-after projection are measured on subsamples of the RAND health insurance sample and on uniform data.
+Problem: 180 cells, n = 5000 records, epsilon = 1, replace-one neighbours for every mechanism. The
+answer to a cell is its share of the records. Errors are root mean squares over the cells, with
+standard errors over independent releases. Before projection the errors do not depend on the data.
+Projection moves the noisy answers to the nearest point of the convex hull of the answers of single
+records. The errors after projection are measured on subsamples of the RAND health insurance sample
+and on uniform data.
 
 Claim (formula sheet X-OUT, X-LKJ, JL-L14, JL-L15): every measured error before projection agrees
 with its prediction. Two of these errors are known in closed form without the library. K-norm noise
-of the box [-2, 2]^55 in the parity basis has the error (3/16 56 57 4/3)^(1/2) / 5000 = 0.00565.
-Noise of the cone over the elliptope has the error (3/16 2128)^(1/2) / 5000 = 0.00399. The outer
-slab body is an intersection of slabs that contains all differences of neighbours. A Markov chain
-samples it, so its noise is heuristic, and no privacy is claimed for it.
+of the box [-2, 2]^55 in the parity basis has the error (3/16 * 56 * 57 * 4/3)^(1/2) / 5000 =
+0.00565. Noise of the cone over the elliptope has the error (3/16 * 2128)^(1/2) / 5000 = 0.00399.
+The outer slab body is an intersection of slabs that contains all differences of neighbours. A
+Markov chain samples it, so its noise is heuristic, and no privacy is claimed for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -61,7 +62,7 @@ class Family(enum.StrEnum):
 
 
 class Stage(enum.StrEnum):
-    """Where the error is measured."""
+    """Whether the error is measured before or after projection, and on which data."""
 
     BEFORE = "before projection"
     REAL = "projected, real sample"
@@ -147,9 +148,9 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 #: Errors before projection in closed form; see the docstring of this file.
 CLOSED_FORMS = {
-    # There are r = 55 parities. A parity has variance (r + 1) (r + 2) h^2 / 3 in the box of
-    # half-width h = 2, and variance 8 (r + 1) (r + 2) / 12 in the cone. A cell of a table is the
-    # signed mean of 4 parities, one of which is constant and needs no noise.
+    # There are r = 55 parities. The noise of a parity has variance (r + 1) (r + 2) h^2 / 3 with the
+    # box of half-width h = 2, and variance 8 (r + 1) (r + 2) / 12 with the cone. A cell of a table
+    # is the signed mean of 4 parities, one of which is constant and needs no noise.
     Family.BOX: math.sqrt(3 / 16 * 56 * 57 * 4 / 3) / RECORDS,
     Family.CONE: math.sqrt(3 / 16 * 8 * 56 * 57 / 12) / RECORDS,
 }
@@ -157,7 +158,7 @@ EXACT = [family for family in Family if family is not Family.SLABS]
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Predictions, closed forms, bounds after projection and the order of the mechanisms."""
+    """Claims about predictions, closed forms, bounds after projection and the order of errors."""
     before, after = table[table.stage == Stage.BEFORE], table[table.stage != Stage.BEFORE]
     means = pooled_by(before, ["family"])
     projected = pooled_by(after[after.family == Family.LAPLACE], ["stage"])
@@ -249,7 +250,7 @@ TICKS = (4, 5, 6, 8, 10, 15, 20, 25)
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Measured errors before and after projection, with the predictions as ticks."""
+    """Measured errors before and after projection, with black strokes for the predictions."""
     figure = Figure(figsize=(7.2, 4.4))
     axes = figure.subplots()
     families = list(Family)[::-1]

@@ -1,12 +1,12 @@
 """Frobenius error of pure-DP second moments beside other methods, from 100 to 10^6 records.
 
 All methods are 1-DP under replace-one. Their records are drawn from the same distributions on the
-unit sphere: uniform (isotropic), or directions of Gaussian vectors with standard deviations 2^-i
-(decaying). Ours is `SecondMoment`: it adds Wishart noise and takes the nearest psd matrix of trace
-at most 1. It runs with and without shrinkage to multiples of the identity. The others are Laplace
-noise on the upper triangle, Laplace noise on eigenvalues with eigenvectors sampled by the
-exponential mechanism (Amin et al. 2019), and the constant answer 0. Data sets of more than 10,000
-records repeat a block of 10,000.
+unit sphere in d dimensions: uniform (isotropic), or directions of Gaussian vectors whose coordinate
+i = 0, 1, ... has standard deviation 2^-i (decaying). Ours is `SecondMoment`: it adds Wishart noise
+and takes the nearest psd matrix of trace at most 1. It runs with and without shrinkage towards
+multiples of the identity. The others are Laplace noise on the upper triangle, Laplace noise on
+eigenvalues with eigenvectors sampled by the exponential mechanism (Amin et al. 2019), and the
+constant answer 0. Data sets of more than 10,000 records repeat a block of 10,000.
 
 Claims (formula sheet JL-WIS, JL-L13b): the error of `SecondMoment` stays below the bound that the
 mechanism states before it sees data. Without shrinkage the error also stays below the explicit
@@ -215,7 +215,7 @@ EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over the error of ours, shrunk: a row of panels per kind of data, a column per d."""
+    """Errors divided by the error of ours, shrunk: one row per kind of data, one column per d."""
     ds = sorted(table.d.unique())
     figure = Figure(figsize=(7.2, 5.4))
     panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)

@@ -1,15 +1,16 @@
 """The accuracy table: our mechanisms and others, one line for each workload, at epsilon = 1.
 
 On each line all mechanisms answer the same workload, 1-DP under replace-one, with exact samplers.
-Records are drawn anew for each release. For ten binary columns they come from the RAND health
-insurance sample, and for other tables from a mixture of four product distributions. For all other
-workloads the records are uniform elements of the universe.
+For one counting query, errors are also predicted at other epsilons. Records are drawn anew for each
+release. For ten binary columns they come from the RAND health insurance sample, and for other
+tables from a mixture of four product distributions. For all other workloads the records are uniform
+elements of the universe.
 
-The other mechanisms are what exists without this library. Laplace noise is added to every query or
-to the joint table of all columns. Another mechanism adds the noise of a Euclidean ball. The matrix
+The other mechanisms exist without this library. Laplace noise is added to every query or to the
+joint table of all columns. Another mechanism adds the noise of a Euclidean ball. The matrix
 mechanism uses an optimised strategy, Laplace noise and least squares, as HDMM does. The answers of
 Laplace noise and of the matrix mechanism are also moved to attainable answers (projected or
-fitted). On three lines of tables, mbi fits a graphical model to the answers of the matrix
+fitted). For three workloads of tables, mbi fits a graphical model to the answers of the matrix
 mechanism. At 30 and 100 columns that model does not fit in memory, as all pairs form one clique.
 HDMM's own package is in no package index, so `Matrix` takes its place, and a test compares the
 strategies of `Matrix` with a minimum over HDMM's parametrisation.
@@ -18,21 +19,21 @@ Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): errors of additiv
 predicted, and errors after post-processing are below their bounds. On every line that is compared
 before projection, one of our mechanisms is predicted to err less than every data-independent peer,
 but by less than 2% on 3-way tables, prefixes and ranges. With few records ours errs less than all
-others on 2-way tables. On 3-way tables with few records and on random signs, ours and the best
-other tie: their errors are alike. The error of projected K-norm noise on random signs falls like n
-to a power from -0.6 to -0.3. On each line, no exact prediction is more than 2% below the prediction
-of the mechanism that `advise` offers. Measured errors can rank the mechanisms differently, and
-goals show by how much. The report shows the ratio to the best peer on each line, with the goal for
-this ratio. Before projection, exact predictions decide whether the goal is met; after projection,
-measurements do. The report also shows a lower bound that certificates prove for the error of every
-mechanism.
+others on 2-way tables. On 3-way tables with few records and on random signs, ours errs at most 5%
+more than the best other, up to chance. The error of projected K-norm noise on random signs falls
+like a power of n whose exponent lies between -0.6 and -0.3. On each line except one counting query,
+no exact prediction is more than 2% below the prediction of the mechanism that `advise` offers.
+Measured errors can rank the mechanisms differently, and goals show by how much. The report shows
+the ratio to the best peer on each line, with the goal for this ratio. Before projection, exact
+predictions decide whether the goal is met; after projection, measurements do. The report also shows
+a proved lower bound on the worst error of every 1-DP mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
 columns the library should be no worse than Laplace noise on the joint table. There the noise of
-lifted elliptopes, whose error is known in closed form, should err at most 0.8 times as much as the
-best of everything else. The mechanism that `advise` offers should be within 2% of the least
+lifted elliptopes, whose error is known in closed form, should have at most 0.8 times the error of
+the best other mechanism. The mechanism that `advise` offers should be within 2% of the least
 measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
-columns errors are predicted and nothing is released.
+columns and for one counting query, errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 12 minutes.
 """
@@ -88,7 +89,7 @@ Means = dict[tuple[object, ...], MeanSquare]
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Squared errors of one mechanism, with its prediction and seconds."""
+    """Squared errors of one mechanism, with its prediction and its run times in seconds."""
     if not config.releases_per_trial:
         return [predicted_row(config)]
     start = time.perf_counter()
@@ -123,7 +124,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Predictions, bounds, and the order of ours and others."""
+    """Claims about predictions and bounds, and comparisons of our mechanisms with the others."""
     released = table[table.releases > 0]
     exact = released[released.prediction == "exact"]
     bounded = released[released.prediction == "upper_bound"]
@@ -174,7 +175,7 @@ TIE = 0.05
 
 
 def no_worse(ours: Means, others: Means) -> Claim:
-    """Claim that no ratio exceeds 1 + `TIE`; one-sided, at `LEVEL` over all places."""
+    """Claim that no ratio of ours to others exceeds 1 + `TIE`; one-sided, at `LEVEL` in total."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
@@ -195,7 +196,7 @@ def no_worse(ours: Means, others: Means) -> Claim:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Ratios to the best peer and to the joint table, lifted elliptopes, and advice."""
+    """Goals for ratios to the best peer and to the joint table, lifted elliptopes, and advice."""
     return [*ratios.goals_of(table), *advice.goals_of(table)]
 
 
@@ -262,7 +263,7 @@ def report(table: pd.DataFrame) -> Table:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors over that of the best peer on each line, the goals, and the name of our best."""
+    """Draw errors divided by the best peer's on each line, the goals, and the name of our best."""
     return draw(table)
 
 

@@ -1,4 +1,4 @@
-"""The figure of the accuracy table: errors over that of the best peer, one row per line and n."""
+"""The figure of the accuracy table: errors divided by the best peer's, one row per line and n."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def label_of(method: str) -> str:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw errors over that of the best peer on each line, the goals, and the name of our best."""
+    """Draw errors divided by the best peer's on each line, the goals, and the name of our best."""
     table = table[table.releases > 0]
     found, advised = verdicts(table), measured_shares(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))

@@ -18,7 +18,7 @@ from experiments.shared.accuracy_lines import Method
 from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
-#: Goal for the error of a lifted elliptope, over the least error of everything else.
+#: Goal for the error of a lifted elliptope, divided by the least error of all other methods.
 LIFTED_GOAL = 0.8
 #: Lines on which the library is compared with Laplace noise on the joint table.
 JOINT_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
@@ -48,7 +48,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def _ratios(table: pd.DataFrame) -> list[Goal]:
-    """Our least predicted error over that of the peers, on the lines with a goal."""
+    """Our least predicted error divided by the peers' least, on the lines with a goal."""
     found = verdicts(table)
     goals = []
     for row in found[found.before & found.line.isin([*GOALS])].itertuples():
@@ -70,7 +70,7 @@ def _ratios(table: pd.DataFrame) -> list[Goal]:
 
 
 def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
-    """Least error of the library over that of Laplace noise on the table of all columns."""
+    """Least error of the library, divided by that of Laplace noise on the table of all columns."""
     goals = []
     joint = table[(table.method == Method.JOINT) & table.line.isin(JOINT_LINES)]
     for row in joint.itertuples():
@@ -90,7 +90,7 @@ def _against_joint_tables(table: pd.DataFrame) -> list[Goal]:
 
 
 def _lifted(table: pd.DataFrame) -> list[Goal]:
-    """Error of lifted elliptopes, in closed form, over the least error of everything else."""
+    """Error of lifted elliptopes (in closed form) divided by the least error of other methods."""
     goals = []
     for row in table[table.method == Method.LIFTED].itertuples():
         Q = line_workload(Line(row.line))

@@ -6,7 +6,8 @@ from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 
 #: From this many records on, mechanisms are compared before projection. Random signs are the
-#: exception, because their noise is far larger than the body and projection always helps.
+#: exception, because their noise is far larger than the set of attainable answers, so projection
+#: always helps.
 MANY = 1000
 
 
@@ -15,8 +16,8 @@ def compared_before(line: Line | str, n: int) -> bool:
     return n >= MANY and line != Line.SIGNS
 
 
-#: First two peers that run on every line, then groups of mechanisms, then the mechanisms on each
-#: line.
+#: Two peers that run on every line of `TRIED`, three groups of mechanisms, and in `TRIED` the
+#: mechanisms on each line.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -48,7 +49,7 @@ TRIED: dict[Line, tuple[Method, ...]] = {
 #: Lines on which, with few records, ours clearly errs less than all others. On 3-way tables and on
 #: random signs ours and the best other err alike.
 CLEAR_WITH_FEW = (Line.BINARY, Line.CATEGORICAL, Line.HUNDRED)
-#: Ratio to the best peer that is aimed at before projection; 1 on the other lines.
+#: Goal for our error before projection, divided by the best peer's; 1 on the other lines.
 GOALS = {
     Line.BINARY: 0.5,
     Line.CATEGORICAL: 0.7,
@@ -56,10 +57,11 @@ GOALS = {
     Line.FEW_COLUMNS: 0.5,
     Line.HUNDRED: 0.3,
 }
-#: Tables of many columns, on which a lifted elliptope, in closed form, is compared with all else.
+#: Lines on which a lifted elliptope, whose error is known in closed form, is compared with all
+#: other methods.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-#: Lines on which recursive noise is predicted. It errs more than noise on levels on all of them,
-#: but the claim about `advise` covers all exact mechanisms.
+#: Lines on which recursive noise is predicted. It errs more than K-norm noise on levels on all of
+#: them, but the claim about `advise` covers all exact mechanisms.
 RECURSIVE_LINES = (
     Line.BINARY,
     Line.CATEGORICAL,
@@ -129,7 +131,7 @@ def one_count() -> tuple[Config, ...]:
 
 
 def advised() -> tuple[Config, ...]:
-    """The mechanism that `advise` offers: predicted everywhere, released with few records."""
+    """The mechanism that `advise` offers, predicted and, where `ADVISED` says so, released."""
     return tuple(
         Config(line, n, Method.ADVISED, GOALS.get(line, 1.0), releases)
         for (line, n), most in ADVISED.items()
@@ -138,7 +140,7 @@ def advised() -> tuple[Config, ...]:
 
 
 def full_grid() -> tuple[Config, ...]:
-    """All lines; tables with many and with few records."""
+    """All lines of the full sweep; four workloads of tables with many and with few records."""
     tables = (
         config
         for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)

@@ -1,4 +1,4 @@
-"""The methods with the least error on each line of the accuracy table, and their ratio."""
+"""Our best method and the best peer on each line of the accuracy table, and their error ratio."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def predicted_ratios(table: pd.DataFrame) -> pd.Series:
-    """Our least predicted error before projection over the least one of the peers, by line."""
+    """Our least predicted error before projection, divided by the peers' least, by line."""
     many = table[(table.n >= MANY) & ~table.line.isin([Line.SIGNS, Line.ONE_COUNT])]
     ours = many[many.method.isin(OURS_BEFORE)].groupby("line", sort=False).predicted.min()
     peers = many[many.method.isin(PEERS_BEFORE)].groupby("line", sort=False).predicted.min()
@@ -71,12 +71,12 @@ def predicted_ratios(table: pd.DataFrame) -> pd.Series:
 
 
 def least_predicted(table: pd.DataFrame, methods: list[Method]) -> pd.Series:
-    """The row with the least prediction among some methods on one line."""
+    """The row with the least prediction among `methods`, in the rows of one line."""
     mine = table[table.method.isin(methods)]
     return mine.loc[mine.predicted.idxmin()]
 
 
 def best_exact(table: pd.DataFrame, without: tuple[Method, ...] = ()) -> pd.Series:
-    """The row with the least exact prediction among mechanisms that can be released."""
+    """The row with the least exact prediction, without `NOT_OURS` and the methods in `without`."""
     mine = table[(table.prediction == "exact") & ~table.method.isin((*NOT_OURS, *without))]
     return mine.loc[mine.predicted.idxmin()]
