@@ -107,7 +107,7 @@ def milliseconds(action: Callable[[], object], times: int) -> float:
 
 
 def peer(sums: npt.NDArray[np.float64], scale: float) -> Callable[[], object]:
-    """OpenDP's Laplace noise on a vector of numbers."""
+    """A function that adds OpenDP's Laplace noise to `sums` at each call."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -154,7 +154,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact releases compared with seeded ones, OpenDP's answers, and times for many columns."""
+    """Claims about exact against seeded releases, OpenDP's answers, and times for many columns."""
     counted = table[table.kind != Kind.COVARIANCE]
     times = (counted.exact_ms / counted.seeded_ms).max()
     found = [
@@ -264,8 +264,8 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
     """All mechanisms at all sizes.
 
-    Gaussian noise is timed only below 100 columns, because from there on its basis is too large.
-    Covariances are timed up to 100 columns.
+    Gaussian noise is timed only below 100 columns. From there on its orthonormal basis of the span
+    of the answers is too large. Covariances are timed up to 100 columns.
     """
     return tuple(
         Config(kind, count, releases)

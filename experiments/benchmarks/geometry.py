@@ -1,20 +1,20 @@
 """Speed of the geometry core: chords, samples, projections and widths beside named peers.
 
-Every line of the benchmark solves the same instances with geomdp and with peers, in one process,
-and compares the answers. The peers are linear programs for chords (scipy's linprog, and HiGHS
-models that start from their last basis), quadprog on the dual form and CVXPY with SCS for
-projections, hopsy for walks, hit-and-run for spectral draws, and a dense product for widths
-(formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are Gaussian, or 0/1 answers to marginal
-queries with ties and duplicates.
+Every line of the benchmark solves the same instances with geomdp and, unless they are too large,
+with peers, in one process, and compares the answers. The peers are linear programs for chords
+(scipy's linprog, and HiGHS models that start from their last basis), quadprog on the dual form and
+CVXPY with SCS for projections, hopsy for walks, hit-and-run for spectral draws, and a dense product
+for widths (formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are Gaussian, or 0/1 answers to
+marginal queries with ties and duplicates.
 
 Claims: geomdp's certificates hold (the gauge is 1 at the ends of chords, projections have a
 relative gap of at most 1e-12, every vertex is on one side of a separator), and every peer agrees.
-Speed is not claimed. It has goals, which may be missed. Times are medians of processor seconds of
-one core. The ratio to each peer is compared with a goal, and the time of geomdp with a physical
-limit that is measured in the same run. For a projection the limit is one pass over the vertices,
-for chords and samples one matrix product per batch. For the width of 2-way marginals, whose
-vertices are never listed, the limit is one pass over the 2^d elements. The time of 4,096 directions
-at d = 24 is extrapolated from 512 directions.
+For hit-and-run on spectral bodies only the time is measured. Speed is not claimed. It has goals,
+which may be missed. Times are medians of processor seconds of one core. The ratio to each peer is
+compared with a goal, and the time of geomdp with a physical limit that is measured in the same run.
+For a projection the limit is one pass over the vertices, for chords and samples one matrix product
+per batch. For the width of 2-way marginals, whose vertices are never listed, the limit is one pass
+over the 2^d elements. The time of 4,096 directions at d = 24 is extrapolated from 512 directions.
 
 Run time on one core: quick 9 s, full 16 minutes.
 """
@@ -159,7 +159,7 @@ LABELS = {
 
 
 def both(work: Work, dimension: int, count: int, operations: int, peers: int) -> list[Config]:
-    """One line for each kind of vertices."""
+    """Two lines: one with Gaussian vertices and one with 0/1 marginals."""
     return [Config(work, kind, dimension, count, operations, peers) for kind in BOTH]
 
 

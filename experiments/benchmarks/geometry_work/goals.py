@@ -49,7 +49,7 @@ RATIOS: dict[tuple[str, str, int, str], float] = {
     for work, kinds, dimension, word, goal in _AIMED
     for kind in kinds
 }
-#: Draws a second that are aimed at, by work and dimension.
+#: Goals for the number of draws per second, by work and dimension.
 RATES = {(Work.DRAW, 20): 50.0}
 #: Directions that `gaussian_width` takes by default, and the seconds aimed at for all of them, by
 #: work and number of attributes.
@@ -77,7 +77,7 @@ REASONS: dict[Work, str] = {
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of peers, with the ratio of their seconds to those of geomdp, and the goal for it.
+    """Rows of peers, with the ratio of their seconds to those of geomdp, and its goal.
 
     The goal applies to the fastest method of a peer.
     """

@@ -23,7 +23,7 @@ GEOMDP = "geomdp"
 CHAINS = 64
 #: Number of chains on polytopes with listed facets. All chains make each step together.
 LOCKSTEP = 256
-#: Number of targets that share one body.
+#: Number of points that are projected to the same body in `Work.MANY`.
 TARGETS = 100
 #: Most directions in one dense product.
 DIRECTIONS = 16
@@ -61,7 +61,8 @@ class Config:
 
     work: Work  # What is timed
     vertices: Vertices  # Kind of vertices
-    #: Dimension m of the points; for matrices their order, for marginals the number of attributes.
+    #: Dimension m of the points; for matrices their order, for `Work.WIDTH` the number of
+    #: attributes.
     dimension: int
     count: int  # Number of vertices or facets N; 0 where it does not apply
     operations: int  # Operations of geomdp

@@ -1,10 +1,10 @@
 """Physical limits beside which geometry is timed: one pass over the data, one matrix product.
 
-Any method that looks at all N vertices once reads N m numbers from memory. Any method that prices
-all vertices (takes their inner products with a vector for each point of a batch) does one matrix
-product. The width of 2-way marginals is computed without a list of vertices. There any method that
-looks at all elements compares 2^d numbers. All limits are measured with NumPy, in the same run as
-the times that are compared with them.
+Any method that looks at N vertices of dimension m once reads N m numbers from memory. Any method
+that prices all vertices (takes their inner products with a vector for each point of a batch) does
+one matrix product. The width of 2-way marginals of d attributes is computed without a list of
+vertices. There any method that looks at all elements compares 2^d numbers. All limits are measured
+with NumPy, in the same run as the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from experiments.benchmarks.geometry_work.instances import (
 #: 5 ms), but at most MOST_PRODUCTS products, because a small product takes at least the time of a
 #: call of NumPy.
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: Of a matrix with more entries, only rows with about this many entries are timed, and the time is
-#: scaled up. These 80 MB are far more than any cache holds.
+#: Of a matrix with more entries, only as many rows are timed as hold this many entries, and the
+#: time is scaled up. These 80 MB are far more than any cache holds.
 MOST_ENTRIES = 10**7
 
 
@@ -89,7 +89,7 @@ def facets_with_batch(config: Config, rng: np.random.Generator) -> Limit:
 
 
 def square(config: Config, rng: np.random.Generator) -> Limit:
-    """Limit of the product of a matrix (d, d + 1) with its transpose, a Wishart matrix."""
+    """Limit of multiplying a d x (d + 1) matrix by its transpose, which gives a Wishart matrix."""
     d = config.dimension
     batch = rng.standard_normal((LOCKSTEP, d, d + 1))
     seconds = timed_product(batch, batch.transpose(0, 2, 1)) / LOCKSTEP

@@ -34,7 +34,8 @@ GAP = 1e-12
 EXACT = 1e-6
 #: Largest allowed distance, in the same unit, for SCS at its default tolerances.
 LOOSE = 0.3
-#: The largest SCS instance, in vertices times dimension: one solve of (500, 20000) takes a minute.
+#: Largest number of vertices times dimension for which SCS is timed. With 20000 vertices in
+#: dimension 500, one solve takes a minute.
 SCS_ENTRIES = 10**7
 
 
@@ -44,7 +45,7 @@ def scale_of(vertices: Array) -> float:
 
 
 def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
-    """A point outside: at about the distance of the vertices, or just beyond the surface.
+    """A point about as far from the centre as the vertices, or a point just beyond the surface.
 
     For `Work.FULL_SUPPORT` bisection finds the surface in a random direction, and the target is a
     thousandth beyond it. The nearest point is then a mixture of almost as many vertices as there

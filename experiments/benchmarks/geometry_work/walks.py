@@ -35,8 +35,8 @@ from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 #: Number of steps before chords are timed. After them the points are near the boundary, as uniform
 #: points are.
 WARM_UP = 5
-#: Largest relative difference between the ends of a chord and those found by a linear program with
-#: tolerance 1e-9.
+#: Largest difference between the ends of a chord and the ends that a linear program with tolerance
+#: 1e-9 finds, divided by the length of the shortest chord.
 CHORD_TOLERANCE = 1e-7
 #: Length of the longest axis of the stretched polytope divided by the shortest.
 STRETCH = 1000.0
@@ -103,7 +103,7 @@ def pilot(walk: Walk, chains: int, limit: int, rng: np.random.Generator) -> Mixi
 
 
 def facets(config: Config, rng: np.random.Generator) -> Array:
-    """Normals (N, m) of {x : <a, x> <= 1}."""
+    """Facet normals (N, m) of a polytope {x : <a, x> <= 1 for every normal a}."""
     if config.work is Work.BOX:
         axes = np.eye(config.dimension)
         return np.vstack([axes, -axes])
@@ -132,7 +132,8 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
     draws = walk.embed(run.draws)
     outside = (draws @ normals.T).max() - 1
     rows = [line(GEOMDP, [seconds / float(bulk_ess(draws).min())], max(outside, 0), 1e-9)]
-    # The peers' second moments must equal those of geomdp up to the errors of both chains.
+    # The root mean square length of the states must be the same for geomdp and for each peer, up to
+    # the errors of the chains.
     spread = float(np.sqrt((draws**2).sum(axis=2).mean()))
     for method in PROPOSALS if config.peer_operations else ():
         states, taken = hopsy_draws(
@@ -153,7 +154,7 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
 def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds per uniform draw; for the peer, hit-and-run, seconds per effective sample.
 
-    The peer walks on the same matrices. It finds chords by eigenvalues on the spectraplex and by
+    The peer walks on the same body. It finds chords by eigenvalues on the spectraplex and by
     bisection on the difference body. It starts from uniform points, so it needs no burn-in. The
     walk may be too slow to converge in `MATRIX_STEPS`. Its measured correlation time is then a
     lower bound, which favours the peer.

@@ -1,4 +1,4 @@
-"""Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and HiGHS models solved again."""
+"""Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and HiGHS models that are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ DUAL, PRIMAL = 1, 4
 
 
 def program(vertices: Array) -> Array:
-    """Matrix of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column, of t, is 0."""
+    """Matrix of the equations for p + t u in conv(+-v_i); the last column, for t, is left at 0.
+
+    With weights a_i, b_i >= 0 they are sum (a_i - b_i) v_i - t u = p and sum (a_i + b_i) = 1.
+    """
     count, dimension = vertices.shape
     rows = np.zeros((dimension + 1, 2 * count + 1))
     rows[:dimension, :count], rows[:dimension, count:-1] = vertices.T, -vertices.T
@@ -42,7 +45,7 @@ def chord_by_linprog(vertices: Array, point: Array, direction: Array) -> tuple[f
 class KeptColumns:
     """One HiGHS model with a column per signed vertex, re-solved from its last basis.
 
-    Vertices v_i are rows (N, m); the strategy is `DUAL` or `PRIMAL`.
+    The vertices v_i are the rows of `vertices` (N, m); `strategy` is `DUAL` or `PRIMAL`.
     """
 
     def __init__(self, vertices: Array, strategy: int) -> None:
@@ -68,9 +71,10 @@ class KeptColumns:
 
 
 class KeptRows:
-    """The dual model, with a row per signed vertex: min {s - <z, p> : |<z, v_i>| <= s, <z, u> = 1}.
+    """The dual model, with a row per signed vertex, re-solved from its last basis.
 
-    The vertices and the strategy are those of `KeptColumns`.
+    For a point p and a direction u it is min {s - <z, p> : |<z, v_i>| <= s for all i, <z, u> = 1}.
+    `vertices` and `strategy` are as in `KeptColumns`.
     """
 
     def __init__(self, vertices: Array, strategy: int) -> None:

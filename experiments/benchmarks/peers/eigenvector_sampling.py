@@ -1,6 +1,6 @@
 """Second moments by Laplace noise on eigenvalues and privately sampled eigenvectors.
 
-This is the baseline of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace
+This is the algorithm of Amin, Dick, Kulesza, Munoz and Vassilvitskii 2019. Eigenvalues get Laplace
 noise. Eigenvectors are chosen one after the other by the exponential mechanism. Each eigenvector
 then has a Bingham distribution, which is sampled exactly by rejection (Kent, Ganeiber and Mardia
 2018).
@@ -23,10 +23,10 @@ BATCH = 64
 
 
 def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator) -> Array:
-    """An epsilon-DP estimate (d, d) of the sum of x x^T, |x| <= 1, under replace-one.
+    """An epsilon-DP estimate of `total` (d, d) under replace-one.
 
-    Replacing a record moves the eigenvalues by at most 2 in l1 norm, and u^T total u by at most 1
-    for a unit vector u.
+    `total` is the sum of x x^T over the records x, which have norm at most 1. Replacing a record
+    moves the eigenvalues by at most 2 in l1 norm, and u^T total u by at most 1 for a unit vector u.
     """
     d = len(total)
     values = np.linalg.eigvalsh(total)[::-1]
@@ -46,7 +46,7 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
 
 
 def bingham(matrix: Array, rng: np.random.Generator) -> Array:
-    """Draw a unit vector (q,) exactly, with density proportional to exp(x^T matrix x).
+    """Draw a unit vector x of R^q exactly, with density proportional to exp(x^T matrix x).
 
     Let A = lambda_max I - matrix have the eigenvalues a_i, and let b solve
     sum_i 1 / (b + 2 a_i) = 1. Proposals come from the angular Gaussian with precision I + 2 A / b.

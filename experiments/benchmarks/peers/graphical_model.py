@@ -34,10 +34,11 @@ def _mbi() -> ModuleType:
 
 
 def fitted_tables(levels: Sequence[int], k: int, noisy: Array, n: int) -> Array:
-    """Means (m,) of all k-way tables of the model nearest to noisy means (m,), for n records.
+    """Cells of all k-way tables of the model nearest to the noisy cells, for n records.
 
-    Tables are in lexicographic order, and cells in row-major order. The model has a clique for
-    every table, and all cliques have the same weight. The total n is public.
+    `noisy` (m,) and the result (m,) hold the cells divided by n. Tables are in lexicographic order,
+    and cells in row-major order. The model has a clique for every table, and all cliques have the
+    same weight. The total n is public.
     """
     mbi = _mbi()
     names = [f"c{column}" for column in range(len(levels))]

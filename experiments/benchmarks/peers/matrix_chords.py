@@ -29,7 +29,8 @@ class EigenvalueChords(gd.bodies.Body):
         """Ends (lo, hi), where an eigenvalue reaches 0 or the trace reaches 1."""
         low, high = np.empty(len(points)), np.empty(len(points))
         for k, (M, D) in enumerate(zip(unsvec(points), unsvec(directions), strict=True)):
-            # M + t D is psd iff 1 + t lambda >= 0 for every eigenvalue lambda of M^-1 D.
+            # For positive definite M, M + t D is psd iff 1 + t lambda >= 0 for every eigenvalue
+            # lambda of M^-1 D.
             slopes = eigh(D, M, eigvals_only=True)
             room, rise = 1 - np.trace(M), np.trace(D)
             ends = np.append(-1 / slopes[slopes != 0], room / rise if rise else [])

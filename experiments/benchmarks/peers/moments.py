@@ -13,7 +13,10 @@ BLOCK = 2048
 
 
 def blocked_cosines(points: Array, size: int) -> Array:
-    """Means of shape (t,) * d. Each block takes cosines of multiples of angles, then products."""
+    """Means of all products T_r1(x_1) ... T_rd(x_d) of Chebyshev polynomials, r_i below `size`.
+
+    The result has shape (size,) * d. Each polynomial is a cosine: T_r(x) = cos(r arccos x).
+    """
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         angles = np.arccos(points[start : start + BLOCK])
@@ -22,7 +25,7 @@ def blocked_cosines(points: Array, size: int) -> Array:
 
 
 def blocked_recurrences(points: Array, size: int) -> Array:
-    """The same means by Chebyshev recurrences in place of cosines, which is faster in NumPy."""
+    """The means of `blocked_cosines` by Chebyshev recurrences, which are faster in NumPy."""
     total = np.zeros((size,) * points.shape[1])
     for start in range(0, len(points), BLOCK):
         x = np.ascontiguousarray(points[start : start + BLOCK].T)
@@ -36,7 +39,10 @@ def blocked_recurrences(points: Array, size: int) -> Array:
 
 
 def block_sums(waves: Array) -> Array:
-    """Sums over records of all products of rows of waves (d, t, b), by a matrix product."""
+    """Sums over the records of a block of all products of d polynomials, by a matrix product.
+
+    `waves[i, r]` holds T_r at coordinate i of every record of the block.
+    """
     d, size, _ = waves.shape
     if d == 1:
         return waves[0].sum(axis=1)
@@ -47,7 +53,10 @@ def block_sums(waves: Array) -> Array:
 
 
 def fourier(points: Array, size: int, tolerance: float) -> Array:
-    """Means by one non-uniform FFT: real parts, averaged over all signs of the frequencies."""
+    """The means of `blocked_cosines` by one non-uniform FFT, up to `tolerance`.
+
+    They are the real parts of the transform, averaged over the signs of the frequencies.
+    """
     d = points.shape[1]
     transform = (finufft.nufft1d1, finufft.nufft2d1, finufft.nufft3d1)[d - 1]
     waves = transform(

@@ -1,7 +1,7 @@
 """Tables of counts with independent noise, by OpenDP and by diffprivlib.
 
 For both, neighbours differ by one added or removed record. Here all tools are compared under
-replace-one. Replacing a record is a removal and an addition, so each cell gets twice the noise.
+replace-one. Replacing a record is a removal and an addition, so the scale of the noise is doubled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def opendp_tables(tables: Sequence[Counts], epsilon: float) -> Array:
 
 
 def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, seed: int) -> Array:
-    """Cells (m,) of all 2-way tables of codes (n, c); each table gets the same share of epsilon."""
+    """Cells (m,) of all 2-way tables of `columns`; each table gets the same share of epsilon."""
     pairs = [(i, j) for i in range(len(levels)) for j in range(i + 1, len(levels))]
     cells = []
     for number, (i, j) in enumerate(pairs):

@@ -24,8 +24,9 @@ def hopsy_draws(
 ) -> tuple[Array, float]:
     """States (chains, draws, m) of a walk on {normals @ x <= offsets}, and its seconds.
 
-    The polytope must contain 0. If `rounded`, hopsy rounds the polytope first. Then a fifth as many
-    draws are made and discarded. Neither step is timed.
+    The polytope must contain 0 in its interior. If `rounded`, hopsy first rounds the polytope. The
+    walk begins with ``draws // 5`` states that are discarded. Rounding and discarded states are not
+    timed.
     """
     problem = hopsy.Problem(normals, offsets)
     if rounded:
