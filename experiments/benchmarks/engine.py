@@ -253,7 +253,7 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
-    """Sweeps of trivial cells, by `sizes`; sweeps of about `seconds`, by load and cell `lengths`."""
+    """Sweeps of trivial cells by `sizes`; sweeps of about `seconds` by load and cell `lengths`."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(

@@ -1,11 +1,12 @@
 """The main job, from records to private tables: its time, its speed beside others, and its error.
 
-Time is that of the command `geomdp release` as a whole process, from the start of Python to the
-files. The command answers ten workloads of every kind on bundled tables, with an empty cache of
-set-ups. Speed is that of counting all 1-way or all 2-way tables of ten text columns of a Parquet
-file. geomdp checks every value against the schema. The others check nothing. They are one query of
-DuckDB with a grouping set per table, and groupings of pyarrow and pandas. Error is that of all
-2-way tables of five columns of two bundled real tables, at epsilon = 1 under replace-one. These
+Time is the wall-clock time of the command `geomdp release` as a whole process, from the start of
+Python to the written files. The command answers ten workloads on bundled tables, of every kind
+except second moments, with an empty cache of set-ups. Speed is the number of rows a second when all
+1-way or all 2-way tables of ten text columns of a Parquet file are counted. geomdp checks every
+value against the schema. The others check nothing. They are one query of DuckDB with a grouping set
+per table, and groupings of pyarrow and pandas. Error is the root mean squared error of all 2-way
+tables of five columns, for two bundled real tables, at epsilon = 1 under replace-one. These 2-way
 tables are released by the default of geomdp, by OpenDP's discrete Laplace noise, by diffprivlib's
 histograms, and by a graphical model that mbi fits to the answers of the matrix mechanism.
 
@@ -155,7 +156,7 @@ def grid(
     )
 
 
-#: Speed is claimed from this many rows on, which DuckDB counts in about a second.
+#: Times and speeds are claimed from this many rows on. DuckDB counts them in about a second.
 FULL_ROWS = 5_000_000
 QUICK = Sweep(
     grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2),

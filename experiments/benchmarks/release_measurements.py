@@ -67,7 +67,7 @@ class Config:
     size: int
 
 
-#: Flags of the command for each kind of workload.
+#: Flags of the command for each workload, by its name in the figure.
 COMMANDS = {
     "2-way tables, 10 columns": "--sample rand --workload marginals:2",
     "2-way tables, 9 columns": "--sample affairs --workload marginals:2",
@@ -159,7 +159,7 @@ def write_records(path: Path, rows: int, rng: np.random.Generator) -> None:
 
 
 def error(config: Config, rng: np.random.Generator) -> float:
-    """Root mean squared error of mean answers, over all cells and releases."""
+    """Root mean squared error of the shares of the records, over all cells and releases."""
     name, columns = SAMPLES[config.question]
     loaders = {"rand": gd.data.rand_health_insurance, "affairs": gd.data.fair_affairs}
     sample = loaders[name]()
@@ -181,7 +181,7 @@ def private(
     codes: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> npt.NDArray[np.float64]:
-    """One release of all 2-way tables: means (m,), 1-DP under replace-one."""
+    """One release of all 2-way tables as shares of the records (m,), 1-DP under replace-one."""
     levels, n = list(schema.levels.values()), len(frame)
     if tool is Tool.OURS:
         return gd.release(frame, schema, "marginals:2", epsilon=EPSILON, rng=rng).answers

@@ -1,10 +1,10 @@
-"""Speed and memory of smooth summaries: moments of a million records, answers from a file.
+"""Speed and memory of smooth summaries: moments of a million records, answers, and Parquet files.
 
 Records have d variables, and a summary has t degrees in each. The peer is blocked NumPy, which
 takes cosines of multiples of the angles of a block of records, and then matrix products. Two more
 methods are shown: NumPy with Chebyshev recurrences, which a careful user would write, and one call
-of finufft at the same tolerance. geomdp is timed for whole releases from an array in memory: this
-includes the noise and all checks on the records (formula sheet SM-A1, X-NUFFT).
+of finufft at the tolerance of geomdp. geomdp is timed for whole releases from an array in memory.
+Their time includes the noise and all checks on the records (formula sheet SM-A1, X-NUFFT).
 
 Claims: geomdp is at least 15 times as fast as blocked NumPy at (d, t) = (1, 64) and (2, 32), and at
 least 5 times at (3, 16). A release from a Parquet file in chunks needs less than 1 GiB of memory
@@ -57,7 +57,7 @@ def ratios(table: pd.DataFrame, peer: Method) -> dict[tuple[int, int], float]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The speed of summaries and answers, and their memory."""
+    """Claims about the speed of summaries and answers, and about the memory of a release."""
     cosines, recurrences, transforms = (
         ratios(table, peer) for peer in (Method.COSINES, Method.RECURRENCES, Method.FOURIER)
     )
@@ -103,7 +103,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """The ratio to finufft, the fastest peer, with the ratio to one pass over the records."""
+    """Goals for the ratio to finufft, each with the ratio to one pass over the records."""
     fourier, passes = ratios(table, Method.FOURIER), ratios(table, Method.PASS)
     return [
         Goal(

@@ -55,7 +55,7 @@ class Config:
     """One measurement."""
 
     task: Task  # What is measured
-    #: Number d of variables, and number t of degrees in each variable.
+    #: Number d of variables (`d`), and number t of degrees in each variable (`size`).
     d: int
     size: int
     n: int  # Records

@@ -13,7 +13,7 @@ records with 2^16 rows takes less than 60 seconds; two cores are allowed, and on
 AboveThreshold gives at least 200,000 answers per second from an array and 30,000 one at a time.
 Speeds are claimed only for a machine that does nothing else: the quick preset, which also runs in
 the test suite, claims nothing but the two comparisons with dense weights. The goals are 200,000
-queries a second at sparsity 10, and 1,000 times the speed of dense weights. Rates count seconds of
+queries a second at sparsity 10, and 1,000 times the speed of dense weights. Rates are per second of
 processor time; each is a median over repetitions in one process.
 
 Run time on one core: quick 4 s, full 1 minute.
@@ -108,7 +108,7 @@ FAST, APART = 200_000.0, 1000.0
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Goals for sparse weights at sparsity 10, updated after each query; the slowest universe."""
+    """Goals for sparse weights at sparsity 10 with updates, on the slowest universe."""
     rate = {(row.task, row.sparsity, row.elements): row.rate for row in table.itertuples()}
     slowest = min(rate[Task.UPDATE, 10, place] for place in UNIVERSES)
     reading = rate[Task.READ, 10, Elements.NONE]
@@ -145,7 +145,7 @@ DENSE_LABEL = r"evaluations with update, $2^{20}$ elements"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Rates of sparse weights against sparsity, over all universes, and that of dense weights."""
+    """Rates of sparse weights against sparsity, over all universes; the rate of dense weights."""
     figure = Figure(figsize=(7.2, 4.6))
     axes = figure.subplots()
     for task, look in LOOKS.items():

@@ -56,7 +56,8 @@ UNIVERSES = (Elements.FEW, Elements.MANY, Elements.STRINGS)
 ALPHA = 0.05
 DENSE_SIZE = 1 << 20
 ROWS = 1 << 16
-#: Independence of the hash: enough for 10^6 queries at beta = 0.05 on 2^16 rows (BR-PROJ).
+#: The hash gives r-wise independent signs for this r. It is enough for 10^6 queries at failure
+#: probability beta = 0.05 with 2^16 rows (BR-PROJ).
 INDEPENDENCE = 80
 
 

@@ -1,17 +1,17 @@
 """Strategies of the matrix mechanism for tables of many columns, against simpler ones: predictions.
 
 The workload is all k-way tables of d columns, at epsilon = 1 under replace-one. Errors are
-predicted, and nothing is released. `Matrix` measures a weighted mix of tables of column sets. Each
-simpler strategy adds Laplace noise to other measurements. The first measures the table of all
-columns (identity). The second measures the blocks of a covering design, which together hold every
-set of k columns; every block gets an equal share of the budget. The third measures all tables of at
-most k columns; tables with the same number of columns get the same share, and the shares are
-optimised. The fourth exists for tables of one or two binary columns: it measures products of signs
-with the best weights.
+predicted, and nothing is released. `Matrix` measures tables of several sets of columns, with
+optimised weights. Each simpler strategy adds Laplace noise to other measurements. The first
+measures the table of all columns (identity). The second measures the blocks of a covering design,
+which together hold every set of k columns; every block gets an equal share of the budget. The third
+measures all tables of at most k columns; tables with the same number of columns get the same share,
+and the shares are optimised. The fourth exists for tables of one or two binary columns: it measures
+products of signs with the best weights.
 
-Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns and for mixed levels, k from
-1 to 4, `Matrix` is never predicted to err more than the best simpler strategy. Covering designs are
-those that the library searches for, with at most 2^20 cells a block.
+Claim (formula sheet JL-SPLIT, GEN-3): for 16, 20 and 24 binary columns with k from 1 to 4, and for
+mixed levels with k = 4, `Matrix` is never predicted to err more than the best simpler strategy. The
+library searches for the covering designs, whose blocks have at most 2^20 cells.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -97,18 +97,19 @@ class Simple:
     """Errors of simple strategies for all k-way tables, in counts at epsilon = 1.
 
     Let U be a subset of the columns S. The interaction of U is the part of the table of U that no
-    smaller table determines. Noise of variance v on the cells of the table of S gives this
-    interaction with variance v times the number of cells of S in each cell of U. Estimates from
-    several tables are averaged with weights proportional to their precisions.
+    smaller table determines. Noise of variance v on the cells of the table of S gives an estimate
+    of this interaction. The variance of the estimate is v times the number of cells of S in each
+    cell of U. Estimates from several tables are averaged with weights proportional to their
+    precisions.
     """
 
     workload: gd.workloads.MarginalTables
     masks: np.ndarray[tuple[int], np.dtype[np.int64]]  # The sets U as bits, without the empty one
-    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Squared error of unit variance on each U
+    costs: np.ndarray[tuple[int], np.dtype[np.float64]]  # Squared error from each U at variance 1
 
     @classmethod
     def of(cls, workload: gd.workloads.MarginalTables) -> Simple:
-        """All interactions of a workload except that of no columns, the number of records."""
+        """All interactions of a workload except the empty one, which is the number of records."""
         found = Interactions(workload)
         masks = np.array([_bits(U) for U in found.sets[1:]])
         return cls(workload, masks, found.costs[1:])
@@ -165,7 +166,7 @@ SIMPLE = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """`Matrix` against the best simple strategy, at every point."""
+    """Claim that `Matrix` is predicted to err no more than the best simple strategy."""
     shares = table.matrix / table[[*SIMPLE]].min(axis=1)
     worst, best = table.loc[shares.idxmax()], table.loc[shares.idxmin()]
     return [
@@ -194,7 +195,7 @@ LOOKS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors of simpler strategies over the error of `Matrix`, a row for each workload."""
+    """Errors of simpler strategies divided by the error of `Matrix`, a row for each workload."""
     figure = Figure(figsize=(7.2, 1.6 + 0.27 * len(table)))
     axes = figure.subplots()
     heights = np.arange(len(table))

@@ -55,7 +55,7 @@ RATES = {(Work.DRAW, 20): 50.0}
 #: work and number of attributes.
 DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
 
-#: What takes the time, for each kind of work.
+#: Why an operation does not take less time, for each kind of work.
 REASONS: dict[Work, str] = {
     Work.CHORD: "each end of a chord is a linear program, whose pivots follow one another and each "
     "price the vertices",

@@ -37,7 +37,7 @@ MOST_ENTRIES = 10**7
 class Limit:
     """A lower limit on the time of one operation."""
 
-    name: str  # What takes this time
+    name: str  # The work that is done in this time
     seconds: float
 
 
