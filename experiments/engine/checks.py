@@ -1,7 +1,9 @@
-"""Claims that many scripts share: comparisons of measured errors with predictions or others.
+"""Claims that many scripts share: comparisons of measured errors with predictions or other errors.
 
-Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. A claim whose statement
-is true fails by chance with probability at most `LEVEL` over all its points (Bonferroni).
+Tables have the columns of `MeanSquare.columns` and of `predicted_columns`. Chance misleads a claim
+with probability at most `LEVEL` over all its points (Bonferroni). For `is_below` and
+`slopes_lie_within` this means that a false statement passes, for the other claims that a true
+statement fails.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Predicted(Protocol):
 
     @property
     def kind(self) -> str:
-        """Whether the predicted error is an equality or a bound."""
+        """Whether the prediction is exact, an upper bound, or the error on a prior."""
 
 
 def predicted_columns(prediction: Predicted) -> Row:
@@ -176,7 +178,7 @@ def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) ->
 def _deviations(
     table: pd.DataFrame, keys: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[float, int]]:
-    """At each point, the distance above the prediction in standard errors, and the releases."""
+    """At each point, the standard errors above the prediction, and the number of releases."""
     means, bounds = pooled_by(table, keys), _bounds(table, keys)
     return {key: (deviation(mean, *bounds[key]), mean.count) for key, mean in means.items()}
 

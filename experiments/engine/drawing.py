@@ -64,7 +64,7 @@ def draw_points(
     band : pair of array_like (n,), or None
         Lower and upper ends of a shaded band.
     size : float or None
-        Size of the markers in points; None for that of the style file.
+        Size of the markers in points; None for the size in the style file.
     every : int or None
         Draw a marker at each `every`-th position only; None for all positions.
     """

@@ -20,7 +20,7 @@ class Aim(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """One number that was aimed at, with what was measured.
+    """One number that was aimed at, with the measurement.
 
     A claim says what must hold, and fails the run if it does not. A goal says what would be good:
     it may stay open, and then the reason is shown beside the number.
@@ -29,7 +29,7 @@ class Goal:
     name: str  # What is measured, with its unit
     measured: float  # The measurement
     goal: float  # The number aimed at, in the same unit
-    aim: Aim  # On which side of it the measurement should be
+    aim: Aim  # On which side of `goal` the measurement should be
     reason: str  # Why the goal is not reached; shown only while it is open
     #: Other numbers that say how good the measurement is, such as the distance from a physical
     #: limit; shown always.

@@ -50,7 +50,7 @@ def position(measured: npt.ArrayLike, low: float, high: float) -> float:
 
 
 def within_allowance(measured: npt.ArrayLike, allowed: npt.ArrayLike) -> float:
-    """For claims that nothing in `measured` exceeds what is `allowed`, which may be 0.
+    """For claims that nothing in `measured` exceeds `allowed`, which may be 0.
 
     Where the allowance is 0, a measurement of 0 gives 0, and every other one is beyond the limit.
     """

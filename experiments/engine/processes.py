@@ -25,9 +25,10 @@ class Processes:
     """Runs cells in `count` processes of this machine; a context manager and an `Executor`.
 
     Each process holds one cell, so a process that is killed loses this cell alone. The cell runs
-    again in a new process. It counts as failed when `DEATHS` processes have died with it. Processes
-    are spawned, not forked. They start when cells wait for them and serve one sweep after another.
-    They end with this object, or with the process that made it, even if that process is killed.
+    again in another process. It counts as failed when `DEATHS` processes have died with it.
+    Processes are spawned, not forked. They start when cells wait for them and serve one sweep after
+    another. They end with the ``with`` block, or with the process that made them, even if that
+    process is killed.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def died(cell: Cell[Any], seconds: float, what: str) -> Outcome[Any]:
 
 
 class _Process:
-    """One process, at most one cell in it."""
+    """One process, which holds at most one cell."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")

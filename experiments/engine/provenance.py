@@ -4,14 +4,14 @@ A hash covers what modules compute, not how they are written down or where they 
 is parsed; its docstrings and import statements are removed, and the rest of the syntax tree is
 hashed. The hash of several modules is the hash of the set of their hashes, without their names.
 
-* The hash does not change with comments, docstrings, messages of raised exceptions or formatting.
+* The hash does not change with comments, docstrings, arguments of raised exceptions or formatting.
   It does not depend on the module from which a name is imported, on the place of a module, or on
   modules that hold only a docstring and imports.
 * The hash changes with every other change of code: a constant, a default, the name of a variable,
   the order of statements, a module that is added or removed. Moving a function from one module to
-  another changes both modules, and therefore the hash. The hash of geomdp covers the modules that
-  a script can reach (`experiments.engine.reach`), so a change of other modules makes no figure
-  stale.
+  another changes both modules, and therefore the hash. The hash of geomdp covers the modules that a
+  script can reach (`experiments.engine.reach`), so a change of other modules does not make the
+  script's figure stale.
 
 Two edits can therefore change a result without changing the hash: importing another object under
 the same name from a package outside this repository, and swapping the names of two modules, or of
@@ -147,7 +147,7 @@ def _code(part: object) -> object:
 
 
 def _is_silent(statement: object) -> bool:
-    """Whether a statement is an import, or a string that nobody reads such as a docstring."""
+    """Whether a statement is an import, an unused string such as a docstring, or an if of these."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     if isinstance(statement, ast.If):
@@ -166,10 +166,10 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit checked out, with ``+changes`` for an edited tree; None outside a repository.
+    """The commit checked out, with ``+changes`` if code was edited; None outside a repository.
 
-    Generated figures do not count as edits: otherwise the commit of every figure after the first
-    one of a run would be marked.
+    Only edits in `geomdp` and `experiments` count. Generated figures do not: otherwise the commit
+    of every figure after the first one of a run would be marked.
     """
     root = Path(__file__).resolve().parents[2]
     command = ["git", "-C", str(root)]

@@ -121,7 +121,7 @@ def _imported(nodes: Sequence[ast.AST]) -> dict[str, str]:
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if _is_ours(alias.name):
-                    # `import a.b` binds a, `import a.b as c` binds a.b.
+                    # `import a.b` binds a to a, and `import a.b as c` binds c to a.b.
                     bound[alias.asname or alias.name] = alias.name
                     bound |= {} if alias.asname else {LIBRARY: LIBRARY}
     return bound
