@@ -4,14 +4,15 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", sectio
 Lovasz 1999 (hit-and-run). Formula sheet SAM-3, JL-KN, JL-L14.
 
 Claim: the squared error of K-norm noise is (m + 1)(m + 2) / epsilon^2 times E ||U||^2, for U
-uniform on the body of dimension m. Chains started at the centre of the body underestimate this
-error, and approach it geometrically. Two laws are exact. In the unit ball, a step in a random
-direction takes s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3. In a cube, a point is uniform after one
-sweep over all coordinates. In the cube, the cross-polytope and the difference body of a simplex,
-steps in random directions come near the error after a number of steps that grows with the
-dimension. A box with sides from 1 to 100 takes more than ten times the steps of the cube. Bodies
-are therefore made round by a linear map before a chain runs. Nothing here proves how far a finite
-chain is from uniform, so a release that uses one is called heuristic.
+uniform on the body of dimension m. Chains that start at the centre of the body and move in random
+directions underestimate this error; the gap closes geometrically. Two laws are exact. In the unit
+ball, a step in a random direction takes s = E ||X||^2 to (2/3)(1 - 1/m) s + 1/3. In a cube, a point
+is uniform after one sweep over all coordinates. In the cube, the cross-polytope and the difference
+body of a simplex, chains come near the error after a number of steps that grows with the dimension.
+In a box whose longest side is 100 times the shortest, chains need more than ten times the steps
+that they need in the cube. Bodies are therefore made round by a linear map before a chain runs.
+Nothing here proves how far a finite chain is from uniform, so a release that uses a finite chain is
+called heuristic.
 
 Run time on one core: quick 5 s, full 1 minute.
 """
@@ -39,7 +40,7 @@ from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 
 #: Ratio of the longest to the shortest side of the long box.
 LONG = 100.0
-#: A squared error counts as near the exact one if it is at most this share below it.
+#: A squared error is near the exact error if it is at least 1 - `NEAR` times the exact error.
 NEAR = 0.05
 
 
@@ -84,14 +85,14 @@ def body_and_kernel(config: Config) -> tuple[gd.bodies.Body, Kernel]:
 
 
 def squared_length(config: Config) -> float:
-    """E ||U||^2 for U uniform on the body. The cube given by slabs is computed as a box."""
+    """E ||U||^2 for U uniform on the body. The cube given by slabs is replaced by the equal box."""
     walk = Walk.TURNED if config.walk is Walk.CUBE else config.walk
     body, _ = body_and_kernel(dataclasses.replace(config, walk=walk))
     return gd.geometry.second_moment(body).value
 
 
 def exact_share(config: Config, steps: int) -> float | None:
-    """E ||X_t||^2 after t steps from the centre, divided by its limit; None if no law is known."""
+    """E ||X_t||^2 for t = `steps` from the centre, over its limit; None if no law is known."""
     if config.walk is Walk.CUBE:
         return 1.0
     rate = (2 / 3) * (1 - 1 / config.dimension)
@@ -99,7 +100,7 @@ def exact_share(config: Config, steps: int) -> float | None:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Squared lengths divided by the exact mean, after 1, 2, 4, ... steps from the centre."""
+    """Mean squared length divided by the exact mean, after 1, 2, 4, ... steps from the centre."""
     body, kernel = body_and_kernel(config)
     limit = squared_length(config)
     points, done = np.zeros((config.chains, config.dimension)), 0
@@ -126,7 +127,7 @@ def deviations(table: pd.DataFrame, expected: pd.Series | float) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Exact laws, squared errors after the last step, and the steps of long and round bodies."""
+    """The exact laws, the squared errors after the last step, and the steps for box and cube."""
     known = table[table.walk.isin(KNOWN)]
     off = deviations(known, known.exact).abs()
     reach = quantile(LEVEL / (2 * len(known)), int(table.chains.min()))
@@ -200,7 +201,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """All walks of one dimension with their exact laws."""
+    """All walks of one dimension, and the exact laws of the walks in `KNOWN`."""
     for walk, look in LOOKS.items():
         mine = table[table.walk == walk].sort_values("steps")
         if mine.empty:

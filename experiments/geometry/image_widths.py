@@ -1,18 +1,19 @@
-r"""Gaussian width of the image of a set under maps that shrink, and that stretch a little.
+r"""Gaussian width of the image of a set under maps that shrink distances or stretch them a little.
 
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemmas 10 and 11; formula sheet JL-L10, JL-L11.
 
-Claims for a map f of a set S in R^m: if f increases no distance, it does not increase the width.
-Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta, the width of the image is at most
-(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2, which is at most the 2 w(S) + 2 delta m^(1/2) of the paper.
-Both bounds are of the right order: if a cube of any size is blown up, the width of the image is at
-least 0.285 times the first bound.
+Claims for a map f of a set S to R^m: if f increases no distance, the image has at most the Gaussian
+width w(S) of S. Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta for all x and y
+in S, the width of the image is at most the sharp bound (w(S)^(1/2) + (delta m^(1/2))^(1/2))^2. The
+sharp bound is at most the bound printed in the paper, 2 w(S) + 2 delta m^(1/2). Both bounds are of
+the right order: for a cube of any size that is blown up, the width of the image is at least 0.285
+times the sharp bound.
 
-(a) The sets hold 64 points of a sphere in R^16. Four maps increase no distance: a rotation, folding
-(absolute values), moving each point to the nearest point of a smaller ball, and dropping half of
-the coordinates. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that delta = 4 (1 - a); widths
-are in closed form.
+(a) The sets hold 64 points of the unit sphere in R^16. Four maps increase no distance: a rotation,
+folding (absolute values), moving each point to the nearest point of a ball of radius 3/4, and
+dropping half of the coordinates. (b) The cube [0, a]^16 is mapped to [0, 1]^16, so that
+delta = 4 (1 - a); widths are in closed form.
 
 Run time on one core: quick 1 s, full 10 s.
 """
@@ -57,7 +58,7 @@ Points = npt.NDArray[np.float64]
 
 
 def rotated(points: Points, rng: np.random.Generator) -> Points:
-    """A random rotation."""
+    """The points multiplied by a random orthogonal matrix."""
     return np.asarray(points @ np.linalg.qr(rng.standard_normal((M, M)))[0])
 
 
@@ -126,7 +127,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def distances(points: Points) -> Points:
-    """All pairwise distances, shape (n, n)."""
+    """All distances between two of the n `points`, shape (n, n)."""
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
 
 
@@ -178,7 +179,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def bounds(cubes: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """The sharp bound for every cube."""
+    """The sharp bound on the width of the image, for every cube."""
     return np.array(
         [near_contraction_width(row.before, row.excess, rows=M) for row in cubes.itertuples()]
     )
@@ -189,7 +190,7 @@ CUBE = Look("C0", "o")
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Ratios of widths for random sets; widths of cubes below both bounds."""
+    """Ratios of widths for random sets; widths of blown-up cubes, and both bounds on them."""
     figure = Figure(figsize=(7.2, 3.6))
     left, right = figure.subplots(1, 2)
     for place, image in enumerate(MAPS):

@@ -3,17 +3,17 @@
 Paper: Nikolov 2022 (arXiv 2208.07410), Definition 8, Theorem 9 (Liaw, Mehrabian, Plan and
 Vershynin), Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
 
-Claim: the largest change of a distance within a set S under a map A to R^m, E sup over x, y in S of
-| ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), where w is the Gaussian width. The constant
-is 4 + (0.71 + 1/(4 sqrt m)) diam(S) / w(S) for Gaussian maps; Rademacher maps (random signs) change
-distances as little. The width after a Gaussian map is mu_m / sqrt(m) times the width before, where
-mu_m is the mean norm of a Gaussian vector in R^m.
+Claim: the mean largest change of a distance within a set S under a random map A to R^m, E sup over
+x, y in S of | ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), where w is the Gaussian width.
+For Gaussian maps, the constant is at most 4 + (0.71 + 1/(4 sqrt m)) diam(S) / w(S); Rademacher maps
+(random signs) change distances as little. A Gaussian map multiplies the width by mu_m / sqrt(m) on
+average, where mu_m is the mean norm of a Gaussian vector in R^m.
 
 Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
 histogram), and a ball of diameter 1. For a ball, the largest change is the largest | s - 1 | over
-the singular values s of A. It is near 2 w(S) / sqrt(m), and 0.35 to 0.5 of the bound once m reaches
-the dimension. For the finite sets, all pairs are compared. Run time on one core: quick 4 s, full 1
-minute.
+the singular values s of A. This change is near 2 w(S) / sqrt(m). Once m reaches the dimension of
+the ball, the change is 0.35 to 0.5 times the bound. For the finite sets, all pairs are compared.
+Run time on one core: quick 4 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Config:
 
 @cache
 def vertices(points: Points) -> FloatArray:
-    """The points of S as rows, shape (N, k): N = 256 in R^200, R^8 and R^256."""
+    """The points of S as rows, shape (256, k): k is 200 for signs, 8 for the cube, else 256."""
     return gd.workloads.explicit_answers(workload(*WORKLOADS[points]))
 
 
@@ -96,7 +96,7 @@ def width(points: Points) -> float:
 
 
 def distances(rows: FloatArray) -> FloatArray:
-    """All pairwise distances, shape (N, N)."""
+    """All distances between two of the N `rows`, shape (N, N)."""
     products = rows @ rows.T
     squares = np.diag(products)
     return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
@@ -120,7 +120,7 @@ def change_and_image(
 
 @cache
 def distances_of(points: Points) -> FloatArray:
-    """All distances within S."""
+    """All distances between two points of S."""
     return distances(vertices(points))
 
 

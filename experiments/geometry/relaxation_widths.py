@@ -1,17 +1,18 @@
 """Semidefinite relaxations of marginals and parities: how much wider they are than the polytopes.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), sections 4 and 5; Lasserre 2001, Alon and Naor 2006 for the
-relaxations. The error of a projection grows with the Gaussian width of the body projected on. The
-ratio of the two widths thus says what a relaxation costs. Formula sheet GEN-4, JL-T2, JL-T23.
+relaxations. The error of a mechanism that projects on a body grows with the body's Gaussian width.
+The width of the relaxation divided by the width of the polytope thus says how much error the
+relaxation costs. Formula sheet GEN-4, JL-T2, JL-T23.
 
 Claim: relaxations contain the sensitivity polytope in every direction tried. For d = 4 to 12
 attributes, the relaxation of 2-way marginals (moment matrices with a diagonal equal to the first
 row) is less than 6% wider than the polytope. The relaxation of 2-way parities (the elliptope) is
-less than 10% wider. For large d the second ratio tends to 1.31: the semidefinite bound divided by
-the ground state of the Sherrington-Kirkpatrick model. Lasserre's relaxations of higher level
-(lifts) are less than 4% wider for 3-way marginals, and less than 1% wider for 3- and 4-way
-parities; most are exact in every direction tried. Projections may use these relaxations where 2^d
-elements are too many.
+less than 10% wider. For large d, the ratio for parities tends to 1.31: the semidefinite bound
+divided by the ground state of the Sherrington-Kirkpatrick model. Lasserre's relaxations of higher
+level (lifts) are less than 4% wider for 3-way marginals, and less than 1% wider for 3- and 4-way
+parities; most are exact in every direction tried. Projections may use these relaxations where the
+2^d elements of the universe are too many to list.
 
 Directions are Gaussian and shared by both bodies; intervals are for the ratio of the two means.
 Run time on one core: quick 5 s, full 6 min (a lift of order 79 takes about 6 s for a direction).
@@ -42,11 +43,12 @@ WAYS = {
     Kind.PARITIES_3: 3,
     Kind.PARITIES_4: 4,
 }
-#: Workloads relaxed by plain correlation matrices, which take thousands of directions a second. The
-#: other relaxations solve a conic program for each direction.
+#: Workloads relaxed by plain correlation matrices: such a relaxation computes thousands of support
+#: values a second. The other relaxations solve a conic program for each direction.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
-#: Largest relative error of a support value. Support values are found from above
-#: (`MomentMatrix.highest`).
+#: Tolerance for rounding, as a share of the radius sqrt(k) of a polytope of k queries. The support
+#: values of a relaxation are upper bounds (`MomentMatrix.highest`), so they may fall below the
+#: polytope's by rounding only.
 SLACK = 1e-6
 
 
@@ -200,7 +202,7 @@ LIFTED = {6: 60, 9: 8, 12: 2}
 
 
 def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
-    """All families over the numbers of attributes; lifts for at most `largest` attributes."""
+    """All families with d in `sizes` attributes; lifts only for more than k and up to `largest`."""
     few = {d: next(count for most, count in LIFTED.items() if d <= most) for d in sizes}
     return tuple(
         Config(family, d, many if family in FIRST_LEVEL else few[d])

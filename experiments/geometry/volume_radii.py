@@ -3,13 +3,14 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 17 and 20, equation (13); Urysohn 1924. Formula
 sheet JL-L17, JL-L20, JL-URY.
 
-Claim: let V be a random subspace of dimension j, kappa_j the volume of the unit ball in R^j, mu_k
-the mean norm of a Gaussian vector in R^k, and vr the volume radius. The mean projection radii of a
-body K in R^k are Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j). They fall with j, from
-Q_1 = w(K) / mu_k to Q_k = vr(K). This is Alexandrov and Fenchel's inequality; applied to the
-largest projection on i dimensions it gives Lemma 17. Its case Q_k <= Q_1 is Urysohn's inequality
-vr(K) <= w(K) / mu_k, which balls attain. As k grows, the left side divided by the right side falls
-to e^(-1/2) for cubes, and to 0 for long bodies. Let vr_i(K) be the largest volume radius of a
+Claim: let V be a random subspace of dimension j, Pi_V K the projection of K on V, kappa_j the
+volume of the unit ball in R^j, mu_k the mean norm of a Gaussian vector in R^k, and vr the volume
+radius. The mean projection radii of a body K in R^k are Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j).
+By Alexandrov and Fenchel's inequality they fall with j, from Q_1 = w(K) / mu_k to Q_k = vr(K).
+The same inequality for the largest projection on i dimensions gives Lemma 17. The case Q_k <= Q_1
+is Urysohn's inequality vr(K) <= w(K) / mu_k, with equality for balls. As k grows, the left side
+divided by the right side falls to e^(-1/2) for cubes, and to 0 for the stretched bodies (the long
+box and the symmetric hull of prefix answers). Let vr_i(K) be the largest volume radius of a
 projection on i dimensions. Urysohn's inequality for projections gives
 i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20). `volume_radii` proves lower bounds on vr_i(K); they fall
 as i grows, and for a ball each of them is the radius.
@@ -51,7 +52,8 @@ from experiments.shared.volume_bodies import (
 from geomdp.bounds import volume_radii
 from geomdp.bounds.volume import urysohn
 
-#: Level of each certified width: a thousand of them all hold with probability at least 1 - 1e-6.
+#: Level of each certified interval of a width: a thousand such intervals hold together with
+#: probability at least 1 - 1e-6.
 CERTIFIED = LEVEL / 1000
 #: Relative tolerance for proved radii: they are rounded down by 1e-9.
 ROUNDED_DOWN = 1.01e-9
@@ -104,14 +106,14 @@ def projections(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def hull_volume(points: FloatArray) -> float:
-    """Volume of the hull of points (N, j), j >= 1."""
+    """Volume of the convex hull of the rows of `points`, shape (N, j) with j >= 1."""
     if points.shape[1] == 1:
         return float(np.ptp(points))
     return float(scipy.spatial.ConvexHull(points).volume)
 
 
 def ball_volume(dimension: int) -> float:
-    """Volume of the unit ball; 1 in dimension 0."""
+    """Volume of the unit ball in R^`dimension`; 1 in dimension 0."""
     return gd.bodies.Ball(dimension).volume() if dimension else 1.0
 
 
@@ -137,7 +139,7 @@ def widths(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Q_j of every body with an interval. All intervals hold with probability 1 - `level`."""
+    """Q_j of every body with an interval; all intervals together have error probability `level`."""
     rows = table[table.part == Part.PROJECTIONS].sort_values(["family", "j"])
     reach = quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
     ends = {"low": rows.share - reach, "value": rows.share, "high": rows.share + reach}
@@ -190,7 +192,7 @@ def falling(radii: pd.DataFrame) -> Claim:
     ends = [rows.value.iloc[-1] / rows.value.iloc[0] for rows in groups]
     return Claim(
         "mean projection radii fall with the dimension",
-        # No rise beyond chance, and none at all in what was measured.
+        # No rise beyond chance, and none at all in the measured values.
         max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups),
         f"{len(rises)} steps, none upwards; last over first {min(ends):.3f} to {max(ends):.3f} "
         f"for {len(groups)} bodies",

@@ -18,7 +18,7 @@ from experiments.guide.sources import assemble
 
 
 class GuideError(Exception):
-    """The guide could not be built, or is not as it should be; the message says where."""
+    """The guide could not be built, or a check of the guide failed; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Guide:
     """A guide that was built and checked."""
 
     index: Path  # The page to open
-    pages: int  # Number of pages
+    pages: int  # Number of HTML files, with the index, the search page and templates of the theme
     examples: int  # Commands of docstrings that ran; 0 if they were not asked for
 
 

@@ -27,8 +27,8 @@ autodoc_preserve_defaults = True
 autosummary_generate = False
 numpydoc_show_class_members = False
 
-# Every code block of a page runs in an empty folder, and the page shows its output. If one fails,
-# Sphinx warns with the traceback, and a warning makes the build fail.
+# The code cells of a page run in one temporary folder, empty at first, and the page shows their
+# output. If a cell fails, Sphinx warns with the traceback, and a warning makes the build fail.
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_timeout = 300

@@ -21,7 +21,7 @@ class Decision:
     """One question and what to use if the answer is yes."""
 
     question: str  # Ends with a question mark
-    answer: str  # What to use; ends with a full stop
+    answer: str  # What to do if the answer is yes; ends with a full stop
     use: tuple[str, ...]  # Dotted names of what to use, as in the reference
     section: str  # Label of the section of the guide with an example
 

@@ -1,10 +1,10 @@
 """Sphinx extension: docstrings, written for a terminal, become typeset text.
 
-Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. Here letters become
-italic, indices and powers are set lower and higher, and words such as "epsilon" become Greek
-letters. A public name between backticks becomes a link to the reference, and any other text between
-backticks becomes code. Ids of the formula sheet link to the index of theorems. Examples and literal
-blocks are not changed.
+Formulas in docstrings are plain text, such as ``||x||_K <= e^(epsilon / 2)``. In the guide, their
+letters are italic, indices and powers are set lower and higher, and words such as "epsilon" become
+Greek letters. A public name between backticks becomes a link to the reference, and any other text
+between backticks becomes code. Ids of the formula sheet link to the index of theorems. Examples,
+tables and literal blocks are not changed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ _LITERAL_DIRECTIVES = (".. math::", ".. code-block::", ".. code::")
 
 @dataclass(frozen=True)
 class Place:
-    """The object whose docstring is typeset. Names are looked up in its package and class first."""
+    """The object whose docstring is typeset.
+
+    A name in the docstring means an export, preferably of `package`, or else a member of `owner`.
+    """
 
     package: str  # The package that documents the object
     owner: type | None  # The object if it is a class, or the class of a member; None for others
@@ -197,7 +200,7 @@ def _typeset_piece(piece: re.Match[str], place: Place) -> str:
 
 
 def _role(name: str, text: str) -> str:
-    """An index or a power. Outer brackets that only group it are left out."""
+    """Markup for an index or a power. Outer brackets that only group the text are left out."""
     inner = text[1:-1] if text[0] in "({" else text
     if text[0] == "(" and "," in inner:
         inner = text

@@ -19,10 +19,10 @@ import geomdp
 class Export:
     """One public name."""
 
-    package: str  # The package with the page that describes it, such as `geomdp.bodies`
-    name: str  # Its name there
-    value: object  # What it is
-    defined_in: str  # The module that assigns it
+    package: str  # The package whose page describes the export, such as `geomdp.bodies`
+    name: str  # The name in that package
+    value: object  # The object with this name
+    defined_in: str  # The module from which the package's stub imports the name
 
     @property
     def path(self) -> str:
@@ -45,7 +45,10 @@ def packages() -> tuple[str, ...]:
 
 @cache
 def exports() -> tuple[Export, ...]:
-    """Every public object once, under the first package below `geomdp` that exports it."""
+    """The exports of the packages below `geomdp`, without modules.
+
+    A class or function that several packages export is listed once, under the first of them.
+    """
     return tuple(_first_exports())
 
 

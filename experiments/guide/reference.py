@@ -65,7 +65,10 @@ def _package_page(package: str) -> str:
 
 
 def _page(export: Export) -> str:
-    """The page of a function, or of a class with its members; inherited members are links."""
+    """The page of a function, or of a class with its members.
+
+    Inherited members that have a page elsewhere are links.
+    """
     head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):
         return f"{head}.. autofunction:: {export.name}\n"

@@ -21,7 +21,7 @@ INCLUDED = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
 
 
 def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) -> None:
-    """Write everything that Sphinx reads into a folder, which must not exist.
+    """Write everything that Sphinx reads into `folder`, which must not exist yet.
 
     Raises
     ------
