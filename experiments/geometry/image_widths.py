@@ -3,12 +3,12 @@ r"""Gaussian width of the image of a set under maps that shrink distances or str
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemmas 10 and 11; formula sheet JL-L10, JL-L11.
 
-Claims for a map f of a set S to R^m: if f increases no distance, the image has at most the Gaussian
-width w(S) of S. Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta for all x and y
-in S, the width of the image is at most the sharp bound (w(S)^(1/2) + (delta m^(1/2))^(1/2))^2. The
-sharp bound is at most the bound printed in the paper, 2 w(S) + 2 delta m^(1/2). Both bounds are of
-the right order: for a cube of any size that is blown up, the width of the image is at least 0.285
-times the sharp bound.
+Claims for a map f from a set S to R^m: if f increases no distance, the Gaussian width of the image
+is at most the width w(S) of S. Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta
+for all x and y in S, the width of the image is at most the sharp bound
+(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2. The sharp bound is at most the bound printed in the paper,
+2 w(S) + 2 delta m^(1/2). Both bounds are of the right order: for a cube of any size that is blown
+up, the width of the image is at least 0.285 times the sharp bound.
 
 (a) The sets hold 64 points of the unit sphere in R^16. Four maps increase no distance: a rotation,
 folding (absolute values), moving each point to the nearest point of a ball of radius 3/4, and

@@ -33,7 +33,7 @@ class DenseStream:
         self._last = np.zeros(size)
 
     def candidates(self, hypothesis: Any) -> list[DenseQuery]:
-        """Random 0/1 queries, and queries adapted to a hypothesis that is a vector of weights."""
+        """Random 0/1 queries, and queries adapted to the hypothesis if that is a vector."""
         queries = [self._rng.integers(2, size=len(self.data)) for _ in range(CANDIDATES)]
         current = getattr(hypothesis, "distribution", getattr(hypothesis, "vector", None))
         if current is not None:

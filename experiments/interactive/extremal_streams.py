@@ -1,8 +1,8 @@
-"""Streams of queries, one per rule, that force a large share of the updates that a rule allows.
+"""Streams of queries, one per rule, that force a large share of the updates that the bound allows.
 
-All records are element 0. Every gap is alpha, the least that an update needs, so that the rule
-learns as little as possible. The factor `SLIGHTLY` keeps rounding errors from making a gap smaller
-than alpha.
+All records are element 0. Except for the median rule, every gap is alpha, the least that an update
+needs, so that the rule learns as little as possible. The factor `SLIGHTLY` keeps rounding errors
+from making a gap smaller than alpha.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ ANSWER_ERROR = 0.999
 def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
     """Number of updates of multiplicative weights on a finite universe.
 
-    The relative entropy starts at ln M for M elements. An update by a query f with gap alpha lowers
-    it by eta alpha - ln E e^(eta (f - E f)), with step eta and mean E over the weights. By
-    Hoeffding's lemma this decrease is at least eta alpha - eta^2 / 8. The decrease is hardly larger
-    if f is 0 on one half of the weights and 1 on the other half.
+    The relative entropy of the data to the hypothesis starts at ln M for M elements. An update by a
+    query f with gap alpha lowers this entropy by eta alpha - ln E e^(eta (f - E f)), where eta is
+    the learning rate and E the mean over the weights. By Hoeffding's lemma this decrease is at
+    least eta alpha - eta^2 / 8. The decrease is hardly larger if f is 0 on elements with half of
+    the total weight and 1 on the others.
     """
     updates = 0
     while True:
@@ -61,11 +62,12 @@ def sparse_weights(hypothesis: Any, alpha: float) -> int:
 def perceptron(hypothesis: Any, alpha: float) -> int:
     """Number of updates of the perceptron's vector x of M entries, which moves from 0 towards e_0.
 
-    ||x - e_0||^2 starts at 1. An update by a query f with gap alpha lowers it by
-    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least decrease is alpha^2 / M, for ||f||^2 = M. Two
-    queries take turns: (c, 1, .., 1) raises the entries of x, and (0, 1, .., 1) lowers all entries
-    but the first. The sum of all entries but the first goes from alpha / M to alpha and back. The
-    number c is the least for which the gap is large enough for an update.
+    ||x - e_0||^2 starts at 1. An update by a query f with gap alpha lowers this squared distance by
+    (2 alpha^2 / M) - (alpha / M)^2 ||f||^2. The least decrease is alpha^2 / M, for ||f||^2 = M.
+    After the first update, two queries take turns: (c, 1, .., 1) raises the entries of x, and
+    (0, 1, .., 1) lowers all entries but the first. The sum of all entries but the first goes from
+    alpha / M to alpha and back. The number c is the least for which the gap is large enough for an
+    update.
     """
     updates = 0
     while True:
@@ -86,7 +88,7 @@ def perceptron(hypothesis: Any, alpha: float) -> int:
 def halving_net(alpha: float) -> Median:
     """The median rule for the net of all data sets of floor(1 / alpha) records on two elements.
 
-    The net is finer than alpha.
+    The fineness of this net is below alpha.
     """
     records = int(1 / alpha)
     return Median(net(2, records), net_fineness(2, records, n_queries=1))

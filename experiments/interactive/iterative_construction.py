@@ -8,17 +8,17 @@ Claim: with probability 1 - beta the hypothesis errs by at most alpha on every o
 parities, for the alpha of the corrected Theorem 5. The constants as printed give a smaller alpha,
 but with them the proved error is 3 alpha / 2, not alpha: a run can end at a query with a gap near
 alpha, while another query has a larger gap that the distinguisher missed. Up to logarithms, alpha
-falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. The 2 B private steps together
-stay within the budget.
+falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. A run has at most B rounds of
+two private steps, and these 2 B steps together stay within the budget.
 
-Each of these steps has privacy loss epsilon_0. Answers have Laplace noise of scale
-1 / (epsilon_0 n). If the gaps of queries fall in steps of 2 ln 2 / (epsilon_0 n), the distinguisher
-takes each query twice as often as the next. With probability gamma the distinguisher may choose a
-gap that is F(epsilon_0) or more below the largest. If all gaps but one are F(epsilon_0) below, it
-does so in a third of the choices for gamma = 1/2, which is two thirds of what the union bound of
-the proof allows. The test that ends a run has the level 3 alpha / 4, and one update changes an
-error by at most alpha / 4. So runs that start above this level end with errors between alpha / 2
-and 3 alpha / 4, up to the noise.
+Each step is epsilon_0-DP. Answers have Laplace noise of scale 1 / (epsilon_0 n). If the gaps of
+queries fall in steps of 2 ln 2 / (epsilon_0 n), the distinguisher takes each query twice as often
+as the next. The proof allows the distinguisher, with probability gamma, a gap that is F(epsilon_0)
+or more below the largest gap. If all gaps but the largest are F(epsilon_0) below it, and gamma is
+1/2, a third of the choices miss the largest gap: two thirds of what the union bound of the proof
+allows. A run ends when the noisy gap is below 3 alpha / 4, and one update changes an error by at
+most alpha / 4. So runs that start with an error above 3 alpha / 4 end with an error between
+alpha / 2 and 3 alpha / 4, up to the noise and the loss of the distinguisher.
 
 Data sets are given by the shares of the elements, so that n may be as large as the theorem needs.
 Run time on one core: quick 4 s, full 1 minute.
@@ -57,7 +57,7 @@ from experiments.shared.known_shares import KnownShares, falling_shares
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Errors and what is promised, or first choices on the ladder or on the cliff."""
+    """Errors and the promised accuracy, or counts of choices on the ladder or on the cliff."""
     built = construction(config, KnownShares(falling_shares(1 << BITS)))
     match config.data:
         case Data.LADDER:
@@ -72,7 +72,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 POINT = ["privacy", "constants", "n"]
 #: A run ends when the noisy gap is below this share of alpha.
 LEVEL_OF_TEST = 3 / 4
-#: Powers of n by which alpha falls.
+#: Powers of n with which alpha falls.
 POWERS = {"pure": -1 / 3, "approximate": -1 / 2}
 
 
@@ -83,7 +83,7 @@ FACTORS = {"pure": 4 ** (1 / 3), "approximate": 2.0}
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The guarantee by binomial tests; budget, noise, number of steps and rate."""
+    """Claims on errors, steps, budget and rate, on where runs end, and on noise and choices."""
     runs = table[table.data == Data.SHARES]
     ladder = table[table.data == Data.LADDER]
     return [
@@ -111,7 +111,7 @@ def ends_at_the_level(table: pd.DataFrame) -> Claim:
 
 
 def has_its_noise(table: pd.DataFrame) -> Claim:
-    """Moduli of Laplace noise are exponential, so that their sum has a Gamma law."""
+    """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
     count, total = int(table.answers.sum()), float(table.noise.sum())
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total))
@@ -141,7 +141,7 @@ def has_its_law(table: pd.DataFrame) -> Claim:
 
 
 def loses(table: pd.DataFrame) -> Claim:
-    """Two-sided: how often the chosen gap is F(epsilon_0) below the largest one."""
+    """A two-sided test of how often the chosen gap is F(epsilon_0) below the largest gap."""
     worse, runs = int(table.worse.sum()), int(table.runs.sum())
     chance = float(table.chance.iloc[0])
     value = scipy.stats.binomtest(worse, runs, chance).pvalue
@@ -156,7 +156,7 @@ def loses(table: pd.DataFrame) -> Claim:
 
 
 def promises(table: pd.DataFrame) -> list[Claim]:
-    """What is promised, by binomial tests and as it is solved."""
+    """Errors, steps and budgets of the runs, and how the promised alpha depends on n."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"), releases=("releases", "sum"), alpha=("alpha", "first")
     )
@@ -228,7 +228,7 @@ NO_UPDATE = "uniform start"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Largest error against n, below what is promised."""
+    """Largest error against n, below the promised accuracy."""
     figure = Figure(figsize=(7.2, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
     table = table[table.data == Data.SHARES]

@@ -36,7 +36,7 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
 class Data(enum.StrEnum):
     """True answers."""
 
-    SHARES = "shares"  # Shares of records; that of an element is proportional to 1 / rank
+    SHARES = "shares"  # The share of records at an element is proportional to 1 / rank
     LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
     CLIFF = "cliff"  # All gaps but the largest are equal, and smaller by `AllParities.loss`
 
@@ -52,7 +52,7 @@ class Config:
     runs: int  # Independent runs in one cell
 
 
-#: Largest gap of the ladder, well within what answers in [0, 1] allow.
+#: Largest gap of the ladder and of the cliff, well below 1/2, so that answers stay within [0, 1].
 TOP = 0.4
 
 
@@ -119,7 +119,7 @@ def construction(
 
 
 def spent(built: gd.IterativeConstruction[Any]) -> float:
-    """Epsilon of the 2 B steps by basic or advanced composition."""
+    """Epsilon of 2 private steps for each update allowed, by basic or advanced composition."""
     step, count = gd.PureDP(built.step_epsilon), 2 * built.updates_allowed
     match built.privacy:
         case gd.ApproxDP(delta=delta):

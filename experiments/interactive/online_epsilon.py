@@ -1,7 +1,8 @@
 """Online release against epsilon: largest noise of the released values, and its exact law.
 
 All queries are so far from the hypothesis that each causes an update, so every answer is a released
-value and its error is Laplace noise. The scale is solved from the equations of the formula sheet.
+value and its error is Laplace noise. The scale of this noise is computed from the equations of the
+formula sheet.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def at_epsilon(
             n=n, queries=QUERIES, privacy=gd.ApproxDP(epsilon, PRIVACY.delta), beta=BETA, rng=child,
         )  # fmt: skip
         noise, left = run_at_gap(gap * alpha, sparsity, online)
-        # A query that is not updated has an error of its whole distance.
+        # A query that causes no update keeps its whole distance to the hypothesis as its error.
         largest.append(max([*noise, left]))
         promised.append(online.accuracy)
     scale = value_scale(n, sparse_updates(sparsity, alpha), epsilon)
@@ -67,7 +68,7 @@ def largest_modulus(count: int) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Two-sided: the largest noise at every epsilon, and its slope."""
+    """Two-sided tests of the largest noise at every epsilon, and of its slope against epsilon."""
     slopes = slopes_by(table, ["sparsity"], "epsilon")
     return [
         agrees_with_prediction(
@@ -86,7 +87,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def draw(axes: Axes, table: pd.DataFrame, look: Look, promise: str, label: str) -> None:
-    """Largest errors against epsilon, with their exact law and what is promised."""
+    """Largest errors against epsilon, with their exact law and the promised accuracy."""
     stated = table.groupby("epsilon")[["guaranteed", "predicted"]].first()
     draw_theory(axes, stated.index, stated.guaranteed, look.colour, promise)
     draw_theory(axes, stated.index, stated.predicted, "black", EXACT, (1, 1.5))

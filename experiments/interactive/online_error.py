@@ -5,18 +5,18 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 
 Claim: with probability 1 - beta all k adaptive answers are within 3 alpha0, where alpha0 is solved
 from the update bound of the rule and falls as n^(-1/2), up to logarithms. For sparse multiplicative
-weights alpha0 depends on the sparsity m through ln m alone, and not on the universe. For dense
-multiplicative weights it grows with ln |X|. The queries of the panels ask first for the heaviest
-elements, then for random elements.
+weights alpha0 depends on the sparsity m only logarithmically, and not on the universe. For dense
+multiplicative weights alpha0 grows with ln |X|. The queries of panels (a) to (c) ask first for the
+heaviest elements, then for random elements.
 
-Further queries have a set distance from the hypothesis, as an adversary who sees it can choose.
-They show what the threshold 2 alpha0 does: queries at 0.95 alpha0 cause no update, and all queries
-at 3.05 alpha0 cause one. Queries at 1.9 alpha0 that cause none are left with an error of nearly two
-thirds of what is promised. Released values have Laplace noise of the stated scale; the noise
-measured falls as n^(-1/2), up to logarithms, and as epsilon^(-1/2): if all queries are at 3.05
-alpha0, the largest error is the largest of 60 Laplace variables, whose law is exact. For these
-distances, alpha0 is solved in this script from the equation of the formula sheet. How many updates
-are needed is the subject of `update_bounds`.
+Further queries have a set distance from the hypothesis, as an adversary who sees the hypothesis can
+choose. With probability 1 - beta, queries at 0.95 alpha0 cause no update, and all queries at 3.05
+alpha0 cause one, because the threshold is 2 alpha0. Queries at 1.9 alpha0 that cause no update keep
+an error of nearly two thirds of the promised 3 alpha0. Released values have Laplace noise of the
+stated scale. Up to logarithms, the measured noise falls as n^(-1/2) and as epsilon^(-1/2). If all
+queries are at 3.05 alpha0, the largest error is the largest of 60 Laplace moduli, whose law is
+known exactly. For these distances, alpha0 is solved from the equation of the formula sheet, without
+the library. How many updates are needed is the subject of `update_bounds`.
 
 Run time on one core: quick 4 s, full 30 s.
 """
@@ -57,7 +57,7 @@ from geomdp.workloads import DenseQuery, SparseQuery
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """Panels, by the quantity on the x axis; `GAPS` is measured but has no panel."""
 
     GAPS = "gaps"
     RECORDS = "records"
@@ -123,7 +123,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error over the runs of one trial, and the promised 3 alpha0."""
+    """Mean square of the largest error and the promised 3 alpha0; for `GAPS` see `at_gap`."""
     if config.panel is Panel.GAPS:
         return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
     if config.panel is Panel.EPSILON:
@@ -157,7 +157,7 @@ def stated_accuracy(config: Config) -> float:
 POINT = ["panel", "rule", "n", "sparsity", "universe"]
 
 
-#: Largest relative difference of the library's alpha0 and the alpha0 solved here.
+#: Largest relative difference between the library's alpha0 and the alpha0 solved here.
 SOLVED = 1e-9
 
 
@@ -174,7 +174,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def promises(table: pd.DataFrame) -> list[Claim]:
-    """What is promised, by binomial tests and as it is solved."""
+    """The promised 3 alpha0: binomial tests of runs, and comparison with the solved equation."""
     points = table.groupby(POINT, as_index=False).agg(
         within=("within", "sum"),
         releases=("releases", "sum"),
@@ -236,7 +236,7 @@ GUARANTEES = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Largest error of a run against n, m, the universe and epsilon, below what is promised."""
+    """Largest error of a run against n, m, the universe and epsilon, below the promised error."""
     figure = Figure(figsize=(7.2, 6.0))
     panels = figure.subplots(2, 2, sharey=True).ravel()
     epsilons = table[table.panel == Panel.EPSILON]

@@ -15,7 +15,7 @@ from experiments.interactive.online_gaps import solved_accuracy, sparse_updates,
 
 
 def has_its_noise(table: pd.DataFrame) -> Claim:
-    """Moduli of Laplace noise are exponential, so that their sum has a Gamma law."""
+    """Moduli of Laplace noise are exponential, so their sum has a Gamma law."""
     count, total = int(table["values"].sum()), float(table.noise.sum())
     law = scipy.stats.gamma(count)
     chance = 2 * min(law.cdf(total), law.sf(total)) if count else 0.0

@@ -1,4 +1,4 @@
-"""Sparse vector: failure probabilities against the accuracy theorems, one of which is false.
+"""Sparse vector: failure probabilities compared with the accuracy theorems, one of them false.
 
 Source: Dwork-Roth 2014, Theorems 3.24, 3.26 and 3.28; Ligett's slides; formula sheet SV-AT, SV-SP,
 SV-NUM, SV-LSL, DISC-11.
@@ -222,7 +222,7 @@ def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
 
 
 def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[Config, ...]:
-    """Panel (a) at k = 100, panel (b) far from the threshold."""
+    """Pure and approximate DP at k = 100 and all `gaps`; panel (b) far from the threshold."""
     near = [Config(family, False, 100, gap, runs) for family in PURE_FAMILIES for gap in gaps]
     near += [
         Config(family, True, 100, gap, runs)

@@ -49,7 +49,7 @@ class Law:
 
 
 def above_threshold(queries: int, beta: float) -> Law:
-    """Theorem 3.24."""
+    """AboveThreshold with the alpha of Theorem 3.24."""
     return Law(8 * (math.log(queries) + math.log(2 / beta)), 2, 4, redraw=True)
 
 

@@ -147,7 +147,7 @@ POWERS = {
 
 
 def grid(every: int) -> tuple[Config, ...]:
-    """Each `every`-th n of all theorems."""
+    """All theorems, at the values of n in `POWERS` in steps of `every`."""
     return tuple(
         Config(theorem, round(10**power))
         for theorem, powers in POWERS.items()

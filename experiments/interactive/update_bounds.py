@@ -68,7 +68,7 @@ class Rule(enum.StrEnum):
 
 
 class Stream(enum.StrEnum):
-    """Who chooses the queries."""
+    """Source of the queries: the adversary, or the stream built for the rule."""
 
     ADVERSARY = "adversary"
     EXTREMAL = "extremal"
@@ -79,7 +79,7 @@ class Config:
     """One point of the figure."""
 
     rule: Rule  # Update rule
-    stream: Stream  # Who chooses the queries
+    stream: Stream  # Source of the queries
     alpha: float  # Accuracy
     streams: int  # Independent data sets and streams in one cell
 
@@ -175,7 +175,7 @@ def is_needed(table: pd.DataFrame, rule: Rule) -> Claim:
 
 
 def within_bounds(table: pd.DataFrame) -> list[Claim]:
-    """No stream exceeds its bound, and every rule is really updated."""
+    """No stream exceeds its bound, and every point of the figure has at least one update."""
     found = []
     for rule, source in SOURCES.items():
         rows = table[table.rule == rule]

@@ -1,4 +1,4 @@
-"""Lesson 2. What one record can change: K - K, the K-norm, and Laplace as the cross-polytope."""
+"""Lesson 2. What one record can change: K - K, the K-norm, and Laplace noise as K-norm noise."""
 
 import marimo
 
@@ -256,7 +256,7 @@ def _(bodies, mo):
 
 @app.cell
 def _(bodies, np):
-    # Norms on a grid are public and do not depend on the sliders.
+    # The norms on the grid do not depend on the sliders, so they are computed once.
     axis = np.linspace(-3, 4, 141)
     _grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     _v = np.array([1.0, 1.0])

@@ -72,7 +72,7 @@ def _(ExactSampler, gd, np):
         # Rate 1/2: to replace a record is to remove one and to add one.
         "cone over K": gd.noise.ConeNoise(_polytope, 0.5, _polytope.centroid()),
     }
-    # One set of draws for each: the slider only chooses how many are shown.
+    # One set of draws for each kind of noise; the slider only chooses how many are shown.
     clouds = {name: noise.sample(np.random.default_rng(2), 2000) for name, noise in planar.items()}
     return clouds, difference, planar
 
@@ -207,7 +207,8 @@ def _(mo):
 
 @app.cell
 def _(Figure, corners, elliptope, functools, gd, io):
-    # The elliptope and the six edges between the four records, drawn once and only turned.
+    # The elliptope and the six edges between the four records are drawn once; the slider turns the
+    # view.
     _figure = Figure(figsize=(4.4, 4.2))
     _space = _figure.add_axes((0.0, 0.0, 0.95, 1.0), projection="3d")
     gd.plotting.draw(elliptope, _space)
@@ -221,7 +222,7 @@ def _(Figure, corners, elliptope, functools, gd, io):
 
     @functools.cache
     def solid(azimuth):
-        """The elliptope from one side, as a PNG."""
+        """The elliptope seen from `azimuth` degrees, as a PNG."""
         _space.view_init(elev=20, azim=azimuth)
         file = io.BytesIO()
         _figure.savefig(file, dpi=150)

@@ -1,4 +1,4 @@
-"""Lesson 5. Projection: why an error of the noise becomes an error of the width."""
+"""Lesson 5. Projection: why the error after a projection depends on the width of the body."""
 
 import marimo
 
