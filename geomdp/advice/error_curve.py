@@ -55,7 +55,7 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
-#: Name of the curve that bounds all other curves from below.
+#: Name of the curve of excluded errors (see `Quantity`).
 ANY = "any mechanism"
 #: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
 #: these errors is the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors
@@ -93,7 +93,7 @@ def error_table(
     DataFrame
         One row per point: n, curve, noise, quantity (see `Quantity`), rmse, stderr, kind (of a
         prediction), sampler. `curve` is the name of the mechanism, or ``any mechanism``. `noise` is
-        the name of the mechanism without its projection. `rmse` is in the units of the answers,
+        this name without the step `Projected` or `Shrunk`. `rmse` is in the units of the answers,
         which are means. Excluded errors are also stated at numbers of records between the `ns`. An
         error that is excluded at n is also excluded at all smaller n.
 
@@ -111,8 +111,8 @@ def error_table(
 
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
-    (JL-L6, JL-L7). They bound the largest root mean squared error over all data sets of n records.
-    Padding data sets with copies of one record gives bounds for larger n.
+    (JL-L6, JL-L7). An excluded error is a lower bound on the largest root mean squared error over
+    all data sets of n records. Padding data sets with copies of one record gives bounds for larger n.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def error_table(
     setting = Setting(
         workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only, THOROUGH
     )
-    l1_sensitivity(workload, adjacency)  # raises an error for a constant workload
+    l1_sensitivity(workload, adjacency)  # raises an error if the sensitivity is 0
     generator = np.random.default_rng(rng)
     trials = try_for_every_n(setting).built
     rows = [_predicted(line) for line in _lines(trials, setting, numbers)]

@@ -2,7 +2,7 @@
 
 A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
 tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
-by step. Lines are orthogonal, or each is for a query of its own.
+by step. Lines are orthogonal, or each line belongs to a single query.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def lower_bounds(
     Returns
     -------
     list of Bound
-        Best first. All packings, lines and guesses found are also combined into one bound. The
-        combined bound is listed if it exceeds all others. If no method applies, the list holds only
-        the trivial bound n >= 1.
+        Best first. The packings, lines and guesses found are also combined (see `_together`). The
+        best combined bound is listed if it exceeds all others. If no method applies, the list holds
+        only the trivial bound n >= 1.
     dict of str to str
         Names of the methods that do not apply, with the reason for each.
     """

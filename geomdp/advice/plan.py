@@ -25,8 +25,8 @@ class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
     A plan can be called like the class of a mechanism, and can be given in place of such a class:
-    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It contains names
-    and no noise. Calling the plan builds the mechanism. The constructor of the mechanism makes the
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores
+    the fields below and no noise. Calling the plan builds the mechanism. The constructor of the mechanism makes the
     privacy claim.
 
     Parameters
@@ -147,7 +147,7 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read a plan from a file that `save_plan` wrote; ``ValueError`` for any other content.
+    """Read a plan from a file that `save_plan` wrote; ``ValueError`` if the file holds no plan.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import pandas as pd
 from geomdp.bounds.rounding import ALL_DIGITS
 
 #: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
-#: are printed in full. Reasons are longer and are cut.
+#: are printed in full. Most reasons are longer and are cut.
 CELL = 40
 
 
@@ -29,6 +29,6 @@ class PrintedTable(pd.DataFrame):
 
 
 def _number(value: float) -> str:
-    """Text of a number: all digits of whole numbers (such as numbers of records), else four."""
+    """Text of a number: all digits if it is a whole number below 10^15, else four digits."""
     whole = value.is_integer() and abs(value) < ALL_DIGITS
     return f"{value:.0f}" if whole else f"{value:.4g}"

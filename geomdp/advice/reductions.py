@@ -130,10 +130,10 @@ def _rounding_floor(workload: Workload) -> float:
 
 
 def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
-    """Noises that suit any workload: exact K-norm noise, and Gaussian noise if it is private.
+    """Noises that suit any workload: exact K-norm noise and, unless privacy is pure, Gaussian noise.
 
-    If Gaussian noise is private and the set-up of K-norm noise costs too much, only Gaussian noise
-    is used.
+    If the guarantee allows Gaussian noise and the set-up of K-norm noise costs too much, only
+    Gaussian noise is used.
     """
     if isinstance(setting.privacy, PureDP):
         return [knorm_exact(setting)]
@@ -147,5 +147,5 @@ def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    """Euclidean norms (b,) of rows (b, m)."""
+    """Euclidean norms of the rows of `rows` (b, m), as an array (b,)."""
     return np.asarray(np.linalg.norm(rows, axis=1))

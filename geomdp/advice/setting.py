@@ -25,8 +25,8 @@ class UntriedError(InapplicableError):
 class Budget:
     """The limit on the cost of the set-up and the prediction of one candidate.
 
-    Formulas give the costs from the sizes of the workload. Nothing is measured, so advice is the
-    same on every machine.
+    Formulas give the costs from the sizes of the workload. No time is measured, so advice differs
+    between machines only if a set-up runs out of memory.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Setting:
 
     @property
     def pure(self) -> PureDP:
-        """The largest epsilon for which epsilon-DP implies the guarantee."""
+        """The weakest pure privacy that implies the guarantee by the rules of `pure_implying`."""
         return pure_implying(self.privacy)
 
     def check_floor(self, what: str, floor: float) -> None:

@@ -39,9 +39,9 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: The advisor never tries this step. Its proved bound on the error is twice the bound of
-#: `PROJECTED`, so it never has the least predicted error. In releases, its errors are mostly below
-#: the errors of `PROJECTED`.
+#: The advisor never tries this step. Its proved bound on the error is at least the bound of
+#: `PROJECTED` and mostly twice this bound. In releases, its errors are mostly below the errors of
+#: `PROJECTED`.
 FITTED = Step(
     Fitted,
     "Fitted",

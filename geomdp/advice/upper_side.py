@@ -43,8 +43,9 @@ def upper_bounds(
     and projected on the sensitivity polytope. For the workload `SecondMoment`, it also tries the
     mechanism of this name. It leaves out JL mechanisms, because their proved error is only an
     average over the random map, and their geometry depends on n. The geometry of each mechanism is
-    computed once and used for all n. The error of additive noise is proportional to 1/n, so one
-    division gives the least n. For other mechanisms, bisection finds the least n.
+    computed once and used for all n. Up to rounding of answers, the error of additive noise is
+    proportional to 1/n, so one division mostly gives the least n. In all other cases, bisection
+    finds the least n.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def upper_bounds(
 
 
 def _simulation(compared: int) -> str:
-    """The assumption of a bound that uses public draws, if so many mechanisms are `compared`."""
+    """The assumption of a bound from public draws; `compared` is the number of mechanisms."""
     return (
         "a mean over the noise enters through an upper confidence limit from public draws "
         f"(asymptotic); the level 1e-6 is that of one limit, and {compared} mechanisms are compared"
@@ -114,9 +115,9 @@ def _simulation(compared: int) -> str:
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
-    On universes larger than `MAX_PROJECTED_UNIVERSE`, a projection is tried only for the noise with
-    the least predicted error among those with the guarantee asked, and among those with a stronger
-    one.
+    On universes larger than `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the best
+    noise with the guarantee asked, and the best noise with a stronger guarantee. The best noise has
+    the least predicted error.
     """
     trials = Trials(setting)
     for row in CANDIDATES:
@@ -170,7 +171,7 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
 
 def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
-    """The error of the best known answer that does not depend on the records."""
+    """A limit on the error of the best known answer that does not depend on the records."""
     hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
     K = sensitivity_polytope(workload)
     if isinstance(metric, WorstCase):
