@@ -112,7 +112,8 @@ def error_table(
     The geometry of each mechanism is computed once. JL is an exception: its dimension ceil(epsilon
     n) changes with n. Excluded errors follow from proofs of lower bounds, for instance by packings
     (JL-L6, JL-L7). An excluded error is a lower bound on the largest root mean squared error over
-    all data sets of n records. Padding data sets with copies of one record gives bounds for larger n.
+    all data sets of n records. Padding data sets with copies of one record gives bounds for larger
+    n.
 
     Examples
     --------

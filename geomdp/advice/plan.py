@@ -25,9 +25,9 @@ class Plan:
     """The mechanism that answers a workload, chosen before any record was seen.
 
     A plan can be called like the class of a mechanism, and can be given in place of such a class:
-    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores
-    the fields below and no noise. Calling the plan builds the mechanism. The constructor of the mechanism makes the
-    privacy claim.
+    ``gd.release(records, schema, "marginals:2", epsilon=1.0, mechanism=plan)``. It stores the
+    fields below and no noise. Calling the plan builds the mechanism. The constructor of the
+    mechanism makes the privacy claim.
 
     Parameters
     ----------

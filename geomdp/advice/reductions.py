@@ -130,7 +130,7 @@ def _rounding_floor(workload: Workload) -> float:
 
 
 def _exact_noises(setting: Setting) -> list[AdditiveMechanism]:
-    """Noises that suit any workload: exact K-norm noise and, unless privacy is pure, Gaussian noise.
+    """Noises for any workload: exact K-norm noise and, unless privacy is pure, Gaussian noise.
 
     If the guarantee allows Gaussian noise and the set-up of K-norm noise costs too much, only
     Gaussian noise is used.
