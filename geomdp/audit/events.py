@@ -14,10 +14,10 @@ from geomdp.audit.claims import Claim
 from geomdp.audit.result import AuditResult
 from geomdp.audit.samplers import Learner, Outputs, Score, scores_of
 
-#: Number of thresholds tried from each end of the N sorted scores. Their ranks, counted from that
-#: end, form a geometric progression from 1 to N, rounded to whole numbers. Successive small ranks
-#: differ by 1. Successive large ranks differ by about a tenth of their value, for N from 10^5 to
-#: 10^6.
+#: Largest number of thresholds tried from each end of the N sorted scores. Their ranks, counted
+#: from that end, form a geometric progression from 1 to N, rounded to whole numbers. Successive
+#: small ranks differ by at most 1. Successive large ranks differ by about a tenth of their value,
+#: for N from 10^5 to 10^6.
 RANKS = 128
 
 
@@ -30,7 +30,7 @@ class ScoreEvent:
     name : str
         The score in words.
     score : callable (trials, ...) -> (trials,)
-        Number by which outputs are ordered.
+        Maps outputs to the numbers that are compared with `threshold`.
     threshold : float
         Outputs with at least this score are in the event.
     excess : float

@@ -21,8 +21,8 @@ from geomdp.privacy import Adjacency, Guarantee
 #: Two data sets differ in one record. At most this many elements of the universe are tried as this
 #: record.
 POOL = 48
-#: Number of pairs of neighbouring data sets that are compared. It is small, because every output
-#: takes a full run of the mechanism.
+#: Largest number of pairs of neighbouring data sets that are compared. It is small, because every
+#: output takes a full run of the mechanism.
 PAIRS = 4
 
 
@@ -108,13 +108,14 @@ def audit_mechanism(
         Any offline mechanism of `geomdp.mechanisms`, or an object with the methods and properties
         of `PrivateSums`.
     trials : int
-        Outputs drawn for each data set, at least 64 (16 for additive mechanisms). An event is
-        chosen on half of them, and tested on the other half.
+        For an additive mechanism, number of draws of its noise per input, at least 16. For any
+        other mechanism, number of outputs as in `audit_pairs`, at least 16 for each pair of data
+        sets. Half of the draws or outputs choose an event, and the other half tests the event.
     learners : sequence of Learner
         Each learns, from outputs for both data sets, a score that tells the data sets apart. The
         score that refutes the claim best on these outputs is used.
     without_density : sequence of Learner
-        Further learners, used if no density of the noise is known. `CLASSIFIER` makes such an audit
+        Further learners, used if no log-density ratio is used. `CLASSIFIER` makes such an audit
         much more powerful. It needs scikit-learn, which the extra ``audit`` installs.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
@@ -170,9 +171,9 @@ def audit_runs(
     At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
     records with the largest changes of the sums are chosen. All other records are random. All steps
     from the sums to the answers are audited. So this audit detects faults outside the noise, too.
-    It is much slower than `audit_noise`. The runs use a seeded generator, which draws noise in
-    float64. So the audit tests these draws, not the noise of releases without a seed. For the
-    parameters, the result and errors, see `audit_mechanism`.
+    It is much slower than `audit_noise`. The runs draw noise in float64, from a generator of NumPy.
+    So the audit tests these draws, not the noise of releases without a seed. For the parameters,
+    the result and errors, see `audit_mechanism`.
 
     Examples
     --------

@@ -21,8 +21,8 @@ from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
-#: Smallest number of outputs per input from which an event is learned. One half of these outputs
-#: trains scores. The other half chooses the event.
+#: Smallest number of outputs per input from which `audit_pairs` learns an event. One half of these
+#: outputs trains scores. The other half chooses the event.
 FEWEST = 4
 
 

@@ -181,7 +181,7 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Raises
     ------
     ValueError
-        If an output is not a number.
+        If the outputs are not an array of a numeric type.
 
     Examples
     --------

@@ -23,8 +23,8 @@ from geomdp.privacy import Privacy
 
 #: Entries of a transcript: a query was found below the threshold, found above it, or not asked.
 BELOW, ABOVE, UNASKED = 0, 1, -1
-#: Largest number of queries of a stream. It is small, because the number of transcripts doubles
-#: with every query.
+#: Largest number of queries of a stream. It is small, because the number of transcripts can
+#: double with every query.
 MOST_QUERIES = 12
 #: The probability of a transcript is an integral over the threshold noise t. The integral covers 0
 #: and every difference (true answer minus threshold), and extends by this many scales of t to the
@@ -275,7 +275,7 @@ def worst_stream(
     cutoff : int
         The mechanism halts once this many queries were found above the threshold.
     queries : int
-        Length of the stream, at most 12. The time for each stream tried grows like 2^queries.
+        Length of the stream, at most 12. The time for each stream tried can grow like 2^queries.
     monotone : bool
         Whether all answers move in the same direction between neighbours.
     rng : Generator or int
