@@ -12,8 +12,8 @@ breadth           `support` at u and -u
 contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0
 gauge             `chord` through 0, if the body contains 0
 separate          `facets`; `project`: the halfspace at the nearest point
-chord             `contains`: bisection to a relative 1e-12 within the ball of radius `radius`
-radius            `support` along the axes: half the diagonal of the bounding box (an upper bound)
+chord             `contains`: bisection up to the length 2 `radius`, to 1e-12 of this length
+radius            `support` along the axes: half diagonal of a box centred at 0 (an upper bound)
 half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
 gaussian_width    `width_rule`: the width of a simpler body
 affine_hull       nothing: the whole space
@@ -25,8 +25,8 @@ cvxpy_constraints `vertex_list`: convex weights
 are closed forms and return None if no closed form is known. The remaining verbs, such as `project`
 and `volume`, are never derived.
 
-Points and directions are the rows of float64 arrays (b, m). A verb returns an array (b,) with a
-number for each row, or an array (b, m) with a point for each row.
+Points and directions are the rows of float64 arrays (b, m). A verb with such an argument returns
+numbers as an array (b,) and points as an array (b, m), one for each row.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Body(abc.ABC):
     algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
     whether a body has its own version of a verb. Wrappers ask their inner bodies. Arguments are
     checked before a verb runs. Arrays must be finite and of the right shape. Directions of `chord`
-    must not be 0. For `gauge` and `facets`, 0 must be in the relative interior.
+    must not be 0. For `gauge` and `facets`, 0 must be in the body, for most bodies in its relative
+    interior.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior. Some subclasses override the default, True."""
+        """Whether a gauge exists. Subclasses test if 0 is in the body or its relative interior."""
         return True
 
     @property

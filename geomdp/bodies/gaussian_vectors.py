@@ -17,9 +17,10 @@ from geomdp.bodies.point_lists import common_edge
 SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
-#: `mean_norm` uses the trapezoid rule on y in [-45, 45]. The integrand decays like e^-|y|, so the
-#: tails are below 1e-19. For |Im y| <= pi/4 the integrand is analytic, and its modulus is at most 3
-#: times its value at Re y. So a step of 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
+#: `mean_norm` uses the trapezoid rule on y in [-45, 45]. The integrand decays like e^-|y|. For m
+#: scales, the tails are below m 1e-19. For |Im y| <= pi/4 the integrand is analytic, and its
+#: modulus is at most 3 times its value at Re y. So a step of 1/8 has an error of about e^(-2 pi
+#: (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
 #: Absolute and relative accuracy that adaptive quadrature must reach.
 QUADRATURE_TOLERANCE = 1e-13

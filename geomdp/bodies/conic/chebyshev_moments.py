@@ -117,7 +117,7 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     scales : (t,) * d array
         s_m > 0 for m != 0; s_0 must be finite, but is not used.
     per_axis : int
-        G >= 2, the number of grid angles in each variable. The body has G^d vertices.
+        G >= 2, the number of grid angles in each variable. The body is the hull of G^d points.
 
     Returns
     -------

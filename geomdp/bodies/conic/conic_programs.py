@@ -18,8 +18,8 @@ SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    `solve` returns a status, and the value of the CVXPY expression `wanted`. If Clarabel makes no
-    further progress, a solution with residuals up to `reduced` is accepted.
+    `solve` returns a status, and the value of `wanted`, such as a CVXPY variable. If Clarabel makes
+    no further progress, a solution with residuals up to `reduced` is accepted.
     """
 
     def __init__(

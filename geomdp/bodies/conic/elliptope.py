@@ -92,7 +92,7 @@ class Elliptope(Body):
         return highest_correlation(self._weights(directions)).bounds
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A matrix at which <u, R> is within a relative 1e-9 of its maximum."""
+        """A matrix at which <u, R> is nearly always within a relative 1e-9 of its maximum."""
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
         rows, columns = self._upper

@@ -162,7 +162,7 @@ class MappedElliptope(Body):
         return float(np.linalg.norm(self._stretch))
 
     def affine_hull(self) -> AffineHull:
-        """The affine subspace c + span of the columns of T; a dense basis (m, p (p - 1) / 2)."""
+        """The affine subspace c + span of the columns of T, by a dense basis (m, p (p - 1) / 2)."""
         basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
         return AffineHull(self.constant, basis)
 

@@ -86,8 +86,8 @@ def _newton_step(
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
     multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues
-    with numbers a and b. The accuracy of the step is relative to `size`, the largest entry of the
-    given diagonal.
+    with numbers a and b. The relative accuracy of the step is the norm of the gradient divided by
+    `size`, the largest entry of the given diagonal, within the limits 1e-12 and 1e-2.
     """
     from scipy.sparse.linalg import LinearOperator, cg  # slow import
 

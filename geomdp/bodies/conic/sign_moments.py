@@ -1,4 +1,4 @@
-"""Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
+"""Moment matrices of signs, and bounds on linear functions of moments by semidefinite programs.
 
 For signs s in {-1, 1}^d, let s_A be the product of the s_i for i in a set A of attributes. Then s_A
 s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed sets
@@ -98,7 +98,7 @@ class MomentMatrix:
 
     @cached_property
     def _program(self) -> KeptProblem:
-        """Minimise tr S over psd S. For each T, the entries of S add up to -w_T, a parameter.
+        """Minimise tr S over psd S. The entries of S for each T add up to -w_T, a parameter.
 
         By the constraints, <S, M(z)> = tr S - <w, z>. Since <S, M(z)> >= 0 for psd M(z), tr S is an
         upper bound on <w, z>. The multipliers of the constraints are a maximiser z.
@@ -115,9 +115,9 @@ class MomentMatrix:
         """Largest <w, z> over psd M(z), for each row w of `weights` (b, q), with upper bounds.
 
         The bounds are valid up to rounding. If every T occurs only once above the diagonal, M(z)
-        ranges over all correlation matrices, and the bound is at most a relative 1e-9 above the
-        maximum. Otherwise one conic program is solved for each row, and the bound is about a
-        relative 1e-8 above the maximum.
+        ranges over all correlation matrices. The bound is then nearly always at most a relative
+        1e-9 above the maximum (see `highest_correlation`). Otherwise one conic program is solved
+        for each row, and the bound is about a relative 1e-8 above the maximum.
         """
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]

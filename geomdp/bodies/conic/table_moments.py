@@ -31,8 +31,9 @@ class TableMoments(Body):
     contains the tables (e_i(x), e_i(x) e_j(x)^T) of every record x. A point consists of shares m_i
     (non-negative, sum 1) and tables M_ij with row sums m_i and column sums m_j. The moment matrix
     has the blocks M_ij and the diagonal blocks diag(m_i). Its order L is the total number of levels
-    of all columns. The body contains all points with a positive semidefinite (psd) moment matrix.
-    For d columns of two levels, the body is the elliptope of order d + 1, up to a linear map.
+    of all columns. The body consists of all points with a positive semidefinite (psd) moment
+    matrix. For d columns of two levels, the body is the elliptope of order d + 1, up to a linear
+    map.
 
     A finite `violation` cuts the body by inequalities that the tables of every record satisfy. Call
     each level of a column an event. Let m_a be the share of event a, and M_ab the joint share of
@@ -43,8 +44,8 @@ class TableMoments(Body):
 
     The second inequality also holds with b and with c in the role of a. The amounts by which a
     point violates the inequalities must add up to at most `violation`. Let f_k be the affine
-    functions on the left of the inequalities. The total violation is the sum of max(0, -f_k). This
-    is a convex function, so the cut body is convex.
+    functions on the left of the different inequalities. The total violation is the sum of max(0,
+    -f_k). This is a convex function, so the cut body is convex.
 
     The first coordinates are H_i^T m_i for all columns i. The other coordinates are H_i^T M_ij H_j,
     row by row, for i < j. The matrix H_i (l_i, l_i - 1) consists of the Helmert contrasts of l_i
@@ -220,10 +221,10 @@ class TableMoments(Body):
         l_i times the product of the entries of m_i. Hence R and all m_i are independent. m_i is
         Dirichlet with all parameters (P - q_i) / 2 + 1, and R is uniform.
 
-        To draw R, let W be a Wishart matrix of order P with P + 1 degrees of freedom. Its density
-        e^(-tr W / 2) does not depend on the W_ij with i != j, so R_ij = W_ii^(-1/2) W_ij
-        W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with
-        uniform orthonormal rows.
+        To draw R, let W be a Wishart matrix of order P with P + 1 degrees of freedom. Its density,
+        proportional to e^(-tr W / 2), does not depend on the W_ij with i != j. So R_ij =
+        W_ii^(-1/2) W_ij W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i
+        (q_i, P + 1) with uniform orthonormal rows.
 
         A draw costs O(L^2 P). For a cut body, draws are repeated until a draw is inside. If the cut
         leaves a share s of the volume, a point takes 1 / s draws on average.

@@ -64,7 +64,7 @@ class VertexGauge:
     def span_chord(
         self, points: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each, of {t : p + t u in the body}, for rows p, u of (b, m) arrays.
+        """Ends (lo, hi) of {t : p + t u in the body}, for rows p of `points` and u of `directions`.
 
         Both ends are 0 for directions outside the span.
         """

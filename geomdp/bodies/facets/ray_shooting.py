@@ -77,7 +77,7 @@ class Exits:
 class RayShooter:
     """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY).
 
-    Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
+    Build one with `hull`, `symmetric_hull` or `difference`. The constructor finds a first facet.
     """
 
     #: (N, R): the rows are the vertices v_i in whitened coordinates, R = m; for a difference body
@@ -143,10 +143,10 @@ class RayShooter:
         return cls(lifted, whitening, lower=1.0, section=True)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
+        """Where rays p + t u, t >= 0, leave the body, for rows p of `points`, u of `directions`.
 
-        Points may be outside the body by a relative 1e-9, because of rounding. Arguments are not
-        checked.
+        Directions must not be 0. Points may be outside the body by a relative 1e-9, because of
+        rounding. Arguments are not checked.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
@@ -188,7 +188,7 @@ class RayShooter:
         return normal / height
 
     def _lifted(self, vectors: FloatArray) -> FloatArray:
-        """Vectors (b, m) in the coordinates of the rows of `columns`: (b, R)."""
+        """The `vectors` (b, m) in the coordinates of the rows of `columns`, as an array (b, R)."""
         vectors = vectors @ self.whitening
         if self.section:
             vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
