@@ -1,4 +1,4 @@
-"""Queries with a kink, and limits of the Jackson operator's error on them as its degree grows."""
+"""Queries with a kink, and limits of the Jackson operator's error on them for large degrees t."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ KINK = 0.3
 
 
 def kink(x: FloatArray, order: int) -> FloatArray:
-    """sign(x)^(K-1) |x|^K / K!."""
+    """sign(x)^(K-1) |x|^K / K! for K = `order`; its derivative of order K - 1 is |x|."""
     return np.asarray(np.sign(x) ** (order - 1) * np.abs(x) ** order / math.factorial(order))
 
 
 def half_power(order: int) -> int:
-    """r = ceil((K + 3) / 2): the Jackson kernel is a power 2 r."""
+    """r = ceil((K + 3) / 2); the Jackson kernel is (sin(t' a / 2) / sin(a / 2))^(2 r)."""
     return math.ceil((order + 3) / 2)
 
 
 @cache
 def kernel(order: int) -> tuple[FloatArray, FloatArray]:
-    """The limit of the kernel: points s, which are t' = t / r times an angle, and weights."""
+    """Points s = t' a for t' = t / r, and weights of the limit kernel (sin(s/2) / (s/2))^(2 r)."""
     s = np.linspace(-300, 300, 120_001)
     weights = np.sinc(s / (2 * math.pi)) ** (2 * half_power(order))
     return s, weights / weights.sum()
@@ -40,7 +40,7 @@ def signed_binomials(order: int) -> list[tuple[int, int]]:
 
 @cache
 def kernel_constant(order: int) -> float:
-    """Limit of t'^K times the largest error if `kink` is a function of the angle."""
+    """Limit of t'^K times the operator's largest error on `kink` as a function of the angle."""
     s, weights = kernel(order)
     errors = [
         sum(
@@ -54,7 +54,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Largest limit, over all x, of the operator's factor for a coefficient of degree x t'."""
+    """Largest limit, over x in [0, 2], of the operator's factor for the degree x t'."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))
@@ -64,7 +64,7 @@ def kernel_factor(order: int) -> float:
 
 
 def limit(d: int, order: int) -> float:
-    """Limit of t'^K times the largest error for `query`.
+    """Limit of t'^K times the operator's largest error on `query`.
 
     The query is a function of x = cos(a) for an angle a, and cos(a) has the slope -sin(a) at the
     kink. Each further variable multiplies the error by `largest`.
@@ -79,7 +79,7 @@ def largest(order: int) -> float:
 
 
 def query(d: int, order: int) -> StatedSmoothness:
-    """The product of kinks; no derivative up to order K is above the bound."""
+    """The product of the kinks in all variables, with a bound on derivatives up to order K."""
 
     def values(points: FloatArray) -> FloatArray:
         return np.asarray(np.prod(kink(points - KINK, order), axis=1))

@@ -1,10 +1,10 @@
 """Smooth queries: worst error against epsilon, in one variable.
 
-The degree t of the theorem depends on n alone, so it is the same for every epsilon. Then the noise
-of the worst answer falls as 1 / epsilon exactly, and what is left for large epsilon is the error of
-the approximation (DISC-17). For weighted noise, t is chosen by a prediction that sees the noise,
-and the noise depends on n epsilon alone. So n records at epsilon give the same errors as n / 10
-records at 10 epsilon.
+The degree t of the theorem does not depend on epsilon. Therefore the noise of the worst answer
+falls as 1 / epsilon exactly, and for large epsilon only the error of the approximation is left
+(DISC-17). For weighted noise, t is chosen by the predicted error, which depends on the noise, and
+the noise depends on n epsilon alone. So n records at epsilon give the same errors as n / 10 records
+at 10 epsilon.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
 
 
 def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.NDArray[np.float64]:
-    """Means of cos(m arccos x) for m < t (t,), over n records at `places` (10, 1)."""
+    """Means (t,) of cos(m arccos x) for each m < t, over n records x at `places` (10, 1)."""
     angles = np.arccos(places[:, 0])
     return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Both laws, two-sided."""
+    """Two-sided claims on the noise against epsilon, and on the error at equal n epsilon."""
     return [falls(table[table.method == Method.TRUNCATED]), depends_on_product(table)]
 
 
 def falls(table: pd.DataFrame) -> Claim:
-    """Two-sided: slope of the noise in epsilon, at a degree that does not depend on epsilon."""
+    """Two-sided: the log-log slope of the noise in epsilon is -1, because t stays the same."""
     noise = table.assign(mean_square=table.noise_mean_square, mean_square_stderr=table.noise_stderr)
     return slopes_are(
         "uniform noise: the noise of the worst answer falls as 1 / epsilon",
@@ -83,7 +83,7 @@ def falls(table: pd.DataFrame) -> Claim:
 
 
 def depends_on_product(table: pd.DataFrame) -> Claim:
-    """Two-sided: differences of mean squares at equal n epsilon, in their standard errors."""
+    """Two-sided: mean squares at equal n epsilon differ by no more than chance explains."""
     table = table[table.method == Method.WEIGHTED]
     table = table.assign(product=(table.n * table.epsilon).round())
     pairs = [
@@ -127,7 +127,7 @@ def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
 def grid(
     epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
 ) -> tuple[Config, ...]:
-    """Both summaries at `RECORDS` records; weighted noise also for a tenth of them."""
+    """Both summaries at `RECORDS` records; weighted noise also at n / 10 and 10 epsilon."""
     return tuple(
         Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
         for K in orders

@@ -3,17 +3,18 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Theorem 3.1; formula sheet SM-A1, SM-A2, SM-JK, SM-T3.1, SM-X1, DISC-15, DISC-17.
 
-Queries: mixtures of three Gaussian kernels in C^K_1 with bandwidths from narrow to 1. Records: n
-rows at ten random places, drawn anew for each release. The mechanism reads all n rows, up to 10^7
-in one variable. The figure shows the largest error over the queries.
+Queries: mixtures of three Gaussian kernels in d variables, whose derivatives up to order K are at
+most 1 (C^K_1). Bandwidths lie between 0.001 (0.01 for d = 2, 0.05 for d = 3) and 1. Records: n rows
+at ten random places, drawn anew for each release. The mechanism reads all n rows, up to 10^7 for
+d = 1. The figure shows the largest error over the queries.
 
-The paper's summary has uniform Laplace noise of the corrected scale, and t = n^(1/(2d+K)). Claims,
-for d = 1 and 2: with truncated series the error of this summary falls at least as fast as
-n^(-K/(2d+K)), and is below the error with the paper's Jackson operator. Weighted noise with t
-chosen by prediction errs less still at n = 10^4, and its error falls at least as fast as in the
-hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees are too small for a fit. For every d, every
-single answer is within the error stated with it: a proved bound on the approximation, and a
-multiple of the noise.
+The paper's summary has uniform Laplace noise at the corrected scale of DISC-15, and degrees below
+t = n^(1/(2d+K)) in each variable. Claims, for d = 1 and 2: with truncated series the error of this
+summary falls at least as fast as n^(-K/(2d+K)), and up to n = 10^4 it is below the error with the
+paper's Jackson operator. Weighted noise with t chosen by prediction errs less still at n = 10^4.
+Its error falls at least as fast as in the hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees
+are too small for a fit. For every d, every single answer is within the error stated with it, which
+is a proved bound on the approximation error plus 28.6 standard deviations of the noise.
 
 The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
 depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the
@@ -53,7 +54,11 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the family, with its noise or its stated error."""
+    """Mean square of the worst error over the family, and one further number.
+
+    Against epsilon this is the mean square of the worst noise. Against n this is the largest ratio
+    of an error to its bound.
+    """
     if config.panel is Panel.EPSILON:
         return [smooth_epsilon.errors_and_noise(config, rng)]
     return [worst_errors(config, rng)]
@@ -120,7 +125,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def at_least_as_steep(
     name: str, id: str, slopes: Mapping[tuple[Method, int, int], Slope], method: Method
 ) -> Claim:
-    """No fitted slope is shallower than minus the exponent of theory, beyond chance."""
+    """No fitted slope is above minus the exponent of theory by more than chance explains."""
     found = {key[1:]: slope for key, slope in slopes.items() if key[0] == method}
     exponents = {key: THEORY[method](*key) for key in found}
     passed = all(slope.low <= -exponents[key] for key, slope in found.items())
@@ -139,7 +144,7 @@ def at_least_as_steep(
 
 
 def stated_errors_hold(table: pd.DataFrame) -> Claim:
-    """No answer is off by more than its error bound and `SPREAD` deviations of its noise."""
+    """No error exceeds the sum of its bound and `SPREAD` standard deviations of the noise."""
     share = float(table.largest_share.max())
     return Claim(
         "every answer is within the error stated with it",
@@ -193,7 +198,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """All methods for one d and K, with rates through the first points of two of them."""
+    """Draw all methods for one d and K, and the rates of two of them from their first points."""
     for method, label, dashes in (
         (Method.TRUNCATED, THEOREM, (4, 2)),
         (Method.WEIGHTED, HYPOTHESIS, (1, 2)),
@@ -218,7 +223,7 @@ def write_exponents(
     for method, name in ((Method.TRUNCATED, "uniform"), (Method.WEIGHTED, "weighted")):
         theory = f"({THEORY[method](d, K):.2f})"
         slope = slopes.get((method, d, K))
-        # From degrees as small as those at d = 3 no exponent is fitted.
+        # For d = 3 no exponent is fitted, because the degrees are too small.
         lines.append(f"{name} {'none' if slope is None else f'{-slope.value:.2f}'} {theory}")
     axes.text(0.03, 0.03, "\n".join(lines), transform=axes.transAxes, fontsize=7, va="bottom")
 
@@ -238,7 +243,7 @@ def grid(
     queries: int,
     draws: Callable[[int], int],
 ) -> tuple[Config, ...]:
-    """All methods over all n, by number of variables."""
+    """All methods and orders K, at the numbers of records that `sizes` lists for each d."""
     return tuple(
         Config(d, K, method, n, queries, draws(n), 1.0, Panel.RECORDS)
         for d, numbers in sizes.items()

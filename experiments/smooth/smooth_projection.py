@@ -3,18 +3,19 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries";
 formula sheet SM-A1, SM-A2, JL-L13b. Post-processing is not in the paper.
 
-Each summary has a fixed number of moments with uniform Laplace noise at epsilon = 1: t = 32 in one
-variable and t = 8 in two. Answers are computed from the noisy moments, from the noisy moments with
-shrunk coefficients of the query, or from the nearest moments of a distribution on the cube. The
-nearest moments are found by a semidefinite program (d = 1), or over the hull of a grid's moments.
-Queries are kernel mixtures in C^1_1; the figure shows the largest error over them. Records lie at
-ten random places, drawn anew for each release. Their moments are on the boundary of the body of all
-moments.
+Each summary has a fixed number of moments with uniform Laplace noise at epsilon = 1: t = 32 degrees
+in one variable, and t = 8 degrees in each of two variables. Answers are computed from the noisy
+moments, from the noisy moments with shrunk coefficients of the query, or from the nearest moments
+of a distribution on the cube. The nearest moments are found by a semidefinite program (d = 1), or
+among the moments of distributions on a grid. Queries are kernel mixtures whose values and slopes
+are at most 1; the figure shows the largest error over them. Records lie at ten random places, drawn
+anew for each release. Their moments are on the boundary of the body K of the moments of all
+distributions.
 
 Claims: the semidefinite projection is the nearest moment vector, as its optimality condition shows.
-Its mean squared distance from the exact moments is between a third of min{E |Z|^2, E h_K(Z)} and
-all of it (JL-L13b). With few records, moving to the nearest moments reduces the worst error of an
-answer.
+Let Z be the noise, and h_K the support function of K. The mean squared distance of the projection
+from the exact moments is between a third of min{E |Z|^2, E h_K(Z)} and all of it (JL-L13b). With
+few records, moving to the nearest moments reduces the worst error of an answer.
 
 Run time on one core: quick 3 s, full 1 minute.
 """
@@ -50,7 +51,7 @@ from experiments.shared.smooth_problems import (
 )
 from geomdp.workloads.smooth import Filter, Shrinkage, Truncation, approximate_many
 
-#: t, and grid angles in each variable, by number of variables.
+#: Number t of degrees, and number of grid angles, in each variable; by number of variables.
 DEGREES = {1: 32, 2: 8}
 GRID = {1: 256, 2: 33}
 #: Number of points of [-1, 1] at which optimality is checked, and of draws of noise for E h_K(Z).
@@ -81,7 +82,7 @@ class Config:
 
 @cache
 def mechanism(d: int, n: int) -> gd.SmoothSummary:
-    """The summary of a fixed number of moments."""
+    """The summary with `DEGREES[d]` degrees in each variable, and uniform Laplace noise."""
     return gd.SmoothSummary(
         d,
         n=n,
@@ -105,7 +106,7 @@ def post_processing(
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error; distances of the moments, and their optimality gaps."""
+    """Mean square of the worst error; for the semidefinite method, distances and gaps, too."""
     M, process = mechanism(config.d, config.n), post_processing(config)
     family = kernel_family(config.d, SMOOTHNESS, QUERIES)
     shrunk = config.method is Method.SHRUNK
@@ -144,8 +145,9 @@ def moments_of_points(degree: int) -> npt.NDArray[np.float64]:
 def optimality_gap(noisy: npt.NDArray[np.float64], moments: npt.NDArray[np.float64]) -> float:
     """max over x of <Y - M, phi(x) - M>; 0 exactly if M is the moment vector nearest to Y.
 
-    Y are the noisy moments and phi(x) the moments of the point x. Every moment vector is a mean of
-    some phi(x), so the maximum over all moment vectors is attained at a point.
+    Y are the noisy moments and phi(x) the moments of the point x. Every moment vector is a weighted
+    mean of vectors phi(x), so the maximum over all moment vectors is attained at a point. It is
+    computed from `POINTS` points.
     """
     residual = (noisy - moments)[1:]
     reached = residual @ moments_of_points(len(noisy))
@@ -160,7 +162,8 @@ def distance_columns(
 ) -> Row:
     """Squared distances from the exact moments, beside min{E |Z|^2, E h_K(Z)} (JL-L13b).
 
-    Z is Laplace noise of the deviations that the summary states, drawn here.
+    Z is Laplace noise with the standard deviations that the summary states. The mean of h_K(Z) is
+    estimated from `NOISES` draws.
     """
     Z = rng.laplace(0.0, M.noise_std[1:] / math.sqrt(2), (NOISES, M.degree - 1))
     supported = (Z @ moments_of_points(M.degree)).max(axis=1)
@@ -179,7 +182,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return [is_nearest(nearest), distance_is_bounded(nearest), worst_error_falls(table)]
 
 
-#: Largest optimality gap divided by the squared noise. The solvers reach 2e-5.
+#: Largest accepted optimality gap, divided by the squared length of the noise vector. The solvers
+#: reach 2e-5.
 SOLVED = 1e-4
 #: Least share of the bound that the mean squared distance must have. A first run gave 0.48.
 LEAST = 1 / 3
@@ -198,7 +202,7 @@ def is_nearest(rows: pd.DataFrame) -> Claim:
 
 
 def distance_is_bounded(rows: pd.DataFrame) -> Claim:
-    """Mean squared distances are `LEAST` to 1 times min{E |Z|^2, E h_K(Z)}, up to chance."""
+    """Mean squared distances over min{E |Z|^2, E h_K(Z)} are >= `LEAST` and, up to chance, <= 1."""
     shares = rows.squared / rows.stated
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))
@@ -260,7 +264,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, ...]:
-    """All methods at all n; fewer releases where each solves a semidefinite program."""
+    """All methods at all n, with `programs` semidefinite releases for d = 1 and none for d = 2."""
     return tuple(
         Config(d, method, n, programs if method is Method.SEMIDEFINITE else draws)
         for d, method, n in itertools.product(DEGREES, Method, numbers)

@@ -24,10 +24,12 @@ from experiments.shared.smooth_problems import (
 )
 from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
 
-#: At most this many answers are given over all releases. Each gets the level LEVEL / ANSWERS.
+#: One answer exceeds its stated error with probability at most LEVEL / ANSWERS. The full preset of
+#: `smooth_error_vs_n` gives 4.8 million answers, so for all of them the level is below 5 LEVEL.
 ANSWERS = 10**6
-#: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
-#: deviations with probability at most exp(1 - u). This u has the level of one answer.
+#: A sum of independent Laplace variables has a log-concave density, so its absolute value exceeds u
+#: standard deviations with probability at most exp(1 - u). At this u, exp(1 - u) is the level of
+#: one answer.
 SPREAD = 1 + math.log(ANSWERS / LEVEL)
 
 
@@ -40,7 +42,7 @@ class Method(enum.StrEnum):
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """The quantity on the horizontal axis of a panel."""
 
     RECORDS = "records"
     EPSILON = "epsilon"

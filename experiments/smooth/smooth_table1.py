@@ -3,19 +3,19 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
 
-Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and uniform Laplace noise of the
-corrected scale. Queries are kernel mixtures in C^K_1, and n records lie at ten random places, as in
-`smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary by the paper's
-direct sums, the summary as the library computes it, and the coefficients of one answer.
+Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and uniform Laplace noise at the
+corrected scale of DISC-15. Queries are kernel mixtures in C^K_1, and n records lie at ten random
+places, as in `smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary by the
+paper's direct sums, the summary as the library computes it, and the coefficients of one answer.
 
 Claims: with truncated series and K <= 2d the error falls at least as fast as in the table. At K = 8
-the degree t is 2 to 4 at all n here; this is too small for a rate, so the measured exponent is only
-shown. The time of the direct summary grows with the table's exponent. The times of the library's
-summary and of an answer grow slower than the table's, and are only shown: the library's cost per
-record does not depend on t, and one cosine transform replaces quadrature. The Jackson operator of
-the paper multiplies coefficients by the factors that an integration of its kernel gives. It answers
-with the mean of the query over the cube if t <= r = ceil((K + 3) / 2). At K = 8 this is so at all n
-here, and its error does not fall.
+the degree t is 2 to 4 at all n here. This range is too small to fit a rate, so the measured
+exponent is only shown. The time of the direct summary grows with the table's exponent. The times of
+the library's summary and of an answer grow slower than the table's, and are only shown: the
+library's cost per record does not depend on t, and one cosine transform replaces quadrature. The
+Jackson operator of the paper multiplies coefficients by the factors that an integration of its
+kernel gives. If t <= r = ceil((K + 3) / 2), the operator answers with the mean of the query over
+uniform angles arccos(x). At K = 8 this is the case at all n here, and the error does not fall.
 
 Run time on one core: quick 8 s, full 1 minute.
 """
@@ -56,7 +56,7 @@ from geomdp.workloads.smooth.moments import Recurrences
 
 
 class Measure(enum.StrEnum):
-    """What is measured."""
+    """The errors and times that the figure shows against n."""
 
     TRUNCATED = "error, truncated"
     JACKSON = "error, Jackson"
@@ -71,18 +71,18 @@ METHODS = {
 }
 TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
-#: What is timed. Because of this name, the cells run one by one.
+#: The timed tasks. The cells of a script that defines this name run one by one.
 TIMED = "summaries and answers"
-#: How much a busy machine can change a fitted exponent of time: by a factor of 1.6 in time over one
-#: decade of n.
+#: Tolerance for a fitted exponent of time. A busy machine can change the time by a factor of 1.6
+#: over one decade of n.
 CLOCK = 0.2
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point."""
+    """One point of the figure."""
 
-    measure: Measure  # What is measured
+    measure: Measure  # Error or time
     smoothness: int  # K
     n: int  # Number of records
     repetitions: int  # Releases for an error, repetitions for a time
@@ -103,7 +103,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def error_point(config: Config) -> releases.Config:
-    """The releases with the same summary."""
+    """The configuration of `smooth_releases` that has the same summary."""
     method = METHODS.get(config.measure, releases.Method.TRUNCATED)
     return releases.Config(
         D, config.smoothness, method, config.n, 100, config.repetitions, 1.0, releases.Panel.RECORDS
@@ -111,9 +111,10 @@ def error_point(config: Config) -> releases.Config:
 
 
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Processor seconds of the faster half of all repetitions; other work only makes them slower.
+    """Processor seconds of the faster half of all repetitions.
 
-    The first repetition, which compiles, is left out.
+    Other work on the machine can only add time. The first repetition is left out, because it
+    includes compilation.
     """
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
@@ -152,7 +153,7 @@ def fitted(table: pd.DataFrame) -> dict[tuple[str, int], Slope]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Each measured exponent against the table's."""
+    """Claims on degrees, on two exponents of the table, and on the Jackson operator."""
     slopes = fitted(table)
     return [
         releases.degrees(table[table.measure.isin(METHODS)], D),
@@ -164,7 +165,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
-    """No fitted exponent of the error is shallower than the table's, beyond chance."""
+    """No fitted slope of the error is above the table's by more than chance explains."""
     found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
     return Claim(
         f"error, truncated: falls at least as fast as in Table 1, K <= {2 * D}",
@@ -179,7 +180,7 @@ def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
 
 
 def grows_as_in_the_table(slopes: dict[tuple[str, int], Slope]) -> Claim:
-    """Two-sided: the time of direct sums, which is what the table counts, up to `CLOCK`."""
+    """Two-sided: the exponent of the time of direct sums is the table's, up to `CLOCK`."""
     found = of_measure(slopes, Measure.DIRECT)
     off = [abs(slope.value - theory(Measure.DIRECT, K)) for K, slope in found.items()]
     return Claim(
@@ -205,7 +206,7 @@ def beside(found: dict[int, Slope], measure: Measure) -> str:
 
 
 def mean_only(table: pd.DataFrame) -> Claim:
-    """With t <= r the Jackson operator keeps nothing but the mean, so the error cannot fall."""
+    """With t <= r the Jackson operator keeps only the mean of a query, so the error cannot fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
     return Claim(
@@ -219,9 +220,9 @@ def mean_only(table: pd.DataFrame) -> Claim:
 
 
 COLOURS = {1: "C1", 2: "C0", 8: "C2"}
-#: Drawn with open triangles. The other measures, of what the library does, have filled circles.
+#: The paper's ways, drawn with open triangles. The library's ways are drawn with filled circles.
 PAPERS = (Measure.JACKSON, Measure.DIRECT)
-#: Measures with rates drawn, from their first points on.
+#: Measures for which the table's rate is drawn as a line from the first point of each curve.
 ANCHORED = (Measure.TRUNCATED, Measure.DIRECT, Measure.ANSWER)
 PANELS = (
     ("(a) accuracy", "worst error of an answer (RMS)", (Measure.TRUNCATED, Measure.JACKSON)),
@@ -291,7 +292,7 @@ def report(table: pd.DataFrame) -> Table:
 def grid(
     errors: tuple[int, ...], times: tuple[int, ...], draws: Callable[[int], int], repetitions: int
 ) -> tuple[Config, ...]:
-    """Errors at some n, times at larger n."""
+    """Errors at every n in `errors`, and times at every n in `times`, for all K."""
     measured = [
         Config(measure, K, n, draws(n)) for measure in METHODS for K in COLOURS for n in errors
     ]

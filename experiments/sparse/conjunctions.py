@@ -6,10 +6,10 @@ and 4.12; formula sheet BR-CONJ, BR-OIC, BR-PROJ.
 Claim: a conjunction on d - k literals is 2^k-sparse, so all of them are answered without listing
 the 2^d elements. The interactive route is sparse multiplicative weights behind NumericSparse. Its
 errors are within 3 alpha0, which falls as n^(-1/2) up to logarithms. The errors of one summary of a
-projection are within the bound of Theorem 4.9, which falls as 1 / n. For this, far fewer rows than
-the paper's suffice, if their distortion is below the bound. Guarantees are judged where they are
-below 1. The squared errors of the projection have the mean that is exact for queries of 2^k
-elements, and its answers are right on average over noise and keys, which they would not be if an
+projection are within the bound of Theorem 4.9, which falls as 1 / n. This holds with far fewer rows
+than the paper's if the distortion of these rows is below the bound. Guarantees are judged where
+they are below 1. The mean squared errors of the projection agree with the exact expectation for
+queries of 2^k elements. Its answers are unbiased over noise and keys; they would be biased if an
 answer left out one element of its query. Where both routes are run, the projection errs less. True
 answers are counted from the literals, not from the elements of the sparse queries.
 
@@ -57,7 +57,7 @@ class Config:
     """One point of the figure."""
 
     route: Route
-    #: Bits, and bits that a conjunction leaves free.
+    #: Number of bits, and number of bits that a conjunction leaves free.
     d: int
     k: int
     n: int  # Number of records
@@ -73,7 +73,7 @@ def queries(d: int, k: int) -> list[SparseQuery]:
 
 @cache
 def met(d: int, k: int) -> np.ndarray:
-    """Whether the 2^d elements meet the q conjunctions: (q, 2^d), from the literals alone."""
+    """Array (q, 2^d): whether each conjunction holds for each element, from its literals alone."""
     elements = np.arange(1 << d)
     literals = [(1 << d) - 1 - sum(1 << i for i in free) for free in combinations(range(d), k)]
     return np.array([elements & bits == bits for bits in literals])
@@ -87,7 +87,7 @@ def shares(d: int) -> np.ndarray:
 
 
 def errors_online(config: Config, truths: list[float], rng: np.random.Generator) -> list[float]:
-    """Errors of the answers of one interactive run, all queries in order."""
+    """Errors of the answers of one interactive run, which is asked all queries in order."""
     asked = queries(config.d, config.k)
     online = build_online(config, rng)
     answers = [online.ask_truth(query, truth) for query, truth in zip(asked, truths, strict=True)]
@@ -108,14 +108,14 @@ def build_online(
 def errors_projection(
     config: Config, counts: np.ndarray, truths: list[float], rng: np.random.Generator
 ) -> tuple[list[float], float, float]:
-    """Errors of one summary with a new key, their expected mean square, and the deviation of sums.
+    """Errors of one summary, their expected mean square, and the standard deviation of their mean.
 
-    Expectations are over noise and keys, and are exact. Let u be the counts of the elements, and Q
-    a weight for each element. The estimate of <Q, u> / n has the variance sigma^2 |Q|^2 / n^2 for
-    the noise, plus (|Q|^2 |u|^2 + <Q, u>^2 - 2 sum of Q_i^2 u_i^2) / (T n^2) for what the
-    projection changes. The expected mean square is the mean of this variance over the queries,
-    which have m elements of weight 1. The last number is the standard deviation of the mean of all
-    errors. This mean is the error of the mean query.
+    The summary has a new key. Expectations are over noise and keys, and are exact. Let u be the
+    counts of the elements, and Q a weight for each element. The estimate of <Q, u> / n has the
+    variance sigma^2 |Q|^2 / n^2 from the noise, plus
+    (|Q|^2 |u|^2 + <Q, u>^2 - 2 sum of Q_i^2 u_i^2) / (T n^2) from the projection. The expected mean
+    square is the mean of this variance over the queries, which have m = 2^k elements of weight 1.
+    The mean of all errors is the error of the mean query.
     """
     asked = queries(config.d, config.k)
     project = gd.SparseProject(
@@ -137,7 +137,7 @@ def errors_projection(
 
 
 def guaranteed(config: Config) -> float:
-    """Error that no query exceeds with probability 1 - beta."""
+    """Bound on the errors of all answers, which holds with probability 1 - beta."""
     if config.route is Route.ONLINE:
         return build_online(config, None).accuracy
     return paper_accuracy(
@@ -146,7 +146,7 @@ def guaranteed(config: Config) -> float:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error over the runs of one trial, and the guarantee."""
+    """Mean square of each run's largest error, the guarantee, and deviations from exact moments."""
     largest, off, shift = np.empty(config.runs), np.zeros(config.runs), np.zeros(config.runs)
     for i in range(config.runs):
         counts = rng.multinomial(config.n, shares(config.d))
@@ -172,7 +172,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Both guarantees, how they fall with n, and which route is ahead."""
+    """Both guarantees and their slopes, exact moments of the projection, and the better route."""
     means = {
         route: pooled_by(table[table.route == route], ["d", "k", "n"]) for route in Route
     }  # fmt: skip
@@ -197,7 +197,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def holds(route: Route, table: pd.DataFrame) -> Claim:
     """The guarantee of a route, by binomial tests at every point where it is below 1.
 
-    Answers lie in [0, 1], so a larger guarantee says nothing.
+    True answers lie in [0, 1], so the answer 0 meets every guarantee of 1 or more.
     """
     table = table[table.guaranteed < 1]
     points = table.groupby(["d", "k", "n"]).agg(within=("within", "sum"), runs=("runs", "sum"))
@@ -213,7 +213,7 @@ def holds(route: Route, table: pd.DataFrame) -> Claim:
 
 
 def exactly(table: pd.DataFrame) -> Claim:
-    """Two-sided: mean squared errors of the projection over their exact means."""
+    """Two-sided: mean squared errors of the projection, divided by their exact means, are 1."""
     shares = [
         MeanSquare.pooled(
             [MeanSquare(1 + row.off, row.off_stderr, row.runs) for row in rows.itertuples()]
@@ -235,9 +235,10 @@ def exactly(table: pd.DataFrame) -> Claim:
 
 
 def is_unbiased(table: pd.DataFrame) -> Claim:
-    """Two-sided: mean errors of a run, in units of their exact standard deviation.
+    """Two-sided: the mean error of a run, in units of its exact standard deviation, is 0.
 
-    An answer is a sum over at least 2^14 rows, so sums over runs are normal for all that is tested.
+    An answer is a sum over at least 2^14 rows, so sums over runs are close enough to normal for
+    this test.
     """
     points = table.groupby(["d", "k", "n"]).agg(shift=("shift", "sum"), runs=("runs", "sum"))
     scores = (points["shift"] / np.sqrt(points.runs)).abs()
@@ -253,7 +254,7 @@ def is_unbiased(table: pd.DataFrame) -> Claim:
 
 
 def falls(table: pd.DataFrame, route: Route, low: float, high: float, id: str) -> Claim:
-    """Slope of the guarantee in n, for every number of bits."""
+    """The log-log slope of the guarantee in n is in [low, high] for every (d, k)."""
     slopes = [
         float(np.polyfit(np.log(rows.n), np.log(rows.guaranteed), 1)[0])
         for _, rows in table[table.route == route].groupby(["d", "k"])

@@ -3,18 +3,18 @@
 Paper: Blum and Roth 2011, "Fast private data release algorithms for sparse queries", Lemma 4.8;
 formula sheet BR-L4.8, BR-PROJ.
 
-Claim: Y = sum q_i Y_i of T independent Y_i ~ Lap(b) with |q_i| <= B exceeds a B b in absolute value
-with probability at most exp(-a^2 / (6 T)) for a <= T and exp(-a / 6) beyond. Equal weights B are
-the worst (Birnbaum: the larger the weights, the less peaked is a sum of symmetric log-concave
-variables). For them the tail is known exactly: the density of a sum of T is a mixture of T Gamma
-densities on each side. The lemma holds everywhere. For tails of a hundredth or less, the lemma's
-exponent is between a sixth and three quarters of the exact one. The share is a sixth for large
-deviations of a single term. For sums of many terms the exact exponent is a^2 / (4 T) for small a.
-At a = T the exact exponent is (theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1. The lemma's
-exponent, T / 6, is closest to it there.
+Claim: let Y be the sum of q_i Y_i over T independent Y_i ~ Lap(b), with |q_i| <= B. Then |Y|
+exceeds a B b with probability at most exp(-a^2 / (6 T)) for a <= T, and exp(-a / 6) for a > T.
+Equal weights B are the worst (Birnbaum: the larger the weights, the less peaked is a sum of
+symmetric log-concave variables). For them the tail is known exactly: the density of a sum of T
+terms is a mixture of T Gamma densities on each side of 0. The lemma holds everywhere. For tails of
+a hundredth or less, the lemma's exponent is between a sixth and three quarters of the exact
+exponent. The share is a sixth for large deviations of a single term. For sums of many terms, the
+exact exponent is about a^2 / (4 T) for small a. At a = T it is about (theta + ln(1 - theta^2)) T
+with theta = sqrt(2) - 1, and there the lemma's exponent T / 6 is closest to the exact one.
 
-Tails of uneven weights are simulated, all others are exact. Run time on one core: quick 2 s, full
-20 s.
+Tails of uneven weights are simulated. The other tails are exact, and simulated as a check. Run time
+on one core: quick 2 s, full 20 s.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FloatArray = npt.NDArray[np.float64]
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: A tail of at most this probability is called small.
 SMALL = 0.01
-#: Simulated tails with fewer hits are neither drawn nor named in a claim.
+#: Simulated tails with fewer hits are not drawn, and claims do not state their ratios.
 SHOWN = 10
 #: The lemma's exponent divided by the exponent of Chernoff's bound, at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
@@ -52,7 +52,7 @@ SMALLEST = 1e-12
 
 
 class Weights(enum.StrEnum):
-    """Coefficients q_i with B = 1, in the order of the legend."""
+    """Coefficients q_i with B = 1. Tails for signs at random are checked but not drawn."""
 
     EQUAL = "equal weights"
     UNEVEN = "uneven weights, $q_i=i/T$"
@@ -61,7 +61,7 @@ class Weights(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """Sums of one length."""
+    """Simulated sums with the same coefficients."""
 
     weights: Weights  # Coefficients
     rows: int  # Number of terms T
@@ -69,9 +69,9 @@ class Config:
 
 
 def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:
-    """Pr[|Y_1 + ... + Y_T| >= y] for Y_i ~ Lap(1): (n,).
+    """Pr[|Y_1 + ... + Y_T| >= y] for Y_i ~ Lap(1), at every y in `deviations`.
 
-    For y > 0 the density is sum_k w_k y^k e^-y / k!, k < T, w_k = C(2T-2-k, T-1) 2^(k+1-2T).
+    For y > 0 the density is sum_{k < T} w_k y^k e^-y / k! with w_k = C(2T-2-k, T-1) 2^(k+1-2T).
     """
     k = np.arange(rows)
     logs = scipy.special.gammaln(2 * rows - 1 - k) - scipy.special.gammaln(rows)

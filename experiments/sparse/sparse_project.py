@@ -3,16 +3,16 @@
 Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Algorithm 2,
 Lemma 4.6, Theorem 4.9; formula sheet BR-PROJ, BR-JL, X-GF.
 
-Claim: the error of an answer has two parts, taken as root mean squares over keys and noise: the
-noise, sigma ||Q|| / n, and what the projection changes, at most sqrt(2 / T) ||Q||. The mean squares
-of both are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
+Claim: the error of an answer to a query Q has two parts, the noise and the projection error. Over
+keys and noise, their root mean squares are sigma ||Q|| / n and at most sqrt(2 / T) ||Q||. Both mean
+squares are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
 error falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
 vector is smaller than Laplace noise on its rows. From some thousand records on, the bound of
 Theorem 4.9 is below 1 and therefore informative. The errors then stay below the bound with far
-fewer rows than in the paper. The bound is sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations
-of an answer's noise. This factor is 166 or more, although 3 would suffice, because the proof bounds
-every coefficient of a projected query by the largest (Corollary 4.7). Every release here draws a
-new key, so that errors are averages over keys.
+fewer rows than in the paper. The bound is about sqrt(48 ln(4k/beta) log2(2kT/beta)) standard
+deviations of an answer's noise. This factor is 163 or more here, although about 3 would suffice,
+because the proof bounds every coefficient of a projected query by the largest (Corollary 4.7).
+Every release here draws a new key, so that errors are averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
 """
@@ -41,7 +41,7 @@ from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
 BETA = 0.05
-#: Queries asked of each summary, and elements that carry the records.
+#: Number of queries asked of each summary, and number of elements that can occur in records.
 QUERIES, ATOMS = 20, 64
 #: Order of independence of the signs where only their distortion is measured.
 INDEPENDENCE = 64
@@ -82,7 +82,7 @@ class Config:
 
 
 def balanced_rows(n: int) -> int:
-    """T = n^2, rounded up to a power of two, at most 2^16. Distortion and noise fall together."""
+    """T = n^2, rounded up to a power of two, at most 2^16; distortion and noise are balanced."""
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
 
 
@@ -112,7 +112,7 @@ def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config
 
 
 def releases(config: Config, rng: np.random.Generator) -> Errors:
-    """Releases, each with a new key."""
+    """Errors of `releases_per_trial` releases, each with a new key and new records."""
     noise = {
         Noise.GAUSSIAN: gd.mechanisms.GaussianRows(),
         Noise.LAPLACE: gd.mechanisms.LaplaceRows(),
@@ -122,7 +122,7 @@ def releases(config: Config, rng: np.random.Generator) -> Errors:
     squares, distortion = np.empty((2, config.releases_per_trial))
     within, sigma = 0, 0.0
     for i in range(config.releases_per_trial):
-        # Half of a query's elements are among the `ATOMS` that carry records, if there are so many.
+        # Half of a query's elements, but at most `ATOMS`, are elements that can occur in records.
         records = rng.integers(ATOMS, size=n)
         queries = [
             SparseQuery.counting(
@@ -150,9 +150,9 @@ def releases(config: Config, rng: np.random.Generator) -> Errors:
 def implied_noise(config: Config) -> float:
     """Mean square of an answer's noise that Theorem 4.9 implies.
 
-    The bound of the theorem is sqrt(m) / n, for the projection, plus (48 ln(4k/beta) log2(2 k
-    T/beta))^(1/2) standard deviations of an answer's noise. The variance of this noise is sigma^2
-    m / n^2 = 16 m ln(1/delta) / (eps n)^2.
+    The bound of the theorem is sqrt(m) / n, for the projection, plus
+    sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's noise. The variance of
+    this noise is sigma^2 m / n^2 = 16 m ln(1/delta) / (eps n)^2.
     """
     n, m = config.n, config.sparsity
     bound = paper_accuracy(PRIVACY, n=n, sparsity=m, queries=QUERIES, beta=BETA)
@@ -163,7 +163,7 @@ def implied_noise(config: Config) -> float:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error over the releases of one trial, and its bound."""
+    """Mean squared error over one trial's releases, its bound, and its offset from exact means."""
     if config.panel is Panel.ROWS:
         errors = [
             measured_distortion(
@@ -315,7 +315,7 @@ def curve(axes: Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
 def grid(
     ns: tuple[int, ...], sparsities: tuple[int, ...], rows: tuple[int, ...], releases: int
 ) -> tuple[Config, ...]:
-    """The three panels."""
+    """The points of the three panels that are drawn, and of the check of Theorem 4.9."""
     noises = (Noise.GAUSSIAN, Noise.LAPLACE)
     return (
         *(Config(Panel.RECORDS, noise, n, 10, balanced_rows(n), releases)
