@@ -2,11 +2,11 @@
 
 A workload is a list of statistical queries. Its sensitivity polytope is the convex hull of the
 answers of all possible records. The geometry of this body gives private mechanisms, predicted
-errors, and bounds on what is possible.
+errors, and lower bounds on the error of every private mechanism.
 
-The subpackages are `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`, `bounds`,
-`advice`, `audit`, `data`, `tabulation` and `plotting`. The names used most can also be imported
-from `geomdp` itself.
+The main subpackages are `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `privacy`,
+`bounds`, `advice`, `audit`, `data`, `tabulation` and `plotting`. The names used most can also be
+imported from `geomdp` itself.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Checks of arguments: each raises ``ValueError`` with the offending value and the valid range."""
+"""Checks of arguments. Most raise ``ValueError`` with the valid range and the offending value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _short(value: object) -> str:
 
 
 def require_type(value: object, kind: type, name: str) -> None:
-    """Raise ``ValueError`` if `value` is not an instance of `kind`, a class or a protocol."""
+    """Raise ``ValueError`` if `value` is not an instance of the class or protocol `kind`."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOUn" else "a"
         raise ValueError(f"{name} must be {article} {kind.__name__}, got {type(value).__name__}")
@@ -111,7 +111,10 @@ def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def whole_array(values: npt.ArrayLike, name: str, ndim: int) -> IntArray:
-    """Return `values` as an int64 array of `ndim` axes; ``ValueError`` if an entry is not whole."""
+    """Return `values` as an int64 array of `ndim` axes.
+
+    ``ValueError`` if an entry is not a whole number, or its modulus is above 2^53.
+    """
     array = finite_array(values, name, ndim)
     outside = (array != np.rint(array)) | (np.abs(array) > LARGEST_INDEX)
     if outside.any():

@@ -54,7 +54,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Largest limit, over x in [0, 2], of the operator's factor for the degree x t'."""
+    """Limit of the largest modulus of the operator's factor for degrees x t', x in [0, 2]."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))

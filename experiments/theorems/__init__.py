@@ -30,7 +30,8 @@ UNCLAIMED = {
     "LAB-1": "no theorem: it says what the laboratory costs, which depends on the machine",
 }
 
-#: Statements whose claim no planted edit of the code can make fail, with the reason.
+#: Statements whose claims fail for none of the wrong edits in `experiments.mutants`, with the
+#: reason.
 UNREFUTED = {
     "LAB-2": "no theorem: its goals are for an idle machine, and claimed at the full preset only",
 }

@@ -1,4 +1,4 @@
-"""Nikolov 2022: packing lower bounds, and the coarse mechanism, which they prove near optimal."""
+"""Nikolov 2022: packing lower bounds, and the coarse mechanism, near optimal for constant error."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

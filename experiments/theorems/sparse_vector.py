@@ -1,4 +1,4 @@
-"""Sparse vector: the slides, with the variants of Dwork and Roth and of Lyu, Su and Li."""
+"""Sparse vector: Ligett's slides, and the variants of Dwork and Roth and of Lyu, Su and Li."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

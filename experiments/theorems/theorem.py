@@ -30,14 +30,14 @@ class Theorem:
     """One theorem, lemma or algorithm."""
 
     id: str  # Id in the formula sheet
-    paper: Paper  # Where it is stated
-    name: str  # What it is called here
+    paper: Paper  # Source of the statement
+    name: str  # Title of the statement in the report
     statement: str  # The statement as implemented: prose with LaTeX between dollar signs
     code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
-    numbers: tuple[str, ...] = ()  # Its numbers in the paper
+    numbers: tuple[str, ...] = ()  # Numbers in the paper, such as "Theorem 4.9"
     correction: str = ""  # Where and why the statement differs from the printed one
     #: Claims of figures that fail if the statement is wrong, ``script::id``: the short name of the
-    #: script, and the id under which the claim stands in its record.
+    #: script, and the id of the claim in the record of the script.
     claims: tuple[str, ...] = ()
     #: Tests that check the statement, ``path::function``.
     tests: tuple[str, ...] = ()

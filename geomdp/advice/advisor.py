@@ -119,15 +119,16 @@ def advise(
     exceed the least prediction by at most a relative 1e-5 plus three standard errors. Among
     candidates that tie, an exact sampler decides first, then correct rounding of the noise in
     unseeded releases, then simplicity of the mechanism. If the winner is noise alone and one
-    projection takes at most `effort`, the same noise with a projection is advised instead. A
-    projection never increases the error. It can lower the error even if the prediction stays the
-    same, because the prediction is an upper bound over all data sets. Shrinking is advised only if
-    it lowers the prediction by 1%.
+    projection takes at most `effort`, the same noise with a projection is advised instead. On data
+    sets of n records, a projection never increases the error. It can lower the error even if the
+    prediction stays the same, because the prediction is an upper bound over all data sets.
+    Shrinking is advised only if it lowers the prediction by 1%.
 
     The table has a row for every candidate. If no prediction was made, the row gives one of these
     reasons: the candidate does not apply; it cannot make a release; a lower bound shows that it
     cannot be the best; it would take more than 1 GiB of memory; it would take longer than `effort`.
-    Costs are computed from the sizes of the workload, so the advice is the same on every machine.
+    Costs are computed from the sizes of the workload. So the advice does not depend on the speed of
+    the machine.
 
     The set-up of noise is kept on disk (`geomdp.cache`) and used again for another n or epsilon.
 
@@ -138,7 +139,7 @@ def advise(
     n : int
         Number of records. Under add/remove, the declared public number by which sums are divided.
     privacy : PureDP, ApproxDP or ZCDP
-        The guarantee that the mechanism must have. It may have a stronger one.
+        The guarantee that the mechanism must have. The mechanism may have a stronger guarantee.
     exact_only : bool
         Whether mechanisms with a heuristic sampler, which have no guarantee, are left out.
     adjacency : Adjacency

@@ -32,7 +32,7 @@ class Bracket:
     ----------
     lower : Bound
         The largest lower bound. Its certificate lists packings (data sets with answers far apart),
-        elements that are far apart (`guessing_bound`) and data sets on lines. Together they
+        elements with answers far apart (`guessing_bound`), or data sets on lines. Together they
         exclude every number of records up to the bound. The certificate is None if nothing more
         than sc >= 1 is proved.
     upper : Bound
@@ -114,9 +114,9 @@ def sample_complexity_bracket(
     """Certified lower and upper bounds on the sample complexity of a workload.
 
     The lower bound comes from packings of data sets (JL-L6, JL-L7), from the average error over
-    elements that are far apart (`geomdp.bounds.guessing_bound`), and from data sets on orthogonal
-    lines (`geomdp.bounds.orthogonal_lines_bound`). For the largest error over the queries it also
-    comes from lines along single queries (`geomdp.bounds.query_lines_bound`).
+    elements with answers far apart (`geomdp.bounds.guessing_bound`), and from data sets on
+    orthogonal lines (`geomdp.bounds.orthogonal_lines_bound`). For the largest error over the
+    queries it also comes from lines along single queries (`geomdp.bounds.query_lines_bound`).
     Packings come from a search and, for `Marginals`, also from known constructions. The upper bound
     comes from the mechanisms of this library that have an exact sampler and a proved error. The
     error of a mechanism means its largest error over all data sets of n records.
@@ -159,7 +159,8 @@ def sample_complexity_bracket(
     Volume bounds are not used, because they bound the largest error over data sets of all sizes
     (JL-VR). Mechanisms with a Markov chain as sampler are not used. Errors must be proved: an
     average over a random map, or a simulation on random data sets, is not enough. A mean over the
-    noise may be an upper confidence limit from public draws; the assumptions of the bound say so.
+    noise may be replaced by an upper confidence limit from public draws. The assumptions of the
+    bound then say so.
 
     References
     ----------

@@ -65,8 +65,7 @@ MAX_ELLIPSOID_DIMENSION = 200
 #: `axes_work` is 2 * 10^9, and the three set-ups took 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
-#: Geometric noise is compared only if its error is smaller than that of Laplace noise by more than
-#: this share.
+#: Geometric noise is compared only if the error of Laplace noise is larger by at least this share.
 SAME_ERROR = 1e-4
 
 
@@ -248,8 +247,8 @@ def knorm_differs(setting: Setting) -> None:
     If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
     not, the sampler of `knorm` is not exact, and `exact_only` excludes it.
 
-    Raises `UntriedError` if other than pure privacy is asked and the outer slab body would take
-    longer than the budget. Gaussian noise is often better then.
+    Raises `UntriedError` if another guarantee than pure privacy is asked and the outer slab body
+    would take longer than the budget. Gaussian noise is often better then.
     """
     if setting.exact_only:
         raise InapplicableError(
@@ -265,7 +264,7 @@ def ellipsoid(setting: Setting) -> Mechanism:
     """K-norm noise of the best ellipsoid, if the ellipsoid has a closed form or is cheap to find.
 
     Raises `UntriedError` if there is no closed form and the effective dimension is above
-    `MAX_ELLIPSOID_DIMENSION`.
+    `MAX_ELLIPSOID_DIMENSION`, or if the set-up would cost more than the budget.
     """
     dimension = setting.workload.affine_hull().dimension
     # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
@@ -293,7 +292,7 @@ def recursive(setting: Setting) -> Mechanism:
 
 
 def pure_matrix_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if pure privacy is asked, because this is `Matrix` then."""
+    """Raise `InapplicableError` if pure privacy is asked: `Matrix` is the same mechanism then."""
     if isinstance(setting.privacy, PureDP):
         raise InapplicableError("pure privacy is asked, so it is Matrix")
 

@@ -13,7 +13,7 @@ from geomdp.privacy import PureDP
 
 
 class Guarantees(enum.Enum):
-    """The guarantees that a mechanism can give; values are the command-line flags for them."""
+    """The guarantees that a mechanism can give; the command line lists the values of this enum."""
 
     PURE = "any; it is epsilon-DP"
     CONCENTRATED = "--epsilon --delta, or --rho"
@@ -95,7 +95,7 @@ class Candidate:
         return f"Candidate({self.name}, --mechanism {self.flag})"
 
     def is_stronger(self, setting: Setting) -> bool:
-        """Whether the mechanism is purely private, and other than pure privacy is asked."""
+        """Whether the mechanism is purely private, and the guarantee asked is not pure privacy."""
         return self.guarantees is Guarantees.PURE and not isinstance(setting.privacy, PureDP)
 
     def built(self, setting: Setting) -> Mechanism:

@@ -64,8 +64,9 @@ def breadth_work(workload: Workload) -> float:
     body. To score an element x is to compute <u, Q(x)>. For a universe of N elements with m answers
     each, the number of operations is 2 N log2 N if a transform scores all elements, and N m / 8 if
     the answers are listed. If the body is an elliptope, the number is the cost of two support
-    values of the elliptope. The number is 0 if there is a closed form. It is also 0 if N is above
-    `MAX_SCORES`, because scoring all elements then raises an error before any work.
+    values of the elliptope. The number is 0 if there is a closed form, or if the universe is
+    infinite. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an
+    error before any work.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:
@@ -150,8 +151,8 @@ def _subsets(workload: TableQueries) -> int:
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
     """Number of levels of each column, if the workload is linear in tables of two columns.
 
-    The result is None for workloads that `table_contrasts` does not accept. No contrasts are
-    computed here.
+    Columns of `MarginalTables` with one level are left out. The result is None for workloads that
+    `table_contrasts` does not accept, or if no column is left. No contrasts are computed here.
     """
     match workload:
         case MarginalTables(k=1 | 2):

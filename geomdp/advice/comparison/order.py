@@ -20,8 +20,8 @@ def try_for_every_n(setting: Setting) -> Trials:
 
     The best noise is also shrunk: its noisy answers are moved towards a public point (`Shrunk`).
     No other noise is shrunk, because the prediction of shrunk noise grows with the prediction of
-    the noise. If other than pure privacy is asked, purely private noise is left out if it is proved
-    that it is not the best for `setting.n` records. It is then not the best for more records.
+    the noise. If the guarantee asked is not pure, purely private noise is left out if it provably
+    is not the best for `setting.n` records. Then it is not the best for more records either.
     """
     return _try_noise(setting, use_least=False)
 
@@ -42,7 +42,7 @@ def try_all(setting: Setting) -> Trials:
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     """Try noise alone, then the best noise shrunk, then each noise projected.
 
-    If other than pure privacy is asked, noise with this guarantee comes first. Purely private noise
+    If the guarantee asked is not pure, noise for this guarantee comes first. Purely private noise
     follows, unless the errors of the first noises prove that it cannot be the best.
 
     `use_least` leaves out slow projections that provably cannot be the best at this n.

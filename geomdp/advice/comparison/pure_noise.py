@@ -8,7 +8,8 @@ number k has probabilities p(k) with p(k + 1) / p(k) in [q, 1 / q] for q = e^-ep
 such p and for every centre c, the means of (k - c)^2 and of |k - c| are least for p(k) proportional
 to q^|k| and c = 0: geometric noise. (To prove it, shift k so that |c| <= 1/2, and let V be the
 claimed least mean. The sums over i >= 0 of q^i ((d + i)^2 - V) and of q^i (d + i - V) are at least
-0 for every d >= 1/2. So a tail of p adds least if it falls by the factor q in each step.) Hence
+0 for every d >= 1/2. So a tail of p with a given first probability adds least to the mean minus V
+if the tail falls by the factor q in each step.) Hence
 
     Var <u, Z> >= <u, w>^2 / (2 sinh(epsilon / 2)^2),      E |<u, Z>| >= |<u, w>| / sinh(epsilon).
 
@@ -39,9 +40,9 @@ from geomdp.mechanisms.additive_noise.ellipsoid import is_around_differences_alo
 from geomdp.privacy import ZCDP, ApproxDP, PureDP, gaussian_scale
 from geomdp.workloads import Workload
 
-#: Share of the error of the best Gaussian noise found that every Gaussian noise has. If the search
-#: for the ellipsoid of `Matrix` converges, the trace exceeds the least trace by 0.5% at most, so
-#: the error exceeds the least error by 0.25% at most.
+#: The error of every Gaussian noise is at least this share of the error of the best Gaussian noise
+#: found. If the search for the ellipsoid of `Matrix` converges, the trace exceeds the least trace
+#: by 0.5% at most, so the error exceeds the least error by 0.25% at most.
 OPTIMAL = 0.995
 #: For a larger epsilon no bound is stated, because sinh(2 epsilon) could overflow.
 MOST_EPSILON = 300.0
@@ -54,9 +55,9 @@ def pure_noise_floor(trials: Trials) -> float:
 
     The prediction of `Projected` is (s / m)^(1/2), where s is the least of E ||Z||^2 / n^2,
     E h_K(Z) / n and the squared diameter of K, the convex hull of all answers. If Z has mean 0,
-    E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q, q'. So the module's docstring bounds all
-    three. Under add/remove, q - q' is the sum of two differences of neighbours, and epsilon counts
-    twice.
+    E h_K(Z) >= E |<Z, q - q'>| / 2 for any answers q, q'. So the inequalities in the module's
+    docstring give lower bounds on the first two numbers, and the third is known. Under add/remove,
+    q - q' is the sum of two differences of neighbours, and epsilon counts twice.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ def pure_noise_floor(trials: Trials) -> float:
     Returns
     -------
     float
-        0 if pure privacy is asked, or if the best Gaussian noise is not known.
+        0 if pure privacy is asked, if epsilon is above `MOST_EPSILON`, or if the best Gaussian
+        noise is not known.
     """
     setting, epsilon = trials.setting, trials.setting.pure.epsilon
     if isinstance(setting.privacy, PureDP) or epsilon > MOST_EPSILON:
@@ -75,7 +77,7 @@ def pure_noise_floor(trials: Trials) -> float:
     unit = gaussian / gaussian_scale(1.0, setting.privacy)
     noise = OPTIMAL * unit / (math.sqrt(2) * math.sinh(epsilon / 2))
     if noise < trials.least:
-        return noise  # The other terms can only lower it further.
+        return noise  # The other terms can only lower the result further.
     workload, m = setting.workload, setting.workload.n_queries
     lost = CHANGES[setting.adjacency] * epsilon
     support = _squared_distance(workload) / (2 * math.sinh(lost))
@@ -84,15 +86,16 @@ def pure_noise_floor(trials: Trials) -> float:
 
 
 def _is_optimal(trial: Built) -> bool:
-    """Whether `trial` is Gaussian noise alone, and no Gaussian noise has an error below `OPTIMAL`.
+    """Whether `trial` is Gaussian noise alone, with nearly the least error of all Gaussian noise.
 
-    The share `OPTIMAL` is relative to the error of `trial`.
+    No Gaussian noise then has an error below `OPTIMAL` times the error of `trial`.
     """
     if trial.step is not None or trial.prediction.kind is not PredictionKind.EXACT:
         return False
     match trial.mechanism:
         case Matrix(privacy=ZCDP() | ApproxDP(), workload=workload, adjacency=adjacency):
-            # For a larger universe, the ellipsoid is searched in a family that is easy to compute.
+            # If there are too many differences to list, the ellipsoid is searched only in a family
+            # that is easy to compute.
             return is_around_differences_alone(workload, adjacency)
         case ResidualGaussian(is_best=is_best):
             return is_best

@@ -41,7 +41,7 @@ class Built:
     sampler : Exact, Approximate or Heuristic
         Status of the sampler of the mechanism.
     seconds : float
-        Time that the prediction took.
+        Seconds that building the mechanism and predicting its error took.
     """
 
     candidate: Candidate
@@ -91,7 +91,7 @@ class Trials:
     refused : dict of str to str
         Names of the candidates that are left out, with the reason for each.
     untried : set of str
-        Names in `refused` of candidates that would apply, but cost too much to set up.
+        Names in `refused` of candidates that may apply, but cost too much to try.
     """
 
     setting: Setting
@@ -123,9 +123,9 @@ class Trials:
         candidate : Candidate
             A mechanism with pure privacy.
         floor : float
-            A lower bound on its prediction, per query. If it is not below the least prediction so
-            far, the candidate is left out. So are candidates for tables of many columns, because
-            their set-ups take long.
+            A lower bound on the prediction of the candidate, per query. The candidate is left out
+            if this bound is not below the least prediction so far. It is also left out for tables
+            of many columns, because its set-up would take long.
         """
         known = replace(self.setting, least=self.least)
 
