@@ -56,7 +56,7 @@ class Code:
     def of_texts(cls, texts: Sequence[str]) -> Code:
         """Hashes of the script with these `texts_of`, and of what it can reach in geomdp."""
         # A script that starts processes may run any command of the library.
-        runs = any(_within(name, "subprocess") for name in _imported(texts[0]))
+        runs = any(_within(name, "subprocess") for text in texts for name in _imported(text))
         modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
         library = hash_of(LIBRARY.texts[module] for module in modules)
         return cls(script=hash_of(texts), library=library)

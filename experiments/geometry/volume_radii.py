@@ -259,7 +259,8 @@ def plot(table: pd.DataFrame) -> Figure:
     """Mean projection radii by dimension, and volume radii divided by Urysohn's bound."""
     figure = Figure(figsize=(7.2, 4.4))
     left, *rights = figure.subplots(1, 3)
-    draw_projections(left, projection_radii(table, BAND_LEVEL * len(table)))
+    drawn = int((table.part == Part.PROJECTIONS).sum())
+    draw_projections(left, projection_radii(table, BAND_LEVEL * drawn))
     bodies = table[table.part == Part.WIDTHS]
     for right, families in zip(rights, (EVEN, STRETCHED), strict=True):
         for family in families:

@@ -30,7 +30,6 @@ class DenseStream:
     def __init__(self, size: int, rng: np.random.Generator) -> None:
         self.data = rng.dirichlet(np.full(size, 0.1))
         self._rng = rng
-        self._last = np.zeros(size)
 
     def candidates(self, hypothesis: Any) -> list[DenseQuery]:
         """Random 0/1 queries, and queries adapted to the hypothesis if that is a vector."""

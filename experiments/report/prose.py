@@ -35,7 +35,7 @@ _SIGNS = (
     (re.compile(r"(?<![\w.)])-(?=\d|\()"), "−"),
 )
 _SUBSCRIPT = re.compile(r"(?<=[\w)])_(\w+|\+)")
-_SIMPLE_POWER = re.compile(r"\^([-−]?[A-Za-z0-9.α-ω]+)")
+_SIMPLE_POWER = re.compile(r"\^([-−]?(?:\d+(?:\.\d+)?|[A-Za-zα-ω]+))")
 
 
 def prose(text: str) -> str:

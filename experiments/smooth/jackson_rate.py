@@ -216,7 +216,7 @@ def is_the_mean(rows: pd.DataFrame) -> Claim:
         "Jackson operator: for t <= r the error does not fall with n",
         bool((spread <= MEAN).all() and (by_curve.count() > 1).any()),
         f"changes by {spread.max():.1%} at most, up to n = {last:,.0f}",
-        f"within {MEAN:.0%}, as answers are means over the cube",
+        f"within {MEAN:.0%}, as answers are means over uniform angles",
         "SM-T3.1, SM-JK",
         used=float(spread.max() / MEAN),
     )

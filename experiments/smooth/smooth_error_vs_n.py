@@ -14,7 +14,7 @@ summary falls at least as fast as n^(-K/(2d+K)), and up to n = 10^4 it is below 
 paper's Jackson operator. Weighted noise with t chosen by prediction errs less still at n = 10^4.
 Its error falls at least as fast as in the hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees
 are too small for a fit. For every d, every single answer is within the error stated with it, which
-is a proved bound on the approximation error plus 28.6 standard deviations of the noise.
+is a proved bound on the approximation error plus 30.9 standard deviations of the noise.
 
 The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
 depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the

@@ -24,9 +24,9 @@ from experiments.shared.smooth_problems import (
 )
 from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
 
-#: One answer exceeds its stated error with probability at most LEVEL / ANSWERS. The full preset of
-#: `smooth_error_vs_n` gives 4.8 million answers, so for all of them the level is below 5 LEVEL.
-ANSWERS = 10**6
+#: At most this many answers are given in all releases: the full preset of `smooth_error_vs_n` gives
+#: 4.8 million. One answer exceeds its stated error with probability at most LEVEL / ANSWERS.
+ANSWERS = 10**7
 #: A sum of independent Laplace variables has a log-concave density, so its absolute value exceeds u
 #: standard deviations with probability at most exp(1 - u). At this u, exp(1 - u) is the level of
 #: one answer.

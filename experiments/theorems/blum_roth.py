@@ -3,7 +3,6 @@
 from experiments.theorems.theorem import Paper, Theorem
 
 _P = Paper.BLUM_ROTH
-_PROJECT = "tests/mechanisms/test_sparse_project.py"
 
 BLUM_ROTH = (
     Theorem(

@@ -3,7 +3,6 @@
 from experiments.theorems.theorem import Paper, Theorem
 
 _P = Paper.ROTH
-_TESTS = "tests/mechanisms/test_online_iterative.py"
 
 ITERATIVE = (
     Theorem(

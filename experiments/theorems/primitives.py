@@ -3,7 +3,6 @@
 from experiments.theorems.theorem import Paper, Theorem
 
 _P, _S = Paper.PRIMITIVES, Paper.SAMPLING
-_COMPOSITION = "tests/privacy/test_composition.py"
 
 PRIMITIVES = (
     Theorem(

@@ -188,6 +188,12 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     It scores transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
     Transcripts that are impossible under the laws score 0.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not a `SparseVectorLaw`, or the laws have other numbers of queries or
+        other cutoffs.
+
     Examples
     --------
     >>> import numpy as np
@@ -201,6 +207,11 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     """
     require_type(first, SparseVectorLaw, "first")
     require_type(second, SparseVectorLaw, "second")
+    if not np.array_equal(first.transcripts, second.transcripts):
+        raise ValueError(
+            "first and second must have the same number of queries and the same cutoff, got laws "
+            f"of {len(first.transcripts)} and {len(second.transcripts)} transcripts"
+        )
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
     score: Score = lambda outputs: ratios[_codes(outputs)]  # noqa: E731

@@ -135,3 +135,11 @@ def test_bad_records_and_privacy_are_refused_first() -> None:
         error_table(W, ns=NS, privacy=PRIVACY, records=np.zeros((0, 3), dtype=np.int64))
     with pytest.raises(ValueError, match="row 0"):
         error_table(W, ns=NS, privacy=PRIVACY, records=np.full((2, 3), 9))
+
+
+def test_nothing_is_excluded_where_answers_do_not_depend_on_records() -> None:
+    constant = gd.workloads.Explicit([[1.0, 1.0]])
+    adjacency = gd.Adjacency.ADD_REMOVE
+    table = error_table(constant, ns=[10, 100], privacy=PRIVACY, adjacency=adjacency)
+    assert of(table, Quantity.EXCLUDED).empty
+    assert not of(table, Quantity.PREDICTED).empty
