@@ -144,7 +144,7 @@ def second_moment() -> Subject:
 
 
 def pair_marginals() -> Subject:
-    """Noise on the second moments of records of two bits, each divided by sqrt(2)."""
+    """Noise on the second moments of records of two bits, where each bit is divided by sqrt(2)."""
     M = gd.mechanisms.PairMarginals(gd.workloads.Marginals(2, 2), n=RECORDS, privacy=PURE)
     bits = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     return Subject(M.inner.inner.noise, listed(moments(bits / np.sqrt(2))), M.guarantee)
@@ -168,13 +168,13 @@ def smooth_summary() -> Subject:
 
 
 def moments(records: FloatArray) -> FloatArray:
-    """svec(x x^T) (N, 3) for the rows x (N, 2): x_1^2, sqrt(2) x_1 x_2, x_2^2."""
+    """(x_1^2, sqrt(2) x_1 x_2, x_2^2), which is svec(x x^T), for each row x of `records` (N, 2)."""
     first, second = records.T
     return np.column_stack([first**2, np.sqrt(2) * first * second, second**2])
 
 
 def listed(answers: FloatArray) -> gd.workloads.Explicit:
-    """The workload whose answers on the possible records are the rows (N, m)."""
+    """The workload whose answers on the N possible records are the rows of `answers` (N, m)."""
     return gd.workloads.Explicit(answers.T)
 
 
@@ -221,6 +221,6 @@ def laws(family: Family, factor: float) -> list[Laws]:
 
 @functools.cache
 def _deviation(family: Family) -> float:
-    """The standard deviation of a coordinate of noise, up to a few percent."""
+    """The largest standard deviation of a coordinate of the noise, up to a few percent."""
     draws = subject(family).noise.sample(np.random.default_rng(0), 10_000)
     return float(draws.std(axis=0).max())

@@ -3,8 +3,8 @@
 Let p and q be the laws. By the lemma of Neyman and Pearson, no event of the same probability under
 q is likelier under p than {p / q >= t}. The best event is therefore of this form, and its
 probabilities are sums of known masses. These probabilities give the least number of draws that can
-refute a claim. No sample is drawn here. An error in the code of an audit cannot affect these
-numbers, so audits can be compared with them.
+refute a claim. No sample is drawn here. Of the code of audits, only the confidence bounds on counts
+are used here, so audits can be compared with these numbers.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ FloatArray = npt.NDArray[np.float64]
 #: Values of ln(p / q) are rounded to this many decimals. Exact ratios are constant on whole
 #: regions, and rounding errors must not split a region.
 DECIMALS = 9
-#: Number of events {p / q >= t} that are tried for two laws.
+#: Largest number of events {p / q >= t} that are tried for two laws.
 EVENTS = 400
-#: Cells along one side of a square in the plane, and this side in units of the standard deviation
-#: of a coordinate. Less than e^-12 of the noise is outside.
+#: Number of cells along one side of a square in the plane, and the largest length of this side in
+#: units of the standard deviation of a coordinate. Less than e^-9 of the noise is outside.
 CELLS, SIDE = 240, 20.0
-#: Cells of the law of one normal variable, and the reach on both sides in standard deviations.
+#: Number of finite edges of the cells for the law of one normal variable. They reach at least this
+#: many standard deviations beyond the means of both laws.
 NORMAL_CELLS, NORMAL_REACH = 4000, 9.0
 #: Largest number of draws in a search.
 MOST_DRAWS = 1e12
@@ -146,7 +147,7 @@ def normal_laws(length: float, factor: float) -> Laws:
     reach = NORMAL_REACH + length / factor
     inner = np.linspace(-reach, reach, NORMAL_CELLS)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
-    # Differences of survival functions keep small masses on the right, where a cell is far out.
+    # On the right of 0 the cdf is near 1, so differences of survival functions lose fewer digits.
     far = edges[:-1] > 0
 
     def masses(moved: float) -> FloatArray:

@@ -5,13 +5,14 @@ and Steinke 2016; Kairouz, Oh and Viswanath 2015. Formula sheet GEN-2, GEN-2a, G
 
 Claim: T pure steps of epsilon_0 never lose more privacy than T randomised responses. The total loss
 of these is (2 B - T) epsilon_0 with B binomial, which gives the exact total epsilon for each delta.
-The sum of the epsilons, advanced composition and zCDP never give a smaller total; the sum grows as
-T, the others as sqrt(T). Blum and Roth's shortcut allows steps of epsilon / sqrt(8 T ln(1/delta)).
-Within a budget of (1, 1e-6) such a step is between half and all of the epsilon_0 that advanced
-composition allows. The shortcut follows from advanced composition for epsilon <= 1 and
-delta <= 1/2. At epsilon = 1 it follows up to delta = 0.709 for one step and up to e^(-1/4) for many
-steps. It does not follow for every delta below 1, although it is printed for all. Exact composition
-shows no violation up to delta = 0.99; the figure `corrections` shows one from 0.997 on.
+The sum of the epsilons, advanced composition and zCDP never give a smaller total. The sum grows as
+T, the others about as sqrt(T) while sqrt(T) epsilon_0 is small. Blum and Roth's shortcut allows
+steps of epsilon / sqrt(8 T ln(1/delta)). Within a budget of (1, 1e-6) such a step is between half
+and all of the epsilon_0 that advanced composition allows. The shortcut follows from advanced
+composition for epsilon <= 1 and delta <= 1/2. At epsilon = 1 it follows up to delta = 0.709 for one
+step and up to e^(-1/4) for many steps. It does not follow for every delta below 1, although it is
+printed for all. Exact composition shows no violation up to delta = 0.99; the figure `corrections`
+shows one from 0.997 on.
 
 All numbers are exact except the simulated losses of steps. Run time on one core: quick 2 s, full
 30 s.
@@ -182,7 +183,7 @@ def limits(table: pd.DataFrame) -> Claim:
 
 
 def still_true(table: pd.DataFrame) -> Claim:
-    """Where the shortcut is not proved, exact composition shows that it still holds."""
+    """Up to delta = 0.99, exact composition shows that the shortcut holds even where unproved."""
     found = table[table.quantity == Quantity.NEEDED]
     return Claim(
         "beyond, where the proof fails, the printed statement still holds for pure steps",
@@ -212,7 +213,7 @@ def gaussian_epsilon(delta: float) -> float:
 
 
 def tends_to_gaussian(table: pd.DataFrame) -> Claim:
-    """The exact epsilon of many shortcut steps is near that of Gaussian noise, on both sides."""
+    """The exact epsilon of many shortcut steps is within `NEAR_LIMIT` of that of Gaussian noise."""
     found = table[(table.quantity == Quantity.NEEDED) & (table.steps == table.steps.max())]
     limits = found.delta.map(gaussian_epsilon)
     some = limits > 0

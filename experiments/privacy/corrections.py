@@ -23,10 +23,11 @@ corrected shortcut is for delta of at most 1/2. Where nothing is drawn, the exac
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
 beta. With the printed factor 32 in place of 36, this probability is smaller than needed if beta is
-tiny. (h) With natural logarithms, the bound of Corollary 4.7 is 1.166 times smaller than what Lemma
-4.6 gives for the best r. Logarithms of base 2 correct it.
+tiny. (h) With natural logarithms, the bound of Corollary 4.7 is smaller than the bound of Lemma 4.6
+for every r, by a factor of at least 1.165. Logarithms of base 2 correct it.
 
-All numbers are exact but the errors in (a) and (e). Run time on one core: quick 3 s, full 1 minute.
+The errors in (a) and (e) are simulated, and (d) searches a grid of records. All other numbers are
+exact. Run time on one core: quick 3 s, full 1 minute.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Correction:
     first: float  # The printed statement fails for x at or above this ...
     last: float  # ... and at or below this, and nowhere else
     where: str  # The range from `first` to `last` in words
-    #: Range that must hold the largest measured share of the corrected promise.
+    #: Range that must contain the largest share (measured / promised) of the corrected statement.
     tightest: tuple[float, float]
     why: str  # The range `tightest` in words, or its derivation
 

@@ -4,16 +4,16 @@ Formula sheet SAM-1, SAM-2, SAM-6; Mironov 2012, "On significance of the least s
 differential privacy".
 
 Claim: noise within total variation tau of the Laplace law of scale 1 / epsilon makes an answer of
-sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but not purely private. The exact delta is
-e^epsilon tau if draws are clamped from one side, tau if a Markov chain stays at its start with
+sensitivity 1 (epsilon, (1 + e^epsilon) tau)-DP, but in general not purely private. The exact delta
+is e^epsilon tau if draws are clamped from one side, tau if a Markov chain stays at its start with
 probability tau, and tau (e^epsilon - 1) / (2 (1 - tau)) if draws beyond a limit are drawn again. In
 all three cases some outputs are impossible for the neighbour. If the density is off by a factor of
 at most e^(+-tau), privacy stays pure: the answer is (epsilon + 2 tau)-DP. A staircase with steps of
 width h in place of the exponential has tau = epsilon h / 2 and loses exactly epsilon h ceil(1 / h).
-All of this holds in real arithmetic only. In float64, four of five noisy versions of the answer 0
-cannot arise from the answer 1 by any draw. Every privacy record of float64 noise therefore states a
-caveat. Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace, cone
-and K-norm noise, a neighbouring data set can give every release.
+All of this holds in real arithmetic only. In float64, more than four of five noisy versions of the
+answer 0 cannot arise from the answer 1 by any draw. The guarantee of float64 noise therefore states
+a caveat. Releases without a seed are correctly rounded to a public grid (X-GRID): with Laplace,
+cone and K-norm noise, neighbouring data sets can give the same releases.
 
 All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
@@ -89,7 +89,7 @@ def exact_delta(flaw: Flaw, tau: float) -> float:
 
 
 def flawed_draws(config: Config, rng: np.random.Generator) -> FloatArray:
-    """Noise (draws,) of the flawed law."""
+    """Independent draws of the flawed noise, as an array (draws,)."""
     tau, n = config.size, config.draws
     draws = LaplaceNoise(1, 1 / EPSILON).sample(rng, n)[:, 0]
     if config.flaw is Flaw.STUCK:

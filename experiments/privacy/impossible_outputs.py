@@ -1,4 +1,4 @@
-"""Outputs of noise on a computer that a neighbouring data set can never give."""
+"""Noisy answers, computed from one data set, that its neighbour can never give."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def rounded_outputs(epsilon: float, releases: int) -> Row:
 def possible(output: float, answer: float, scale: float) -> bool:
     """Whether some draw of `Generator.laplace` added to `answer` gives `output` in float64.
 
-    A uniform number v gives the noise scale ln(2 v) if v < 1/2, and -scale ln(2 - v - v) otherwise.
+    A uniform number v gives the noise b ln(2 v) if v < 1/2, and -b ln(2 - 2 v) otherwise, where b
+    is `scale`.
     """
     noise = output - answer
     middle = math.exp(-abs(noise) / scale)

@@ -1,7 +1,7 @@
 """Planted faults: which test notices each of them.
 
 There is no paper. The question is whether the tests of this library see the faults that break
-privacy (GEN-1).
+privacy or a bound (GEN-1).
 
 Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
 purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. A
@@ -33,9 +33,10 @@ from experiments.privacy.faults.catalogue import FAULTS, PARTS
 from geomdp import audit, bounds, mechanisms, noise, privacy
 
 NEEDS = Needs(("pytest", "xdist", "hypothesis", "mpmath"), "dev")
-#: The packages that faults are planted in. Results are stale when code of one of them changes.
+#: Results are stale when code of these packages changes, or code that they use. Every fault is
+#: planted in one of these packages or in code that they use.
 PLANTED_IN = (audit, bounds, mechanisms, noise, privacy)
-#: Faults of the quick preset, which takes a few seconds.
+#: Faults of the quick preset, which takes about 15 seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",
     "ledger: pure spends cost half under zCDP",
@@ -47,7 +48,7 @@ SAMPLE = (
 class Config:
     """One fault, or none."""
 
-    part: str  # The part of the library whose tests run
+    part: str  # The part of the library that holds the fault, a key of `PARTS`
     fault: str | None  # Name of the fault in the catalogue; None for the control
     sample: bool = False  # Whether the control runs the tests of `SAMPLE` only
 

@@ -237,7 +237,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
-    """Pr[L > t]. For pure noise it jumps to 0 at epsilon, because Pr[L = epsilon] > 0."""
+    """Pr[L > t]. For pure noise it is 0 at t >= epsilon, after a jump if Pr[L = epsilon] > 0."""
     marked = table.iloc[::5]
     draw_points(
         axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]

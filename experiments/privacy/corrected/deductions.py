@@ -1,7 +1,7 @@
-"""Two statements that depend on the range of a parameter: composition, and flat queries.
+"""Two statements that do not follow as printed: on composition, and on projected queries.
 
 Theorem 2.10 of Blum and Roth is printed for every delta below 1 (DISC-5 of the formula sheet).
-Their Corollary 4.7 follows from Lemma 4.6 for logarithms of base 2 only (DISC-4).
+Their Corollary 4.7 follows from Lemma 4.6 for logarithms of base 2, not of base e (DISC-4).
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def composed(version: Version, odds: float, *_: object) -> Measured:
 
 
 def lemma(failures: float) -> float:
-    """Least bound of Lemma 4.6 over even r: X^(1/r) 2 (m r / T)^(1/2), with X = `failures`."""
+    """Least bound X^(1/r) 2 (m r / T)^(1/2) of Lemma 4.6 over even r, with X = `failures`.
+
+    Here m is `SPARSITY`, and T is `ROWS`.
+    """
     logs = math.log(failures)
     # Over real r the least bound is at r = 2 ln X, so the best even r is next to this value.
     near = 2 * max(1, math.floor(logs))

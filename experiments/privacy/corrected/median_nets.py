@@ -35,7 +35,7 @@ def forced(version: Version, finest: float, *_: object) -> Measured:
     truths = np.arange(0, 1 + alpha / 4, alpha / 4)
     tried = truths[:: max(1, len(truths) // TRUTHS)]
     most = max(updates(rule, alpha, float(truth)) for truth in {*tried, 0.5})
-    # The printed statement allows nets of mesh alpha; the library bounds only finer ones.
+    # The printed statement allows mesh alpha. The library's bound needs a mesh below its argument.
     above = math.nextafter(alpha, 1)
     return Measured(most, math.floor(rule.bound(above)))
 

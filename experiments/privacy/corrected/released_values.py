@@ -32,7 +32,7 @@ PRINTED_FACTOR = 32
 
 
 def released(version: Version, queries: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Probability that a released value is off by more than the alpha of Theorem 3.28, and beta."""
+    """Probability that any released value is off by more than the stated alpha, and beta."""
     k = round(queries)
     stated, build = (
         (numeric_sparse_printed, gd.mechanisms.PrintedNumericSparse)
@@ -52,7 +52,7 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 
 
 def updated(version: Version, beta: float, *_: object) -> Measured:
-    """Probability that the value of an update is off by more than alpha0, and beta.
+    """Probability that the value of any update is off by more than alpha0, and beta.
 
     n is as small as the stated alpha0 allows: 32 (printed) or 36 (corrected) times
     ln |X| (ln k + ln(8 c / beta)) / (alpha0^3 eps). There are |X| elements, k queries and at most

@@ -31,8 +31,8 @@ SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
 def loss(version: Version, degree: float, *_: object) -> Measured:
     """Largest privacy loss over neighbours in one variable, and the promised epsilon = 1.
 
-    For Laplace noise of scale b_m the loss over all outputs is the sum of |difference_m| / b_m, and
-    some output attains it. The constant moment is released exactly.
+    For Laplace noise of scale b_m on moment m, the largest loss over all outputs is the sum over m
+    of |difference_m| / b_m. The constant moment is released exactly.
     """
     t = round(degree)
     workload = SmoothQueries(1, t)
@@ -47,7 +47,7 @@ def loss(version: Version, degree: float, *_: object) -> Measured:
 
 
 def largest_distance(points: npt.NDArray[np.float64]) -> float:
-    """Largest l1 distance of two of the points (n, m)."""
+    """Largest l1 distance between two rows of `points` (n, m)."""
     return max(float(np.abs(points[i:] - points[i]).sum(axis=1).max()) for i in range(len(points)))
 
 

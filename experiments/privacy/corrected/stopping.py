@@ -1,4 +1,4 @@
-"""Theorem 5 of the iterative construction, with the worst distinguisher that it allows (DISC-13).
+"""Theorem 5 of the iterative construction, with nearly the worst distinguisher allowed (DISC-13).
 
 The theorem is stated for every private distinguisher that chooses a query within F(epsilon) of the
 best. The distinguisher here is private, stays within its F(epsilon), and chooses a query nearly as
@@ -33,7 +33,8 @@ DESIGNS = {Version.PRINTED: PRINTED_STOPPING, Version.CORRECTED: CORRECTED}
 class LazyDistinguisher(KnownShares):
     """Chooses a query whose gap is about `slack` below the largest gap.
 
-    The score of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
+    The gap of a query is the distance between its true answer and the hypothesis' answer. The score
+    of a query is -(target - gap) for a gap below target = largest gap - `slack`, and
     -TILT (gap - target) for a gap above. The score changes by at most 2 / n between neighbours, as
     the query's gap and the largest one change by 1 / n each. The exponential mechanism with scale
     4 / (n eps) is therefore eps-DP. The query with the largest gap scores -TILT `slack`. Hence with
@@ -97,8 +98,8 @@ def construction(version: Version, ratio: float) -> gd.IterativeConstruction[Any
 def stopped(version: Version, ratio: float, runs: int, rng: np.random.Generator) -> Measured:
     """Largest error on all parities, and the alpha promised.
 
-    For the printed version this is the least error over all runs: if it is above alpha, every run
-    fails. For the corrected version it is the largest error over all runs.
+    Each run gives one such error. For the printed version the result is the least of these errors:
+    if it is above alpha, every run fails. For the corrected version the result is the largest.
     """
     built = construction(version, ratio)
     truths = built.distinguisher.truths(None, RECORDS)

@@ -1,4 +1,4 @@
-"""A planted fault: an edit that breaks privacy, and the tests that must notice it."""
+"""A planted fault: an edit that breaks privacy or a bound, and the tests that must notice it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of mechanisms that add noise to exact sums, and of what is computed from their answers."""
+"""Faults of mechanisms that add noise to exact sums: sensitivity, noise, release and the ledger."""
 
 from __future__ import annotations
 

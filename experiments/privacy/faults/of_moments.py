@@ -1,4 +1,4 @@
-"""Faults of mechanisms for moments: covariances, pairs of columns, smooth and sparse queries."""
+"""Faults of mechanisms for covariances, pairs of columns, smooth queries and sparse queries."""
 
 from __future__ import annotations
 

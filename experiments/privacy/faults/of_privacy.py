@@ -1,4 +1,4 @@
-"""Faults of composition, conversion, calibration, records and the ledger."""
+"""Faults of composition, conversion, calibration, guarantees and the ledger."""
 
 from __future__ import annotations
 
