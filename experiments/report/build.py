@@ -50,6 +50,8 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
     ------
     OSError
         If a file cannot be read or written.
+    RecordError
+        If a stored record is damaged.
     """
     found = gather(scripts, preset, folders)
     folder = folders.outputs("report", preset).folder / "report"

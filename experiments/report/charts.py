@@ -50,7 +50,7 @@ class Panel:
     #: Limits of the axes; the first is larger if the axis is reversed.
     x_range: Point
     y_range: Point
-    #: Ticks that are words instead of numbers.
+    #: Positions and labels of ticks, if the script has chosen the labels.
     x_names: tuple[tuple[float, str], ...]
     y_names: tuple[tuple[float, str], ...]
     curves: tuple[Curve, ...]  # Lines and markers
@@ -173,7 +173,7 @@ def _dashes(line: Line2D) -> tuple[float, ...]:
 
 
 def _names(figure: Figure) -> dict[tuple[object, ...], str]:
-    """Labels by the whole look of a line, and by its colour if all lines of it have one label."""
+    """Labels by the whole look of a line, and by its colour if the colour has only one label."""
     named: dict[tuple[object, ...], str] = {}
     colours: dict[str, set[str]] = {}
     for line, label in _labelled(figure):

@@ -99,8 +99,8 @@ def static(text: str) -> str:
     Raises
     ------
     ValueError
-        For an element of marimo that has no static form here, or a formula the converter does not
-        know.
+        For an element of marimo that has no static form here, a picture of an unknown format, a
+        file that the page would load, or a formula that the converter does not know.
     """
     writer = _StaticWriter()
     writer.feed(text)
@@ -147,7 +147,7 @@ class _StaticWriter(HTMLParser):
                 self.pieces.append(f"<details><summary>{label}</summary>")
         if not attrs.get("src", "data:").startswith("data:"):
             raise ValueError(f"<{tag}> loads {attrs['src']!r}, which the page must hold itself")
-        # The classes are marimo's; the style sheet of these pages knows only "paragraph".
+        # Of marimo's classes, the style sheet of these pages knows only "paragraph".
         written = "".join(
             f' {name}="{escape(value)}"'
             for name, value in attrs.items()

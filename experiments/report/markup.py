@@ -75,7 +75,7 @@ def figure_link(script: LoadedScript) -> str:
 
 
 def breakable(name: str) -> str:
-    """A dotted name or path; lines may break after its dots, colons, slashes and underscores."""
+    """A dotted name or path; lines may break after each dot, double colon, slash and underscore."""
     text = escape(name)
     for mark in ("::", "/", ".", "_"):
         text = text.replace(mark, f"{mark}<wbr>")

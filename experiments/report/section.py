@@ -132,7 +132,7 @@ def _legend_line(curve: Curve) -> str:
 
 
 def _themed(colour: str) -> str:
-    """The colour in CSS. Black becomes the colour of text, which is white on dark pages."""
+    """The colour in CSS. Black becomes the colour of text, which is light on dark pages."""
     return "var(--text)" if colour == "#000000" else colour
 
 

@@ -54,10 +54,10 @@ class Method(enum.StrEnum):
 #: Not counted as ours: a closed form that no mechanism of the library has, and the choice of
 #: `advise`, which is one of the other methods.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
-#: Methods that exist without this library: independent noise, optimised strategies with least
-#: squares (matrix mechanism, HDMM), both with answers moved to attainable ones, and graphical
-#: models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a peer, and its
-#: errors never count as ours.
+#: Methods that exist without this library: independent noise and optimised strategies with least
+#: squares (matrix mechanism, HDMM), each with and without projection of the answers, ball noise, and
+#: graphical models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a peer,
+#: and its errors never count as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
@@ -92,7 +92,7 @@ class Config:
     line: Line  # Workload
     n: int  # Number of records
     method: Method  # Mechanism
-    goal: float  # Aim on this line for our best error, divided by the best peer's
+    goal: float  # The goal for the ratio of our least error to the least error of the peers
     releases_per_trial: int  # Independent releases in one cell; 0 for a prediction alone
     epsilon: float = 1.0  # Privacy; releases are made at epsilon = 1 only
 
@@ -120,7 +120,7 @@ def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[An
 
 @cache
 def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
-    """The mechanism for n = 1; `with_n` gives it for other n. JL is not built here."""
+    """The mechanism for n = 1; `with_n` gives it for other n. `for_records` builds JL."""
     Q, M = line_workload(line), gd.mechanisms
     builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
         Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),

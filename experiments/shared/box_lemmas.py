@@ -16,11 +16,12 @@ from experiments.engine.statistics import pooled_by
 
 
 def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
-    """The sum of Lemma 19, (sum over i of (D_i vr_(D_i / 2))^(2/3))^(3/2) / k^(1/2).
+    """The sum of Lemma 19, (sum over i of (D_i vr_j)^(2/3))^(3/2) / k^(1/2), with j = D_i / 2.
 
-    D_1 is k, and each further D_i is half of the one before, rounded down, until it is 1. Here vr_j
-    is the volume radius of the projection on the j longest sides, which stands for the largest
-    projection on j dimensions.
+    D_1 is the dimension k, and each further D_i is half of the one before, until it is 1. All
+    halves are rounded down, but j is at least 1. Here vr_j is the volume radius of the projection
+    on the j longest sides. Lemma 19 has the largest volume radius of all projections on j
+    dimensions in its place.
     """
     longest = np.sort(half_widths)[::-1]
     D, terms = len(longest), []

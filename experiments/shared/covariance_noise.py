@@ -14,16 +14,16 @@ import geomdp as gd
 from experiments.engine.claims import Claim
 from experiments.engine.statistics import LEVEL, MeanSquare, quantile
 
-#: Least share of the noise in the bound that the measured noise must reach.
+#: The measured noise must be at least this share of the noise in the bound.
 LEAST = 0.9
 
 
 def lengths(
     d: int, n: int, epsilon: float, draws: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Draws of ||Z|| + 2 ||z|| (draws,), each noise at epsilon / 2.
+    """Independent draws of ||Z|| + 2 ||z||, with each noise at epsilon / 2.
 
-    Z is the noise on the second moments, and z that on the mean.
+    Z is the noise on the second moments, and z is the noise on the mean.
     """
     privacy = gd.PureDP(epsilon / 2)
     Z = gd.mechanisms.Cone(gd.workloads.SecondMoment(d), n=n, privacy=privacy).noise

@@ -1,4 +1,4 @@
-"""Chance that Laplace noise on one of several released values is large."""
+"""Chance that Laplace noise on at least one of several released values is large."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def chance_of_a_large_value(deviation: float, scale: float, count: int) -> float:
-    """Probability that one of `count` Laplace variables of `scale` exceeds `deviation` in size.
+    """Probability that any of `count` Laplace variables of `scale` exceeds `deviation` in size.
 
     The formula is 1 - (1 - e^(-deviation / scale))^count. Small values are computed without
     cancellation.

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 import geomdp as gd
 
-#: Each column has two levels, with public cuts: any visit to a doctor, any coinsurance, any
-#: incentive, any expenditure limit, a physical limitation, an index of chronic diseases of ten or
-#: more.
+#: Each column has two levels. The public cuts of the six numeric columns tell whether there is any
+#: visit to a doctor, any coinsurance, any incentive, any expenditure limit, a physical limitation,
+#: and an index of chronic diseases of ten or more.
 SCHEMA = gd.data.Schema(
     (
         gd.data.NumericColumn("mdvis", (0, 1, 100)),

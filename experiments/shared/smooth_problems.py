@@ -20,11 +20,11 @@ SEED = 20131205
 
 @cache
 def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture, ...]:
-    """Random mixtures of Gaussian kernels in C^K_1, with bandwidths from narrow to 1.
+    """Random Gaussian mixtures; derivatives of order 0 to K = `smoothness` are at most 1 in size.
 
     Each mixture has three kernels at uniform centres. Its weights are Gaussian, divided by the
-    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform. A larger
-    family begins with the queries of a smaller one.
+    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform, from that of
+    `NARROWEST` to 0. A larger family begins with the queries of a smaller one.
     """
     rng = np.random.default_rng(SEED)
     queries = []
@@ -37,7 +37,7 @@ def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture,
 
 
 def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Lists of ten uniform points of the cube (count, 10, d)."""
+    """`count` lists of ten uniform points of the cube, as an array (count, 10, d)."""
     return rng.uniform(-1, 1, (count, PLACES, d))
 
 
@@ -52,7 +52,7 @@ def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float6
 
 
 def shares(n: int) -> npt.NDArray[np.float64]:
-    """Shares of n records at each place (10,)."""
+    """The share of n records that lie at each of the ten places."""
     counts = np.full(PLACES, n // PLACES)
     counts[: n % PLACES] += 1
     return np.asarray(counts / n)
@@ -61,7 +61,7 @@ def shares(n: int) -> npt.NDArray[np.float64]:
 def true_answers(
     queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
 ) -> npt.NDArray[np.float64]:
-    """Exact answers (r, q) on n records, for each of r lists of places: an array (r, 10, d)."""
+    """Exact answers (r, q) of q queries on n records, for each of r lists: `places` (r, 10, d)."""
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
     return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), shares(n)))

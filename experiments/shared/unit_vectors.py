@@ -1,4 +1,4 @@
-"""Records on the unit sphere: isotropic, or with directions that decay."""
+"""Records on the unit sphere: uniform on it, or concentrated near few directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetric bodies that the scripts on volumes share: hulls of the answers and their negatives."""
+"""Symmetric bodies of the scripts on volumes: hulls of answers and their negatives, and boxes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ LOOKS = {
     Family.PREFIXES: Look("C6", "P", filled=False),
     Family.LONG: Look("C3", "h", filled=False),
 }
-#: Bodies about as wide in all directions, and bodies far narrower in some directions than in
-#: others. The figures draw them in different panels.
+#: Bodies that are about equally wide in all directions, and bodies that are far narrower in some
+#: directions than in others. The figures draw them in different panels.
 EVEN = (
     Family.MEANS,
     Family.CUBE,
@@ -62,13 +62,16 @@ STRETCHED = (Family.PREFIXES, Family.LONG)
 
 
 def asked(family: Family, k: int) -> gd.workloads.Workload:
-    """The workload of k queries; random signs are on 4 k elements."""
+    """The workload of k queries; for second moments, k is the dimension of the records instead.
+
+    Random signs are on 4 k elements.
+    """
     sizes = (k, 4 * k) if family is Family.SIGNS else (k,)
     return workload(KINDS[family], *sizes)
 
 
 def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
-    """The body of k queries; for second moments k is the dimension of the records."""
+    """The body in R^k; for second moments, k is the dimension of the records instead."""
     if family is Family.SIGNS:
         return gd.bodies.TriangulatedPolytope(vertices(family, k))
     if family in KINDS:

@@ -1,4 +1,4 @@
-"""The workloads of all scripts: families with sizes, and the lines of the accuracy tables."""
+"""Workloads that scripts share: families with sizes, and the lines of the accuracy tables."""
 
 from __future__ import annotations
 

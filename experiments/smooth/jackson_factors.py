@@ -1,6 +1,6 @@
 """Factors of the Jackson operator, by integration of its kernel (SM-JK).
 
-The library gets them from convolutions. Here nothing comes from the code that is measured.
+The library gets the factors from convolutions. The factors here use no code that is measured.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from geomdp.workloads.smooth import Truncation, approximate_many
 def factors(order: int, size: int) -> npt.NDArray[np.float64]:
     """Factors (t,) of the Chebyshev coefficients of degrees 0 to t - 1, for t = `size`.
 
-    lambda_n is the sum over k of (-1)^(k+1) C(K+1, k) rho_kn, and rho_l is the mean of cos(l s)
-    under the kernel (sin(t' s / 2) / sin(s / 2))^(2 r), with t' = floor((t - 1) / r) + 1. All
-    integrands are cosine polynomials of degree below (K + 2) t, so the midpoint rule with as many
-    points is exact, up to rounding.
+    Let K = `order` and r = ceil((K + 3) / 2). The factor of degree n is the sum over k = 1..K+1 of
+    (-1)^(k+1) C(K+1, k) rho_l for l = k n. Here rho_l is the mean of cos(l s) under the kernel
+    (sin(t' s / 2) / sin(s / 2))^(2 r), with t' = floor((t - 1) / r) + 1. All integrands are cosine
+    polynomials of degree below (K + 2) t, so the midpoint rule with (K + 2) t points is exact, up
+    to rounding.
     """
     r, points = half_power(order), (order + 2) * size
     s = (np.arange(points) + 0.5) * 2 * math.pi / points
@@ -54,13 +55,14 @@ def off(config: Config) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-#: Largest relative rounding error of coefficients. Signed binomials that add up to 2^(K+1) lose
-#: three of the 16 digits of float64 at K = 8, sums over 2 t nodes and (K + 2) t points two more.
+#: Largest relative rounding error of coefficients. The sum over k of binomials with changing signs,
+#: whose sizes add up to nearly 2^(K+1), loses three of the 16 digits of float64 at K = 8. Sums over
+#: 2 t nodes and (K + 2) t points lose two more.
 ROUNDING = 1e-10
 
 
 def is_the_operator(table: pd.DataFrame) -> Claim:
-    """Two-sided: coefficients of answers against an integration of the operator's kernel."""
+    """Coefficients of answers are those by integration of the operator's kernel, up to rounding."""
     off = float(table.operator_off.max())
     return Claim(
         "Jackson operator: coefficients are those of the kernel of power 2r",

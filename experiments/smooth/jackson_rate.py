@@ -10,15 +10,15 @@ variable, and uniform Laplace noise.
 
 Claims: with t' = t / r, r = ceil((K+3)/2), the error of the operator tends to a constant times
 t'^(-K). The constant comes from the limit of the operator's kernel, (sin(s/2) / (s/2))^(2r). For a
-kink psi of the angle, the constant is the sup over u of the integral over s of the kernel times
-sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)), divided by the integral of the kernel. The
-factors by which the operator multiplies coefficients tend to those of the limit kernel, which are
-at most 1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients therefore do not grow with t (Theorem 3.2).
-Hence the error of an answer falls as n^(-K/(2d+K)) (Theorem 3.1). The error is within 8% of the
-limit only from t' = 16 K^2 on. For one variable and K = 1, 2 and 4, such a t' needs n = 3 x 10^4,
-10^9 and 10^18 records. For t <= r the operator answers with the mean of the query. At K = 4 the
-error falls at most half as fast as stated, up to n = 2 x 10^7. Truncated series err less at every
-n.
+kink psi of the angle, let I(u) be the integral over s of the kernel times
+sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)). The constant is the sup over u of |I(u)|,
+divided by the integral of the kernel. The factors by which the operator multiplies coefficients
+tend to those of the limit kernel, which are at most 1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients
+therefore do not grow with t (Theorem 3.2). Hence the error of an answer falls as n^(-K/(2d+K))
+(Theorem 3.1). The error is within 8% of the limit from t' = 16 K^2 on. For one variable and K = 1,
+2 and 4, such a t' needs 3 x 10^4, 10^9 and 10^18 records. For t <= r the operator answers with the
+mean of the query. At K = 4 the error falls at most half as fast as stated, up to n = 2 x 10^7.
+Truncated series err less at every n.
 
 Nothing is drawn: root mean squares over the noise are exact. Run time on one core: quick 3 s, full
 10 s.
@@ -53,7 +53,8 @@ FloatArray = npt.NDArray[np.float64]
 PRIVACY = gd.PureDP(1.0)
 #: Angles from the kink at which errors are sought, in units of 1 / t'.
 NEAR = np.linspace(-8, 8, 641)
-#: Values of the other variable at these points. The query is largest in size at -1.
+#: For d = 2, values of the second variable at which errors are sought. The query is largest in size
+#: at -1.
 ELSEWHERE = (-1.0, -0.6, 0.9)
 
 
@@ -75,7 +76,7 @@ class Config:
 
 
 def worst_points(config: Config) -> FloatArray:
-    """Points next to the kink in the first variable: (p, d)."""
+    """Points (p, d) whose first variable is near the kink."""
     terms = max(1.0, config.degree / half_power(config.smoothness))
     near = np.cos(math.acos(KINK) + NEAR / terms)
     if config.d == 1:
@@ -150,7 +151,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def tends(rows: pd.DataFrame) -> Claim:
-    """The error is the limit that the kernel gives, within `NEAR_LIMIT` on both sides."""
+    """The error times t'^K is within `NEAR_LIMIT` of the limit that the kernel gives."""
     limits = [limit(d, K) for d, K in zip(rows.d, rows.smoothness, strict=True)]
     ratio = rows.error * rows.terms**rows.smoothness / limits
     off = float((ratio - 1).abs().max())
@@ -165,7 +166,7 @@ def tends(rows: pd.DataFrame) -> Claim:
 
 
 def stays_bounded(rows: pd.DataFrame) -> Claim:
-    """The largest factor is near its limit on both sides; coefficients are below their bound."""
+    """The largest factor is within `NEAR_FACTOR` of its limit; no coefficient exceeds its bound."""
     ratio = rows.factor / rows.smoothness.map(kernel_factor)
     off = float((ratio - 1).abs().max())
     bounds = [
@@ -185,7 +186,7 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
 
 
 def falls(rows: pd.DataFrame) -> Claim:
-    """The slope in n of the error of an answer is near that of Theorem 3.1, on both sides."""
+    """The fitted exponent of n in an answer's error is within `EXPONENT` of that in Theorem 3.1."""
     slopes, off = [], []
     for (d, K), mine in rows.groupby(["d", "smoothness"]):
         stated = [
@@ -291,7 +292,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(terms: dict[tuple[int, int], tuple[int, ...]]) -> tuple[Config, ...]:
-    """Degrees r t' for all t' given by (d, K), and t = 2."""
+    """Both operators at t = 2 and at t = r t', for all t' that `terms` lists for (d, K)."""
     return tuple(
         Config(d, K, operator, degree)
         for (d, K), numbers in terms.items()
