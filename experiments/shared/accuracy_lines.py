@@ -55,9 +55,9 @@ class Method(enum.StrEnum):
 #: `advise`, which is one of the other methods.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
 #: Methods that exist without this library: independent noise and optimised strategies with least
-#: squares (matrix mechanism, HDMM), each with and without projection of the answers, ball noise, and
-#: graphical models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a peer,
-#: and its errors never count as ours.
+#: squares (matrix mechanism, HDMM), each with and without projection of the answers, ball noise,
+#: and graphical models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a
+#: peer, and its errors never count as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,

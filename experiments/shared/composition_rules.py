@@ -49,14 +49,14 @@ def exact_epsilon(step: float, steps: int, delta: float) -> float:
 
 
 def zcdp_epsilon(step: float, steps: int, delta: float) -> float:
-    """The rule by zCDP: each step is (epsilon_0^2 / 2)-zCDP; converted at the best Renyi order."""
+    """Total epsilon by zCDP: T (epsilon_0^2 / 2)-zCDP steps, converted at the best Renyi order."""
     rho = gd.privacy.basic_composition([gd.privacy.pure_to_zcdp(gd.PureDP(step))] * steps)
     assert isinstance(rho, gd.ZCDP)
     return gd.privacy.zcdp_to_approx_optimal_order(rho, delta).epsilon
 
 
 def totals(steps: int) -> dict[Rule, float]:
-    """Total epsilon of T steps of STEP at DELTA, by each rule."""
+    """Total epsilon of T steps of STEP at DELTA, by each rule but the shortcut."""
     step = gd.PureDP(STEP)
     return {
         Rule.BASIC: gd.privacy.basic_composition([step] * steps).epsilon,

@@ -15,8 +15,8 @@ from experiments.privacy.corrected.statement import Statement, Version
 class Panel:
     """How one statement is drawn."""
 
-    title: str  # The statement and the measured quantity
-    label: str  # Label of the horizontal axis
+    title: str  # What is measured
+    label: str  # What varies
     limits: tuple[float, float]  # Limits of the vertical axis, logarithmic if the first is above 0
     ticks: tuple[float, ...] | None = None  # Labelled values of x; None labels the decades
 
