@@ -97,9 +97,10 @@ def printed_online_weights_accuracy(
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
     """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); a false statement.
 
-    The formula is printed for every delta below 1. For delta above 0.709 at eps = 1, T such steps
-    can spend more than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses
-    an epsilon above 1 and a delta of 1/2 or more. No mechanism uses this step.
+    The formula is printed for every delta below 1. For delta above 0.709 at eps = 1, its proof
+    fails. For delta near 1, T such steps can spend more than (eps, delta) (DISC-5). The corrected
+    `privacy.shortcut_step_epsilon` refuses an epsilon above 1 and a delta of 1/2 or more. No
+    mechanism uses this step.
 
     Examples
     --------
