@@ -31,8 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 class Folders:
     """Where results and figures go.
 
-    The full preset writes to `figures`, whose content is committed. The quick preset writes to its
-    subfolder ``quick``, which git ignores. A quick run therefore never replaces a committed figure.
+    The full preset writes figures to `figures`, whose content is committed. The quick preset writes
+    to the subfolder ``quick`` of `figures`, which git ignores. A quick run therefore never replaces
+    a committed figure.
     """
 
     results: Path = ROOT / "experiments" / "results"
@@ -54,14 +55,14 @@ class Report:
 
     name: str  # Short name of the script
     outputs: Outputs  # Its files
-    failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, nothing is written
-    claims: tuple[Claim, ...]  # Empty if a cell, the plot or the claims failed
+    failures: tuple[Outcome[Any], ...]  # Cells that failed; if there are any, no output is written
+    claims: tuple[Claim, ...]  # Empty if a cell, plot, goals or claims failed
     broken: str | None = None  # Traceback if the script's ``plot``, ``claims`` or ``goals`` failed
     goals: tuple[Goal, ...] = ()  # Reached and open goals; they do not decide `passed`
 
     @property
     def passed(self) -> bool:
-        """Whether every cell completed, the figure could be drawn and every claim holds."""
+        """Whether every cell completed, plot, goals and claims ran, and every claim holds."""
         return (
             not self.failures and self.broken is None and all(claim.passed for claim in self.claims)
         )
@@ -78,7 +79,7 @@ def reproduce(
 
     If a cell fails, the sweep still goes on, but no file is written, because the table would be
     incomplete. If ``plot``, ``claims`` or ``goals`` fails, the table is written, the record names
-    the failure and holds no claims, and a figure of an older table is removed.
+    the failure and holds no claims, and the figure is removed, even an older one.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
@@ -120,7 +121,7 @@ def draw(script: LoadedScript, outputs: Outputs) -> None:
 
 
 def contents(script: LoadedScript, preset: Preset, folders: Folders) -> Contents:
-    """What the store of a sweep holds under the present code; nothing is created."""
+    """Counts of completed, failed and stale cells in a store; a missing store is not created."""
     path = folders.store(script.name, preset)
     if not path.exists():
         return Contents(completed=0, failed=0, stale=0)

@@ -1,4 +1,4 @@
-"""Run the cells of a sweep that are not stored yet, and gather its table."""
+"""Run the cells of a sweep that are not completed yet, and gather the table of the sweep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.engine.cells import C, Cell, Outcome, Row, Sweep, configuration
 from experiments.engine.provenance import Code
 from experiments.engine.store import Store
 
-#: What a script offers for one cell: (configuration, generator) to rows.
+#: The function of a script that maps (configuration, generator) to the rows of one cell.
 Compute = Callable[[C, np.random.Generator], Sequence[Row]]
 
 
@@ -32,7 +32,7 @@ class Work:
     It can be pickled if `compute` is a function at the top level of a module.
     """
 
-    compute: Compute[Any]  # (configuration, generator) to rows
+    compute: Compute[Any]  # Maps (configuration, generator) to rows
     code: Code  # Content hashes under which the outcomes will be stored
 
     def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
@@ -45,8 +45,9 @@ class Work:
         Raises
         ------
         ExecutorError
-            If this process has loaded other code than `code`, under which its outcomes would be
-            stored: code was edited since the sweep began, or another machine has other files.
+            If the code of this process does not have the hashes in `code`. The outcomes would be
+            stored under these hashes. Either code was edited since the sweep began, or this process
+            runs on a machine with other files.
         """
         if _code_here(self.compute.__module__) != self.code:
             raise ExecutorError(
@@ -149,13 +150,13 @@ def run_sweep(
     """Run what the store does not hold yet and return the whole sweep.
 
     Completed cells are taken from the store, and failed ones are tried again. Each outcome is on
-    disk before the next outcome is requested. An interrupt therefore loses only cells that are
-    running.
+    disk before the next outcome is requested. An interrupt therefore loses only cells whose
+    outcomes the executor has not returned yet.
 
     Parameters
     ----------
     compute : callable
-        (configuration, generator) to rows.
+        Maps (configuration, generator) to rows.
     sweep : Sweep
         The cells.
     store : Store

@@ -47,10 +47,10 @@ class Script(Protocol):
     compute: Compute[Any]
 
     def plot(self, table: pd.DataFrame) -> Figure:
-        """The figure."""
+        """Draw the figure of the stored rows."""
 
     def claims(self, table: pd.DataFrame) -> list[Claim]:
-        """The checked statements."""
+        """Check statements of theory against the stored rows."""
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ class HasGoals(Protocol):
     """A script that measures itself against goals, which may stay open."""
 
     def goals(self, table: pd.DataFrame) -> list[Goal]:
-        """The goals, each with what was measured; read from the stored CSV and nothing else."""
+        """The goals with their measurements, computed from the stored CSV and nothing else."""
 
 
 @runtime_checkable
@@ -110,11 +110,11 @@ class LoadedScript:
 
     name: str  # Last part of the module's name; output files have this name
     module: Script  # The module
-    texts: tuple[str, ...] = field(repr=False)  # `texts_of` the script when it was loaded
+    texts: tuple[str, ...] = field(repr=False)  # Result of `texts_of` when it was loaded
 
     @cached_property
     def code(self) -> Code:
-        """Content hashes of the script and of geomdp, as they were when it was loaded."""
+        """Content hashes of the script as loaded, and of geomdp when the engine started."""
         return Code.of_texts(self.texts)
 
     @property
@@ -150,7 +150,8 @@ def load(module_name: str) -> LoadedScript:
     Raises
     ------
     TypeError
-        If a part of `Script`, or its docstring, is missing.
+        If a part of `Script` or the docstring of the module is missing, or if ``compute`` is
+        defined in another module.
     """
     source = importlib.import_module(module_name)
     module: object = source

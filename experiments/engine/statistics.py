@@ -1,7 +1,8 @@
 """Intervals and tests at stated levels for measured mean squared errors.
 
-Mean squared errors are averages of many independent releases, so their studentised means are
-compared with Student's t. The level is divided by the number of simultaneous tests (Bonferroni).
+A mean squared error is the average of the squared errors of many independent releases. Its
+deviation from an expected value, divided by the standard error, is compared with Student's t. The
+level is divided by the number of simultaneous tests (Bonferroni).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class MeanSquare:
 
     @classmethod
     def of(cls, squares: Sequence[float] | npt.NDArray[np.float64]) -> MeanSquare:
-        """Mean and standard error of independent squared errors (count,)."""
+        """Mean and standard error of `squares`, the squared errors of independent releases."""
         values = np.asarray(squares, dtype=float)
         stderr = float(values.std(ddof=1)) / math.sqrt(len(values))
         return cls(float(values.mean()), stderr, len(values))
@@ -53,8 +54,8 @@ class MeanSquare:
         """
         counts = np.array([part.count for part in parts], dtype=float)
         values = np.array([part.value for part in parts])
-        # The squared deviations in a part sum to count - 1 times the sample variance, and the
-        # sample variance is count stderr^2.
+        # The squared deviations in a part sum to (count - 1) times the sample variance, and the
+        # sample variance is count * stderr^2.
         within = sum(part.count * (part.count - 1) * part.stderr**2 for part in parts)
         total = counts.sum()
         mean = float(counts @ values / total)
@@ -84,7 +85,7 @@ class MeanSquare:
         return self.stderr / (2 * self.root)
 
     def root_interval(self, level: float, tests: int = 1) -> tuple[float, float]:
-        """Two-sided interval of the root; `level` is the false-alarm probability of all `tests`."""
+        """Two-sided interval for the root; `tests` intervals together miss with chance `level`."""
         reach = quantile(level / (2 * tests), self.count) * self.stderr
         return math.sqrt(max(self.value - reach, 0.0)), math.sqrt(self.value + reach)
 
@@ -140,9 +141,10 @@ def log_log_slope(
 ) -> Slope:
     """Ordinary least-squares slope of log(root mean square) against log(x).
 
-    The slope is sum c_i log(y_i), where the c_i depend on `x` alone. The y_i are independent, so
-    the delta method gives the standard error of the slope from theirs. The points are not weighted,
-    because the quantity that a weighted slope estimates would depend on the noise of each point.
+    The slope is sum c_i log(y_i), where y_i is the root mean square at x_i, and the c_i depend on
+    `x` alone. The y_i are independent, so the delta method gives the standard error of the slope
+    from the standard errors of the y_i. The points are not weighted, because the quantity that a
+    weighted slope estimates would depend on the noise of each point.
 
     Parameters
     ----------
@@ -195,5 +197,5 @@ def pooled_by(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...],
 
 
 def pooled_along(table: pd.DataFrame, x: str) -> dict[float, MeanSquare]:
-    """Pooled mean squares of the rows of a curve by the values of one column."""
+    """For each value in column `x`, the pooled mean square of the rows with this value."""
     return {position: mean for (position,), mean in pooled_by(table, [x]).items()}

@@ -1,4 +1,4 @@
-"""Results of one sweep in one SQLite file that survives being killed at any moment."""
+"""Results of one sweep in one SQLite file, which stays valid if the process is killed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Contents:
     #: Cells of the present sweep and code.
     completed: int
     failed: int
-    #: Cells of other code, configurations or seeds; never read, kept until the file is deleted.
+    #: Cells of other code, configurations, trials or seeds; unused, kept until the file is deleted.
     stale: int
 
 
@@ -130,8 +130,8 @@ class Store:
                 "move it away to start afresh"
             )
         if not tables:
-            # This is one transaction, and it ends before the journal mode changes. A process killed
-            # here leaves either an empty file or a complete one.
+            # The tables are created in one transaction, which ends before the journal mode changes.
+            # A process killed here leaves either an empty file or a complete one.
             self._connection.executescript(SCHEMA)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -165,7 +165,7 @@ class Store:
             raise StoreError(f"cannot write to {self.path}: {error}") from error
 
     def outcomes(self, cells: Iterable[Cell[Any]]) -> list[Outcome[Any]]:
-        """What is stored for `cells` under the present code, in the order of `cells`."""
+        """Outcomes that are stored for `cells` under `code`, in the order of `cells`."""
         cells_by_key = {_key(cell, self.code): cell for cell in cells}
         stored: dict[tuple[str, int, str, str, str], Outcome[Any]] = {}
         query = (
@@ -200,7 +200,7 @@ def _key(cell: Cell[Any], code: Code) -> tuple[str, int, str, str, str]:
 
 
 def _check_header(path: Path) -> None:
-    """Raise `StoreError` unless `path` is absent, empty or a store; SQLite does not open it."""
+    """Raise `StoreError` unless `path` is absent, empty or a store; only the header is read."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -1,26 +1,27 @@
-"""For tables, errors of exact mechanisms beside those of heuristic noise and lower bounds.
+"""Marginal tables: errors of exact mechanisms and of heuristic noise, beside lower bounds.
 
 The mechanisms add noise that does not depend on the records, at n = 5000 and 1-DP under
 replace-one. The workloads are three lines (kinds of tables) of the script `accuracy_table`. The
-peer is the matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm
-noise on levels. Let K be the polytope of all tables. No exact sampler is known for uniform points
-of K or of K - K. Two kinds of noise would need one: K-norm noise of K - K, and noise from pairs of
-points of K (X-CONE with both cones joined). Hit-and-run chains estimate the errors of these two.
-The chains are heuristic, and nothing is released with them. For columns of more than two levels, K
-has too many vertices. There the moment body with every cell and triangle inequality, which contains
-K, takes the place of K, and K - K is left out.
+peer is the matrix mechanism with Laplace noise. Exact samplers are known for cone noise (`Cone`,
+`TightCone`) and for K-norm noise on levels (`Hierarchical`). Let K be the convex hull of the tables
+of single records. No exact sampler is known for uniform points of K or of K - K. Two kinds of noise
+would need such a sampler: K-norm noise of K - K, and the difference of two points of K times one
+random radius (`PairedNoise`). Hit-and-run chains estimate the errors of these two kinds. The chains
+are heuristic, and nothing is released with them. For columns of more than two levels, K has too
+many vertices for chains. The moment body with every cell and triangle inequality, which contains K,
+then takes the place of K, and K - K is left out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
 to err less than the peer. The least heuristic error is, up to chance, no larger than the least
 error of the exact mechanisms. No error is below the lower bounds from orthogonal lines, one for all
 mechanisms and one for noise that does not depend on the records. On 3-way tables even the heuristic
 noise errs more than the goal, so an exact sampler for these bodies would not reach the goal. On
-2-way tables of binary columns K-norm noise of K - K would reach the goal. The goals, all open so
-far, are errors with an exact sampler of at most 0.5 times the peer's error on 2-way tables of
-binary columns, and of at most 0.7 times on the other lines.
+2-way tables of binary columns K-norm noise of K - K would reach the goal. The goals ask for a
+mechanism with an exact sampler that errs at most 0.5 times as much as the peer on 2-way tables of
+binary columns, and at most 0.7 times as much on the other lines. All goals are still open.
 
-Intervals of heuristic errors are Student's, over the means of independent chains. They stay valid
-although the steps of one chain depend on each other. Split R-hat and effective sample size are
+Intervals of heuristic errors are Student t intervals from the means of independent chains, so they
+do not assume that the steps of one chain are independent. Split R-hat and effective sample size are
 computed from the squared error. They can refute convergence but not prove it.
 
 Run time on one core: quick 6 s, full 2 minutes.
@@ -62,12 +63,12 @@ from experiments.error.frontier_errors import (
 from experiments.shared.accuracy_lines import PRIVACY
 from experiments.shared.workloads import Line
 
-#: Chains with a split R-hat above this are not compared with a goal.
+#: Chains with a split R-hat of this or more are not compared with a goal.
 MIXED = 1.3
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query, or the square of an excluded error, and how it is known."""
+    """Mean squared error per query, or a squared lower bound, and how the number is known."""
     if config.source in EXACT:
         return [predicted(config.line, EXACT[config.source])]
     if config.source in HEURISTIC:
@@ -76,7 +77,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the order of exact, heuristic and excluded errors, and about the goals."""
+    """Claims about the order of exact errors, heuristic errors and lower bounds, and the goals."""
     found = ratios(table)
     ours, frontier = least(found, OURS), least(found, HEURISTIC)
     bounds = {(line, source): mean for (line, source), mean in found.items() if source in EXCLUDED}
@@ -100,7 +101,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanSquare]) -> Claim:
-    """One-sided, at `LEVEL` over all lines: the least heuristic error is not above ours."""
+    """One-sided, at `LEVEL` over all lines: heuristic noise errs at most as much as our best."""
     passed = True
     for line, mean in frontier.items():
         reach = quantile(LEVEL / len(frontier), mean.count)
@@ -118,7 +119,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
 
 
 def against_goals(table: pd.DataFrame) -> list[Claim]:
-    """95% intervals of heuristic errors against the goals of two lines.
+    """Compare 95% intervals of heuristic errors with the goals of two lines.
 
     Chains that have not mixed are left out.
     """
@@ -151,7 +152,7 @@ def against_goals(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Exact mechanisms against the goals, with what heuristic noise would reach."""
+    """Compare our least exact error with the goal of each line, beside the heuristic error."""
     return goals_of(table)
 
 
@@ -191,7 +192,7 @@ LOOKS = {PEER: Look("C1", "s"), EXACTLY: Look("C0", "o"), CHAINS: Look("C3", "D"
 NOTE = 0.42
 #: Background of text that lies on a line.
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 1.0}
-#: Names on the axis. `Source.CUT` shares the row of `Source.PAIRED`.
+#: Names on the y axis. `Source.CUT` shares the row of `Source.PAIRED`.
 ROWS = {
     Source.MATRIX: "matrix mechanism,\nLaplace noise",
     Source.HIERARCHICAL: "K-norm noise on levels\n(Hierarchical)",
@@ -203,7 +204,7 @@ ROWS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors over that of the peer, a panel for each line, with goals and excluded errors."""
+    """Draw errors divided by the peer's error, a panel for each line, with goals and bounds."""
     figure = Figure(figsize=(7.2, 4.3))
     lines = list(dict.fromkeys(table.line))
     panels = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
@@ -220,7 +221,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw one line of tables: markers with intervals, the goal, and the excluded errors."""
+    """Draw one line of tables: markers with intervals, the goal, and the lower bounds."""
     found = ratios(table)
     line = table.line.iloc[0]
     for source in (*EXACT, *HEURISTIC):
@@ -257,7 +258,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]:
-    """For each line, its exact mechanisms, its walks (chains and steps of each), and its bounds."""
+    """For each line: exact mechanisms, walks (`lines` gives their chains and steps), bounds."""
     configs = []
     for line, walks in lines.items():
         cones = () if line is Line.THREE_WAY else (Source.CONE, Source.TIGHT_CONE)

@@ -6,10 +6,10 @@ Claim: for every workload and every number of records, the advisor chooses the m
 least predicted error, or the projection of this mechanism, which never errs more. There is one
 exception: shrinkage that would gain less than 1% is left out. The figure shows the chosen
 mechanism, and its error divided by the error of the best peer. The peers are independent Laplace
-noise and the matrix mechanism. The choice depends on the number of records: with few records
-projected or shrunk noise errs least, and with many records unprocessed noise does. Releases on
-uniform records, at two numbers of records, err at most as predicted; the noise before projection or
-shrinkage errs exactly as predicted.
+noise and the matrix mechanism. The choice depends on the number of records: with 100 records the
+noise of all workloads but one is shrunk, and with many records it is projected, or left alone for
+100 binary columns. Releases on uniform records, at two numbers of records, err at most as
+predicted; the noise before projection or shrinkage errs exactly as predicted.
 
 All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 """
@@ -52,7 +52,7 @@ from geomdp.mechanisms.additive_noise.base import additive_within
 PRIVACY = gd.PureDP(1.0)
 #: Prefix of the columns about the noise before projection or shrinkage.
 NOISE = "noise_"
-#: What users have without this library.
+#: Names of the mechanisms that users have without this library.
 PEERS = ("Laplace", "Matrix")
 #: Numbers of records at which releases are measured.
 MEASURED = (200, 5000)
@@ -76,11 +76,11 @@ class Config:
     """One curve of the figure."""
 
     line: Line  # Workload
-    draws: int  # Releases of the advised mechanism with 200 and with 5000 records; 0 for none
+    draws: int  # Releases at each n in `MEASURED`; 0 for none
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The choice at every n, with releases on uniform records; the geometry is computed once."""
+    """The advised mechanism at every n, with its prediction; at `MEASURED` also releases."""
     Q = line_workload(config.line)
     setting = Setting(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
     trials = try_for_every_n(setting).built
@@ -235,7 +235,7 @@ def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
-    """Predicted ratios with the fewest and the most records, and measured ones with 95% bars."""
+    """Draw errors over the peer's: predicted for the least and largest n, and measured."""
     ratio = table.predicted / table.peer
     axes.plot([ratio.iloc[0], ratio.iloc[-1]], [height - 0.15] * 2, color="C0", lw=1)
     for label, place in ((FEW, 0), (MANY, -1)):
@@ -248,7 +248,7 @@ def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
-    """All lines. `Line.HUNDRED` has predictions only, because one of its draws takes seconds."""
+    """All lines. `Line.HUNDRED` has predictions only, because one release takes seconds."""
     return tuple(Config(line, 0 if line is Line.HUNDRED else releases) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""The error of ball noise in closed form, against what the library predicts."""
+"""The error of ball noise in closed form, compared with predictions of the library."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def ball_error(queries: int, dimension: int, diameter: float, epsilon: float) ->
     queries : int
         Number k of answers.
     dimension : int
-        Dimension r of their span.
+        Dimension r of the affine hull of the answer vectors of all records.
     diameter : float
         Largest l2 distance Delta between the answers of two records.
     epsilon : float
-        Pure differential privacy under replace-one.
+        Parameter of pure differential privacy under replace-one.
     """
     return diameter * math.sqrt(dimension * (dimension + 1) / queries) / epsilon
 

@@ -5,14 +5,14 @@ JL-L27.
 
 Claim: the 64 prefix sums are answered through a net. The net is a maximal subset of the answer
 vectors such that any two of its points are at least the radius apart, in root mean square. For all
-data the error is at most the rounding plus the error of K-norm noise for the net alone. The
-rounding is less than the radius. All records are copies of the element that the net rounds most.
-With few records a coarse net errs least, and with many records the finest net does. The Gaussian
-width of the net falls as the radius grows. The width stays below the chaining sum of Lemma 27,
-which is the sum over j of diam 2^(1-j) sqrt(2 ln N_j), where N_j is the size of a subset of the net
-at scale diam 2^(-j). For 64 points at equal distances, which need one scale only, the width is more
-than half of the sum. For prefix sums, which have many scales, the width is less than a third of the
-sum.
+data the error is at most the rounding error plus the error of K-norm noise for the net alone. The
+rounding error is less than the radius. All records are copies of the element that the net rounds
+most. With few records a coarse net errs least, and with many records the finest net does. The
+Gaussian width of the net falls as the radius grows. The width stays below the chaining sum of Lemma
+27, which is the sum over j of diam 2^(1-j) sqrt(2 ln N_j). Here diam is the diameter of the net,
+and N_j is the size of a maximal subset of the net with distances of at least diam 2^(-j). For 64
+points at equal distances, which need one scale only, the width is more than half of the sum. For
+prefix sums, which have many scales, the width is less than a third of the sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
@@ -53,12 +53,12 @@ class Config:
     """One point of the figure."""
 
     n: int  # Number of records
-    radius: float  # Least distance of points of the net, root mean square per query
+    radius: float  # Least distance between points of the net, root mean square per query
     releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error on the data that the net rounds most, with the bound and the net."""
+    """Mean squared error on the data that the net rounds most, with its bound; size of the net."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
@@ -92,13 +92,13 @@ def rounded_most(net: np.ndarray) -> int:
 
 
 def equidistant_share() -> float:
-    """Gaussian width of the unit vectors, points at equal distances, over their chaining sum."""
+    """Gaussian width of the unit vectors (at equal distances) divided by their chaining sum."""
     points = np.eye(ELEMENTS)
     return gd.gaussian_width(gd.bodies.Simplex(points)).value / chaining(points)
 
 
 def chaining(net: np.ndarray) -> float:
-    """The sum of Lemma 27 for a net (s, m), in the units of the Gaussian width."""
+    """The sum of Lemma 27 for the points in the rows of `net`, in units of the Gaussian width."""
     order = farthest_points(net, lambda rows: np.asarray(np.linalg.norm(rows, axis=1)))
     diameter = gd.workloads.Explicit(net.T).l2_diameter()
     total, level, count = 0.0, 0, 1
@@ -123,7 +123,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def rounding_is_less_than_the_radius(table: pd.DataFrame) -> Claim:
-    """The net is maximal, so that no answer is a radius away from it."""
+    """The net is maximal, so every answer vector is less than the radius away from the net."""
     shares = table.rounding / table.radius
     return Claim(
         "rounding is less than the radius",
@@ -151,7 +151,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
 
 
 def chain_is_needed(table: pd.DataFrame) -> Claim:
-    """Two-sided, for points that need one scale: E max g_i over the sum sqrt(2) sqrt(2 ln N)."""
+    """Compare the width E max g_i of unit vectors with their sum sqrt(2) sqrt(2 ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
         f"of {ELEMENTS} points at equal distances the width is more than half of the chaining sum",
