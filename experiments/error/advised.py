@@ -235,7 +235,7 @@ def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
 
 
 def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
-    """Draw errors over the peer's: predicted for the least and largest n, and measured."""
+    """Draw errors divided by the peer's: predicted at the least and largest n, and measured."""
     ratio = table.predicted / table.peer
     axes.plot([ratio.iloc[0], ratio.iloc[-1]], [height - 0.15] * 2, color="C0", lw=1)
     for label, place in ((FEW, 0), (MANY, -1)):

@@ -3,14 +3,15 @@
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Lemma 22 and Theorem 3; formula sheet JL-COV, JL-WIS, JL-T3.
 
-Claim: cone noise Z / n over the body {M psd, tr M <= 1} errs exactly as predicted. Here Z = r_1
-(U_1 - c) - r_2 (U_2 - c), where U_1 and U_2 are uniform on the body, c is its centroid, and r_1 U_1
-and r_2 U_2 are Wishart matrices. After the projection on the body, the error stays below the
-explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The error also stays below those
-of K-norm noise of the ball and of Laplace noise on every entry. The covariance is the second
-moments minus the outer product of a private mean, with half of the budget for each. The error of
-the covariance stays below the bound of Theorem 3 for the records at hand. Records are uniform on
-the sphere (isotropic), or directions of Gaussian vectors with standard deviations 2^-i (decaying).
+Claim: cone noise Z / n over the body {M psd, tr M <= 1} errs exactly as predicted. Here Z is the
+difference r_1 (U_1 - c) - r_2 (U_2 - c) with independent random radii r_i. Each U_i is uniform on
+the body, c is its centroid, and each r_i U_i is a Wishart matrix. After the projection on the body,
+the error stays below the explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The
+error also stays below the errors of K-norm noise of the ball and of Laplace noise on every entry.
+The private covariance is the private second moments minus the outer product of a private mean,
+projected on the body. The second moments and the mean get half of the budget each. The error of the
+covariance stays below the bound of Theorem 3 for the records at hand. Records are uniform on the
+sphere (isotropic), or directions of Gaussian vectors with standard deviations 2^-i (decaying).
 
 All noise has an exact sampler, so every release is 1-DP under replace-one. The figure also shows
 the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and n = 100 is
@@ -73,7 +74,7 @@ class Config:
     """One point of the figure."""
 
     d: int  # Dimension of the records
-    spectrum: Spectrum  # Records, drawn once per trial: predictions are for a fixed data set
+    spectrum: Spectrum  # Law of the records; one data set is drawn per trial
     family: Family  # Mechanism
     n: int  # Number of records
     releases_per_trial: int  # Independent releases in one trial
@@ -196,9 +197,10 @@ def cone_in_closed_form(table: pd.DataFrame) -> Claim:
 
 
 def halves_are_spent(table: pd.DataFrame) -> Claim:
-    """Two-sided claim that the bound stated by `Covariance` is close to that of Theorem 3.
+    """Two-sided claim that the bound stated by `Covariance` is close to the bound of Theorem 3.
 
-    Both bounds give epsilon / 2 to each part, and that of Theorem 3 is capped at sqrt(2). They
+    Both bounds give epsilon / 2 to the second moments and epsilon / 2 to the mean. The sampling
+    error is taken out of the bound of Theorem 3, and the rest is capped at sqrt(2). The bounds
     differ in the noise of the mean: Theorem 3 uses the mean length of this noise, and the stated
     bound uses the root mean square length.
     """
@@ -240,7 +242,7 @@ THEOREM_3 = "Theorem 3, records at hand"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of projected second moments, by spectrum, at the least and largest d."""
+    """Errors divided by the error of projected second moments, at the least and largest d."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     places = ((spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max()))

@@ -6,8 +6,8 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6, 7 and 13 to 16, Theorem 21; H
 Claims, for all 2-way tables of six binary columns, for prefix sums and for a histogram: every
 mechanism of the library with an exact sampler errs as it predicts before it sees data, or at most
 as predicted where the prediction is a bound. Additive noise errs as 1/n. No prediction is below the
-error that packings exclude for all mechanisms of the same guarantee. Which mechanism is best
-depends on the workload and on n.
+error that lower bounds, such as packings, exclude for all mechanisms of the same guarantee. Which
+mechanism is best depends on the workload and on n.
 
 Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 6 s,
 full 2 minutes.
@@ -43,7 +43,7 @@ POPULATION = 10_000
 
 
 class Problem(enum.StrEnum):
-    """Workloads, one panel each."""
+    """Workloads, one column of panels each."""
 
     TABLES = "2-way tables"
     PREFIXES = "prefix sums"
@@ -52,10 +52,11 @@ class Problem(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One panel of the figure."""
+    """One workload, in one column of panels, over a range of n."""
 
     problem: Problem  # Workload
-    #: Binary columns of the tables; prefix sums and histograms are over 2^columns elements.
+    #: Number of binary columns of the tables. Prefix sums and histograms are over 2^columns
+    #: elements.
     columns: int
     #: Range of n.
     smallest: int
@@ -64,7 +65,7 @@ class Config:
 
 
 def workload(config: Config) -> gd.workloads.Workload:
-    """The workload of a panel."""
+    """The workload of a configuration."""
     if config.problem is Problem.TABLES:
         return gd.workloads.MarginalTables([2] * config.columns, 2)
     kind = Kind.PREFIXES if config.problem is Problem.PREFIXES else Kind.HISTOGRAM
@@ -72,7 +73,7 @@ def workload(config: Config) -> gd.workloads.Workload:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The error table of one workload: predicted, excluded and measured."""
+    """The error table of one workload: predicted, excluded and measured errors."""
     Q = workload(config)
     ns = np.geomspace(config.smallest, config.largest, config.points).round().astype(int)
     table = error_table(
@@ -95,7 +96,7 @@ def measured_beside_predicted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled(both: pd.DataFrame) -> pd.DataFrame:
-    """Mean square over predicted square for each curve, averaged over n and trials."""
+    """Measured mean square divided by the predicted one, averaged over n and trials of a curve."""
     share = (both.rmse / both.rmse_predicted) ** 2
     spread = 2 * both.rmse * np.hypot(both.stderr, both.stderr_predicted) / both.rmse_predicted**2
     groups = [both.problem, both.curve]
@@ -109,13 +110,14 @@ def pooled(both: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Predictions against measurements and against what is excluded."""
+    """Compare predictions with measurements and with excluded errors."""
     both = measured_beside_predicted(table)
     exact, bound = both[both.kind_predicted == "exact"], both[both.kind_predicted == "upper_bound"]
     shares = pooled(exact)
     off = (shares.share - 1) / shares.stderr
-    # Squared errors of correlated noise are skewed. The quantile for the few releases of one point
-    # leaves room for that, although the means are over many points.
+    # Squared errors of correlated noise are skewed. The t quantile for the few releases of
+    # one point is larger than the quantile for the means over many points. The difference leaves
+    # room for the skewness.
     reach = quantile(LEVEL / (2 * len(shares)), RELEASES)
     below = pooled(bound)
     excess = (below.share - 1) / below.stderr
@@ -233,7 +235,7 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors over the least of additive noise: against n, and below by mechanism."""
+    """Draw errors divided by the least error of additive noise: against n, and by mechanism."""
     figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 3, sharey="row", height_ratios=(1, 1.15))
     every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
@@ -256,7 +258,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw least errors before and after processing and Laplace noise; shade excluded errors."""
+    """Draw least errors without and with processing, Laplace noise, and excluded errors."""
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
         excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED
@@ -282,7 +284,7 @@ def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
-    """Draw a row for each noise: its own error, and the least after processing at the least n."""
+    """Draw a row for each noise: its error alone, and after the best processing at the least n."""
     predicted = table[table.quantity == Quantity.PREDICTED]
     exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
     fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]

@@ -35,7 +35,7 @@ PUBLIC_DRAWS = 1024
 
 
 class Source(enum.StrEnum):
-    """Mechanisms and heuristic noises with an error, and bounds, in the order of the figure."""
+    """Sources of errors, in the order of the figure: mechanisms, heuristic noise, lower bounds."""
 
     MATRIX = "matrix"
     HIERARCHICAL = "K-norm on levels"
@@ -72,7 +72,7 @@ class Config:
 
 
 def excluded(config: Config) -> Row:
-    """The square of an error that is excluded: for all mechanisms, or for all additive noise."""
+    """The square of a lower bound on the error: of all mechanisms, or of all additive noise."""
     if config.source is Source.ALL:
         error = excluded_error(config.line, RECORDS)
     else:
@@ -90,10 +90,10 @@ def predicted(line: Line, method: Method) -> Row:
 
 
 def walked(config: Config, rng: np.random.Generator) -> Row:
-    """The error that uniform points of a body would give, from chains with diagnostics.
+    """Estimate the error that uniform points of a body would give, from chains with diagnostics.
 
-    For U uniform in K - K the noise is Z = R U with R ~ Gamma(r + 1). For U_1 and U_2 uniform in K,
-    the noise is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1). Here K has the centroid 0.
+    Let K be a body of dimension r with centroid 0. For U uniform in K - K the noise is Z = R U with
+    R ~ Gamma(r + 1). For U_1 and U_2 uniform in K, it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1).
     """
     framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension
@@ -123,7 +123,7 @@ GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
 def ratios(table: pd.DataFrame) -> dict[tuple[str, str], MeanSquare]:
-    """Mean squares over those of the peer, which are exact; by line and source."""
+    """Mean squares divided by the exact mean square of the peer, by line and source."""
     means = pooled_by(table, ["line", "source"])
     found = {}
     for (line, source), mean in means.items():
@@ -156,7 +156,7 @@ CAUSES = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Exact mechanisms against the goals, with what heuristic noise would reach."""
+    """Compare our least exact error with the goal of each line, beside the heuristic error."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)

@@ -15,11 +15,11 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v. The chains therefore
-#: move most along the axes that contribute most to the error. For 3-way tables and the body K - K,
-#: LEAN = 0.5 multiplied the effective number of draws by 2.7.
+#: Directions have standard deviation v^(1/2 + LEAN) along an axis of variance v. The chains
+#: therefore move most along the axes that contribute most to the error. For 3-way tables and the
+#: body K - K, LEAN = 0.5 multiplied the effective number of draws by 2.7.
 LEAN = 0.5
-#: Variances of answers below this share of the largest are rounding errors.
+#: Eigenvalues below this share of the largest eigenvalue count as rounding errors of 0.
 FLAT = 1e-9
 #: Share of a chord that is used, so that rounding puts no point of a chain outside the body.
 INSIDE = 1 - 1e-9
@@ -27,13 +27,13 @@ INSIDE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Framed:
-    """A body with 0 as its centroid, in coordinates made for random directions."""
+    """A body with centroid 0, in coordinates in which chains draw isotropic directions."""
 
-    body: gd.bodies.Body  # A full-dimensional body in R^r that finds chords
+    body: gd.bodies.Body  # A full-dimensional body in R^r with the method `chord`
     weights: FloatArray  # Weights (r,): answers at z have squared error sum_j weights_j z_j^2
 
     def squares(self, points: FloatArray) -> FloatArray:
-        """Squared lengths, of shape (...), of the answers at points (..., r)."""
+        """Squared length of the answers at each point; the last axis of `points` has length r."""
         return np.asarray(points**2 @ self.weights)
 
 
@@ -64,7 +64,7 @@ class CutTables(gd.bodies.Body):
     Parameters
     ----------
     levels : tuple of int
-        Numbers of levels.
+        Numbers of levels of the columns.
     """
 
     def __init__(self, levels: tuple[int, ...]) -> None:
@@ -73,7 +73,7 @@ class CutTables(gd.bodies.Body):
         self.centre = inner.tables(np.zeros((1, inner.dimension)))[0]
         moves = inner.tables(np.eye(inner.dimension)) - self.centre
         pairs = self.columns[:, None] < self.columns
-        # Contrasts are orthogonal, so that the squared error has no cross terms.
+        # Contrasts are orthogonal, so the squared error has no cross terms.
         lengths = (moves[:, pairs] ** 2).sum(axis=1)
         deviations = np.sqrt(inner.entry_variances())
         self.scales = deviations * (lengths * deviations**2) ** LEAN
@@ -87,7 +87,7 @@ class CutTables(gd.bodies.Body):
 
     @cached_property
     def _spectral(self) -> FloatArray:
-        """Moves (r, p, p) of the matrix, in a frame where it is the identity at the centre."""
+        """Change of the moment matrix along each coordinate, in a frame where the centre is I."""
         values, vectors = np.linalg.eigh(self.centre)
         kept = values > FLAT * values[-1]
         frame = vectors[:, kept] / np.sqrt(values[kept])
@@ -95,7 +95,7 @@ class CutTables(gd.bodies.Body):
 
     @cached_property
     def _rows(self) -> tuple[FloatArray, FloatArray]:
-        """Slopes (F, r) and values (F,) at the centre of F linear functions that must stay >= 0."""
+        """Slopes, and values at the centre, of the linear functions that must stay >= 0."""
         both = np.concatenate([self.centre[None], self.moves])
         constant = np.eye(len(both))[0]
         found = [both[:, a, b] for a, b in zip(*self._pairs, strict=True)]
@@ -110,12 +110,12 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _pairs(self) -> tuple[npt.NDArray[np.intp], ...]:
-        """Cells of all two-way tables."""
+        """Row and column numbers of the matrix entries that are cells of two-way tables."""
         return np.nonzero(self.columns[:, None] < self.columns)
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities: one of a column of two levels, all of the others."""
+        """Levels in triangle inequalities: the first of a two-level column, all of a larger one."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
@@ -139,7 +139,7 @@ class CutTables(gd.bodies.Body):
         return low * INSIDE, high * INSIDE
 
     def radius(self) -> float:
-        """A bound on the radius: that of the body before the cuts, divided by the least scale."""
+        """A bound on the radius: the radius of the uncut body divided by the least scale."""
         levels = tuple(np.bincount(self.columns).tolist())
         return gd.bodies.TableMoments(levels).radius() / float(self.scales.min())
 

@@ -4,13 +4,14 @@ Papers: Nikolov, Talwar and Zhang 2016; Nikolov 2022 (arXiv 2208.07410), Lemma 1
 Formula sheet JL-GAUSS, JL-L13b.
 
 Claim: k queries with answers in [-1, 1] over N elements are asked of n records. Gaussian noise of
-scale sigma = Delta_2 / sqrt(2 rho) has a root mean squared error per query of exactly sigma, where
-Delta_2 is the l2 sensitivity. The point of the sensitivity polytope K nearest to the noisy answers
-errs at most sqrt(sigma w(K) / k), where w(K) is the Gaussian width of K. This bound is at most (2
-sqrt(ln N / rho) / n)^(1/2). Where records are few, projection therefore turns the rate 1 / n into 1
-/ sqrt(n), and the error grows with the universe as (ln N)^(1/4). No map to fewer dimensions is
-needed, unlike in the theorem for pure privacy. The records are copies of one element, or uniform on
-the universe.
+scale sigma = Delta_2 / sqrt(2 rho) is rho-zCDP, where Delta_2 is the l2 sensitivity of the mean
+answers. Its root mean squared error per query is exactly sigma sqrt(r / k), where r is the
+dimension of the affine hull of all answers. The point of the sensitivity polytope K nearest to the
+noisy answers errs at most sqrt(sigma w(K) / k), where w(K) is the Gaussian width of K. This bound
+is at most (2 sqrt(ln N / rho) / n)^(1/2). Where records are few, projection therefore turns the
+rate 1 / n into 1 / sqrt(n), and the error grows with the universe as (ln N)^(1/4). No map to fewer
+dimensions is needed, unlike in the theorem for pure privacy. The records are copies of one element,
+or uniform on the universe.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -66,7 +67,7 @@ PROJECTED = (Family.ONE, Family.UNIFORM)
 
 
 class Panel(enum.StrEnum):
-    """What varies."""
+    """The quantity on the x axis of a panel."""
 
     RECORDS = "records"
     UNIVERSE = "universe"
@@ -76,7 +77,7 @@ class Panel(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    panel: Panel  # Where it is shown
+    panel: Panel  # Panel that shows the point
     family: Family  # Mechanism and data
     n: int  # Number of records
     size: int  # Size N of the universe
@@ -85,7 +86,7 @@ class Config:
 
 @cache
 def workload(size: int) -> gd.workloads.Workload:
-    """Random sign queries."""
+    """`QUERIES` random sign queries on `size` elements."""
     return shared.workload(Kind.SIGNS, QUERIES, size)
 
 
@@ -97,7 +98,7 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
 
 
 def closed_bound(n: int, size: int) -> float:
-    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS. `bounds.upper` gives the n that an error needs."""
+    """(2 sqrt(ln N / rho) / n)^(1/2) of JL-GAUSS, from the number of records for error 1."""
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 
@@ -154,7 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def closed(projected: pd.DataFrame) -> Claim:
-    """Everything predicted and measured is below the closed bound."""
+    """All predictions and the upper ends of all measured intervals are below the closed bound."""
     means = pooled_by(projected, POINT)
     bound = projected.groupby([*POINT]).closed.first()
     shares = {
@@ -215,7 +216,7 @@ def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
 
 
 def grid(ns: tuple[int, ...], sizes: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Both panels."""
+    """The points of both panels."""
     return (
         *[Config(Panel.RECORDS, family, n, SIZE, releases) for family in Family for n in ns],
         *[Config(Panel.UNIVERSE, f, RECORDS, N, releases) for f in Family for N in sizes],

@@ -4,21 +4,22 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 (arXiv 2208.07410), Theorem 1 and Lemmas 13 to 15; formula sheet JL-T1, JL-L13b, JL-L14, JL-L15.
 
 Claim: additive pure-DP noise errs as 1/n, exactly as predicted before seeing data. K-norm noise
-errs less than Laplace noise. Projecting K-norm noise Z / n onto the sensitivity polytope K changes
-the rate to n^(-1/2) while the noise is larger than K. Wherever the data lie, the mean squared
-length of the projected error stays below E h_K(Z) / n, where h_K is the support function of K. The
-workloads are all 2-way marginal tables of ten binary columns, on a real sample and on uniform data,
-and 200 random sign queries over 1000 elements. The rate n^(-1/2) is claimed for the random signs
-only. The answers to the marginals span only 55 dimensions, so their error goes from the size of the
-polytope to the rate 1/n within a decade of n.
+errs less than Laplace noise. For K-norm noise Z / n, projecting the noisy answers onto the
+sensitivity polytope K changes the rate to n^(-1/2) while the noise is larger than K. Wherever the
+data lie, the mean squared length of the error after projection stays below E h_K(Z) / n, where h_K
+is the support function of K. The workloads are all 2-way marginal tables of ten binary columns, on
+a real sample and on uniform data, and 200 random sign queries over 1000 elements. The rate n^(-1/2)
+is claimed for the random signs only. The answers to the marginals span only 55 dimensions, so their
+error goes from the size of the polytope to the rate 1/n within a decade of n.
 
 All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
-(epsilon n)^(2/3) rows. The distortion falls as rows^(-1/2), the noise of an exactly sampled body
-grows as rows^(1/4), and this number of rows balances their squares at n^(-2/3). Theorem 21 takes
-epsilon n rows, for K-norm noise without a known exact sampler. JL is left out where the map would
-have as many rows as the answers have dimensions, or more. With few rows the bound of JL is the
-diameter of the polytope, which no error exceeds. Errors of JL are therefore compared with the bound
-only where the bound is less than the diameter. The distortion is checked at every n.
+(epsilon n)^(2/3) rows. The distortion falls as rows^(-1/2). The noise term of a body with an exact
+sampler grows as rows^(1/4) n^(-1/2). With this number of rows the squares of both are of order
+n^(-2/3). Theorem 21 takes epsilon n rows, for K-norm noise without a known exact sampler. JL is
+left out where the map would have as many rows as the answers have dimensions, or more. With few
+rows the bound of JL is the diameter of the polytope, which no error exceeds. Errors of JL are
+therefore compared with the bound only where the bound is less than the diameter. The distortion is
+checked at every n.
 
 Run time on one core: quick 10 s, full 7 minutes.
 """
@@ -69,7 +70,7 @@ class Config:
 
 
 def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """Curves over `ns` for three panels; projected noise on placed data over `positions`."""
+    """Curves over `ns` for three panels; projected noise on three kinds of data at `positions`."""
     curves = [
         Config(queries, data, family, n, releases)
         for queries, data in (
@@ -114,7 +115,8 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 POINT = ("queries", "data", "family", "n")
 #: Range of n over which projected noise must fall as n^(-1/2) on the random signs, and the slopes
 #: allowed. These were set after a first look (-0.44): -1/2 is the slope of the bound, and errors
-#: far from the corners fall a little slower. The allowed slopes exclude -1/3.
+#: for data far from the corners of the polytope fall a little more slowly. The allowed slopes
+#: exclude -1/3.
 PROJECTED_RANGE = (100, 3000)
 PROJECTED_SLOPES = (-0.5, -0.4)
 #: Up to this n, K-norm noise is so large on all workloads that projection must help.
@@ -213,7 +215,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors over that of K-norm noise: three panels of mechanisms, one of places of data."""
+    """Draw errors divided by the error of K-norm noise: three panels of mechanisms, one of data."""
     figure = Figure(figsize=(7.2, 7.4))
     panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
@@ -243,7 +245,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.DataFrame:
-    """Rows of some data, with errors divided by the exactly predicted one of K-norm noise."""
+    """Rows of `data`, with errors divided by the exactly predicted error of K-norm noise."""
     mine = table[table.queries == queries]
     knorm = mine[mine.family == Family.KNORM]
     # K-norm noise errs as 1/n: one product of n and error gives its error at every n.
@@ -258,7 +260,7 @@ def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.
 
 
 def draw_families(axes: Axes, table: pd.DataFrame) -> None:
-    """The mechanisms with their predictions, over the rates of Theorem 1."""
+    """Draw the mechanisms with their predictions, and the rates of Theorem 1."""
     draw_rates(axes, table)
     draw_theory(axes, [], [], "black", EXACT)
     for family in ADDITIVE:
@@ -271,7 +273,7 @@ def draw_families(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
-    """The terms of Theorem 1 solved for the error, k queries over N elements, with C = 1."""
+    """Draw the terms of Theorem 1, solved for the error: k queries, N elements, C = 1."""
     ends = table.sort_values("n").iloc[[0, -1]]
     n, unit = ends.n.to_numpy(float), ends.unit.to_numpy()
     k, N = int(table.query_count.iloc[0]), int(table.universe_size.iloc[0])
@@ -285,13 +287,13 @@ def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_bound(axes: Axes, table: pd.DataFrame) -> None:
-    """The bound on projected noise, which is the same for all data."""
+    """Draw the bound on projected noise, which is the same for all data."""
     predicted = table.groupby("n").predicted.first()
     draw_theory(axes, predicted.index, predicted, LOOKS[Family.PROJECTED].colour, BOUND)
 
 
 def draw_places(axes: Axes, table: pd.DataFrame) -> None:
-    """Projected error by position of the data, below one bound for all."""
+    """Draw the error of projected noise for each place of the data, and the common bound."""
     draw_bound(axes, table)
     for data, look in PLACES.items():
         draw_measured(axes, pooled_along(table[table.data == data], "n"), look, data)

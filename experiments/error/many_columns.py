@@ -1,19 +1,19 @@
 """Tables of many columns under zCDP: Gaussian noise on residuals, for up to a hundred columns.
 
-Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); not in the papers: formula sheet X-RES, GEN-2.
+Paper: Xiao, He, Zhang and Kifer 2023 (ResidualPlanner); formula sheet X-RES, GEN-2.
 
 Claim: all k-way tables of d binary columns are answered. Measured errors agree with predictions.
 Under add/remove the predicted error is ResidualPlanner's closed form. Under replace-one the
 variances are optimised for the true sensitivity. The error then never exceeds the closed form
 scaled to this sensitivity: it is up to a tenth less for three-way tables, and equal for one-way
 tables. For k = 2 and 3, equal noise on all answers (`Gaussian`) errs more from k + 2 columns on.
-`Gaussian` cannot be set up for a hundred columns.
+`Gaussian` cannot be set up for the 2-way or 3-way tables of a hundred columns.
 
 With residual noise, all 3-way tables of 100 columns are set up within 30 s, for binary columns and
-for columns of 2 to 6 levels. They are released within 60 s, with correctly rounded noise from the
-operating system, and both steps together take at most 8 GiB. Time and memory are measured in a
-separate process. A release holds all answers. A table with labels is made only when a user asks
-for it.
+for columns of 2 to 6 levels. They are released within 60 s, with correctly rounded noise that uses
+randomness of the operating system. Both steps together take at most 8 GiB. Time and memory are
+measured in a separate process. A release holds all answers. A table with labels is made only when a
+user asks for it.
 
 Run time on one core: quick 15 s, full 3 minutes.
 """
@@ -69,13 +69,13 @@ class Config:
 
     neighbours: Neighbours  # Relation for which the noise is private
     columns: int  # Number d of columns
-    width: int  # Number k of columns of a table
-    draws: int  # Releases whose error is measured; 0 to time one release instead
+    width: int  # Number k of columns in each table
+    draws: int  # Number of releases whose error is measured; 0 to time one release instead
     levels: Levels = Levels.BINARY  # `MIXED` only if a release is timed
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The measured error of releases, the predicted error, and closed forms of this script."""
+    """The measured error of releases, the predicted error, and the two closed forms below."""
     if not config.draws:
         return [timed(config)]
     d, k = config.columns, config.width
@@ -164,7 +164,7 @@ def closed_form(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def odd(d: int, t: int, j: int) -> int:
-    """Number of sets of j among d columns that hold an odd number of t given columns."""
+    """Number of sets of j of the d columns that contain an odd number of t given columns."""
     return sum(math.comb(t, e) * math.comb(d - t, j - e) for e in range(1, j + 1, 2))
 
 
@@ -275,7 +275,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def label(width: int) -> str:
-    """The tables in words."""
+    """Name of the tables in the legend."""
     return f"all {width}-way tables"
 
 

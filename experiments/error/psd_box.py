@@ -1,15 +1,15 @@
-"""Second moments of records in a cube: exact uniform matrices, and pure privacy with their noise.
+"""Second moments of records in a cube: exact uniform matrices, and private cone noise from them.
 
-Lewandowski, Kurowicka and Joe 2009 (correlation matrices); not in the papers: formula sheet
-X-PSDBOX, X-LKJ, X-CONE, GEN-3.
+Paper: Lewandowski, Kurowicka and Joe 2009 (correlation matrices); formula sheet X-PSDBOX, X-LKJ,
+X-CONE, GEN-3.
 
-Claim: the set {M psd, M_ii <= 1} of matrices of order d contains x x^T for all records x in
-[-1, 1]^d. D^(1/2) R D^(1/2) is a uniform point of this set, if R is uniform on the correlation
-matrices, D is diagonal with D_ii = u_i^(2 / (d + 1)), and all u_i are uniform on [0, 1] and
-independent. Diagonal entries of a uniform point have mean square (d + 1) / (d + 5), the others
-(d + 1) / (d + 3)^2. Cone noise of this body answers all second moments with pure privacy under
-replace-one. It needs only bounds on the coordinates, and its error is predicted in closed form.
-From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
+Claim: the set {M psd, M_ii <= 1} of d x d matrices contains x x^T for all records x in [-1, 1]^d.
+D^(1/2) R D^(1/2) is a uniform point of this set, if R is uniform on the correlation matrices, D is
+diagonal with D_ii = u_i^(2 / (d + 1)), and the u_i are uniform on [0, 1] and independent of each
+other and of R. Diagonal entries of a uniform point have mean square (d + 1) / (d + 5), and the
+other entries have (d + 1) / (d + 3)^2. Cone noise of this body answers all second moments with pure
+privacy under replace-one. It needs only bounds on the coordinates, and its error is predicted in
+closed form. From d = 2 on cone noise errs less than Laplace noise, and the gain grows with d.
 
 Run time on one core: quick 3 s, full 30 s.
 """
@@ -33,12 +33,12 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along
 
-#: Records of one release.
+#: Number of records of one release.
 N = 100
 
 
 class Subject(enum.StrEnum):
-    """What is measured, in the order of the legend."""
+    """Measured entries and mechanisms, in the order of the legend."""
 
     DIAGONAL = "$M_{ii}$"
     OFF_DIAGONAL = "$M_{ij}$"
@@ -56,12 +56,12 @@ class Config:
 
     subject: Subject  # Entry of a uniform matrix, or mechanism
     order: int  # Order d of the matrices: number of coordinates of a record
-    draws: int  # Matrices, or releases
+    draws: int  # Number of matrices or of releases
 
 
 @cache
 def mechanism(subject: Subject, d: int) -> gd.mechanisms.Cone | gd.mechanisms.Laplace:
-    """All second moments of records in [-1, 1]^d, 1-DP under replace-one."""
+    """The mechanism for all second moments of records in [-1, 1]^d, 1-DP under replace-one."""
     Q, privacy = gd.workloads.BoxSecondMoment(d), gd.PureDP(1.0)
     if subject is Subject.CONE:
         return gd.mechanisms.Cone(Q, n=N, privacy=privacy)
@@ -115,7 +115,7 @@ def cone_error(d: int) -> float:
 
 
 def closed_forms(predicted: pd.Series) -> Claim:
-    """Predictions of cone noise against a formula that is written out in this script."""
+    """Predictions of cone noise equal a formula that is written out in this script."""
     off = [abs(value / cone_error(int(d)) - 1) for d, value in predicted[Subject.CONE].items()]
     return Claim(
         "errors of cone noise are 8 (m + 1) (m + 2) E |U - c|^2 / m, in squares and over n",
@@ -191,7 +191,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(orders: tuple[int, ...], draws: int, count: int) -> tuple[Config, ...]:
-    """Entries and mechanisms at every order."""
+    """Mechanisms at every order, and entries at every order above 1."""
     return (
         *[Config(entry, d, draws) for entry in ENTRIES for d in orders if d > 1],
         *[Config(subject, d, count) for subject in MECHANISMS for d in orders],

@@ -10,9 +10,9 @@ one for each level of the recursion. Its part in V is the K-norm noise of the bo
 published proof). With the best split of the budget and the best level to stop at, both variants err
 exactly as predicted and never more than K-norm noise. On the cube (r = 1) they are K-norm noise,
 and the smaller r is, the smaller is their error relative to K-norm noise. At r = 1/2 the squared
-errors of all stop levels are those of the formula sheet. The recursion must be able to stop early:
-on the cube, the full recursion errs 1.3 (intrinsic) and 2.2 (projected) times as much as K-norm
-noise.
+errors of all stop levels equal the values in the formula sheet. The recursion must be able to stop
+early: on the cube, the full recursion errs 1.3 (intrinsic) and 2.2 (projected) times as much as
+K-norm noise.
 
 In dimension 2 to 256 the error of the full recursion is at most twice the sum over volume radii of
 Lemma 19. It is at least half of that sum on cubes, and at least an eighth on long boxes (r = 0.9).
@@ -45,8 +45,8 @@ from geomdp.noise.recursive import RecursiveNoise, stopped
 
 DIMENSION = 16
 N = 100
-#: Values of `stop` that are no levels, which count from 1. With `BEST` the mechanism chooses the
-#: level, and with `NEVER` the recursion does not stop early.
+#: Special values of `stop`; levels count from 1. With `BEST` the mechanism chooses the level, and
+#: with `NEVER` the recursion does not stop early.
 BEST, NEVER = 0, -1
 
 
@@ -85,7 +85,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
-    """Releases of the public mechanism, on uniform records."""
+    """Measured and predicted errors of a mechanism of the library, on uniform records."""
     Q, privacy = workload(config.ratio), gd.PureDP(1.0)
     M: gd.mechanisms.KNorm | gd.mechanisms.Recursive
     if config.family is Family.KNORM:
@@ -131,12 +131,12 @@ SHEET = {
     Family.PROJECTED: (136.00, 44.64, 27.92, 35.82, 56.91),
     Family.INTRINSIC: (136.00, 43.05, 22.57, 23.06, 32.46),
 }
-#: Roots of E||Z||^2 of the full recursion on the cube of dimension 16 (JL-SPLIT).
+#: Roots of E||Z||^2 on the cube of dimension 16, for full recursion and K-norm noise (JL-SPLIT).
 CUBE = {Family.PROJECTED: 88.364, Family.INTRINSIC: 53.251, Family.KNORM: 40.398}
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Measurements against exact predictions, and predictions against the formula sheet."""
+    """Compare measurements with exact predictions, and predictions with the formula sheet."""
     best, stops = table[table.stop == BEST], table[table.stop > 0]
     whole = by_dimension(table[table.stop == NEVER])
     cubes, long = whole[whole.ratio == 1], whole[whole.ratio < 1]
@@ -196,7 +196,7 @@ def gains_grow(best: pd.DataFrame) -> Claim:
 
 
 def sheet_is_met(stops: pd.DataFrame) -> Claim:
-    """Squared errors of all stop levels at r = 1/2; errors of the full recursion on the cube."""
+    """Errors at r = 1/2, and errors of the full recursion on the cube, match the formula sheet."""
     energy = (stops.predicted * N) ** 2 * DIMENSION
     half = [
         abs(energy[(stops.ratio == 0.5) & (stops.family == family) & (stops.stop == stop)] - value)
@@ -262,7 +262,7 @@ def draw(axes: Axes, table: pd.DataFrame, x: str) -> None:
 
 
 def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, ...]:
-    """The mechanisms over all ratios, stop levels at r = 1/2 and on the cube, all dimensions."""
+    """Mechanisms at all ratios, stop levels at r = 1/2 and 1, full recursion in all dimensions."""
     mechanisms = [Config(ratio, family, BEST, releases) for ratio in ratios for family in Family]
     levels = [
         Config(ratio, family, stop, draws)

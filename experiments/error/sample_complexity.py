@@ -6,11 +6,12 @@ JL-L6, JL-L13b, JL-L14.
 Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
 few elements, data sets on orthogonal lines exclude more; the lower bound is the better of the two.
 The upper bound is the best mechanism with an exact sampler and a proved error. For few elements
-this is noise on the simplex of their frequencies, which needs about sqrt(N) records. For every N it
-is at most ball noise, which needs 2 sqrt(k (k + 1)) / (alpha epsilon) records, the first term of
-Theorem 1. Releases at the n of the upper bound confirm this bound, for data at one element, at a
-mix of ten and at the centre. The term ln N / (alpha^2 epsilon) needs optimal noise in a random
-projection, for which no exact sampler is known.
+this is K-norm noise on the simplex of their frequencies, or on levels (`Hierarchical`), and about
+sqrt(N) records are needed. For every N the upper bound is at most the bound of ball noise, which
+needs 2 sqrt(k (k + 1)) / (alpha epsilon) records, the first term of Theorem 1. Releases at the n of
+the upper bound confirm this bound, for data at one element, at a mix of ten elements and at all
+elements equally. The term ln N / (alpha^2 epsilon) needs optimal noise in a random projection, for
+which no exact sampler is known.
 
 Run time on one core: quick 6 s, full 4 minutes.
 """
@@ -68,7 +69,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def by_packings(found: gd.advice.Bracket) -> int:
-    """Records that packings alone exclude."""
+    """Number of records with which packings alone exclude the error."""
     chains = [
         bound
         for bound in found.lower_candidates
@@ -108,7 +109,7 @@ def brackets(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Order, growth and measured errors."""
+    """Claims on the order and growth of the bounds, and on measured errors."""
     sides = brackets(table)
     ratio = sides.upper / (sides.lower + 1)
     tail = LEVEL / len(table)

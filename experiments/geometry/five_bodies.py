@@ -1,4 +1,4 @@
-"""Five sensitivity polytopes of the papers, and what one record can change, as solids in space.
+"""Five sensitivity polytopes of the papers and their difference bodies, as solids in space.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), sections 2 and 5; Wang, Fan, Zhang and Wang 2013 for smooth
 queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Each body belongs to three queries:
@@ -10,11 +10,12 @@ queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Each body belongs 
 * second moments of records in a disc, a cone of matrices that is cut at trace 1;
 * three Chebyshev moments of records in [-1, 1], the hull of a curve.
 
-K holds all possible answers, K - K all changes by one record. Claims: the volumes drawn agree with
-closed forms, those of smooth bodies to 1%. (For Chebyshev moments the closed form is the product of
-Beta functions of Karlin and Shapley (1953).) The volume of K - K is 8 to 20 times the volume of K:
-exactly 8 times for symmetric bodies, and exactly 20 times for simplices (Rogers and Shephard 1957).
-Run time on one core: 5 s.
+K contains all possible mean answers. K - K contains all changes of the sum of the answers by one
+replaced record. Claims: the drawn volumes of polytopes equal closed forms, and the drawn volumes of
+smooth bodies agree with closed forms to 1%. (For Chebyshev moments the closed form follows from the
+product of Beta functions of Karlin and Shapley (1953).) The volume of K - K is 8 to 20 times the
+volume of K: exactly 8 times for symmetric bodies, and exactly 20 times for simplices (Rogers and
+Shephard 1957). Run time on one core: 5 s.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One solid."""
+    """One body in the panel of one solid."""
 
-    solid: Solid  # The solid
-    role: Role  # The body drawn for it
-    grid: int  # Points on the curve of moments
+    solid: Solid  # The panel
+    role: Role  # The body drawn in this panel
+    grid: int  # Number of points on the curve of moments
 
 
 def answers(config: Config) -> Body:
@@ -183,7 +184,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 #: How each role is drawn: colour and opacity.
 LOOKS = {Role.ANSWERS: ("C0", 1.0), Role.CHANGES: ("C1", 0.12), Role.RELAXED: ("C2", 0.35)}
-#: Axes of the panels.
+#: Names of the three axes of each panel.
 AXES = {
     Solid.PREFIXES: ("$q_1$", "$q_2$", "$q_3$"),
     Solid.MARGINALS: ("$q_1$", "$q_2$", "$q_3$"),

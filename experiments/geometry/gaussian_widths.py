@@ -5,11 +5,13 @@ JL-T2, JL-MARG, JL-14, JL-COV.
 
 Claim: for k queries with answers in [-1, 1] over N elements, widths stay below sqrt(2 k ln N). For
 N random sign vectors this bound is tight up to a constant. The width of l-way marginals grows with
-the number of attributes d as d^((l+1)/2), so that their sample complexity is d^((l+1)/2) / (alpha
-epsilon). The width of the second moment body is at most sqrt(2d); the ratio tends to 1 as d grows.
+the number of attributes d as d^((l+1)/2), so their sample complexity is at most a constant times
+d^((l+1)/2) / (alpha epsilon). The width of the second moment body is at most sqrt(2d); the ratio
+tends to 1 as d grows.
 
-Widths are exact for 1-way marginals. The others are simulated, with a certified interval (Gaussian
-concentration). Run time on one core: quick 4 s, full 1 minute.
+Widths are exact for 1-way marginals and for second moments at d = 2. The other widths are
+simulated, with a certified interval (Gaussian concentration). Run time on one core: quick 4 s, full
+1 minute.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Config:
 
     family: Family  # Body
     size: int  # Attributes d, dimension d of the data, or log2 of the universe's size
-    directions: int  # Gaussian directions
+    directions: int  # Number of Gaussian directions
 
 
 def workload(config: Config) -> gd.workloads.Workload:
@@ -191,7 +193,7 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Width against size in three panels, over the bounds."""
+    """Width against size in three panels, with the bounds."""
     figure = Figure(figsize=(7.2, 4.1))
     panels = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
     for axes, (title, label, families) in zip(panels, PANELS, strict=True):

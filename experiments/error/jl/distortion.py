@@ -18,20 +18,21 @@ from experiments.engine.claims import Claim
 from experiments.shared.records import Queries, workload
 
 #: The largest loss of a distance between vertices, as a mean over maps, must be at least this share
-#: of the stated distortion. The bound is a sum of two suprema over the body, and pairs of vertices
-#: attain about half of each. The share was set after a first look (0.48 to 0.73 for single maps).
+#: of the stated distortion. The stated distortion is a sum of two suprema over the body, and pairs
+#: of vertices attain about half of each. The share was set after a first look (0.48 to 0.73 for
+#: single maps).
 LEAST = 0.4
 
 
 @cache
 def vertices(queries: Queries) -> npt.NDArray[np.float64]:
-    """Answers (N, k) of data sets that hold one element only."""
+    """Answers to the k queries on each of the N elements alone, one row for each element."""
     Q = workload(queries)
     return np.vstack([Q.answers(each[None]) for each in Q.universe.elements(0, Q.universe.size)])
 
 
 def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Euclidean distances (N, N) of all pairs of points (N, k)."""
+    """Euclidean distances between all pairs of rows of `points`."""
     squares = (points**2).sum(axis=1)
     return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)))
 
@@ -39,8 +40,8 @@ def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
     """Largest loss of a distance by the map, and the stated bound on its mean; empty if not JL.
 
-    The distortion delta(A) of a map A is a maximum over all pairs of points of the polytope, so the
-    loss is at most delta(A).
+    The distortion delta(A) of a map A is the largest loss of a distance between any two points of
+    the polytope. The largest loss between vertices is therefore at most delta(A).
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}
@@ -54,7 +55,7 @@ def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
 
 
 def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> Claim:
-    """Claim that errors with a map stay below their bound, where the diameter is larger."""
+    """Claim that JL errors stay below their bound wherever this bound is below the diameter."""
     return stays_below_prediction(
         "JL stays below its bound, where this is less than the diameter",
         "JL-L13",
@@ -64,9 +65,9 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: at a point, the mean loss over maps is `LEAST` to 1 of the bound on delta(A)."""
+    """Two-sided: at each point the mean loss is `LEAST` to 1 times the bound on delta(A)."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
-    # A stated distortion of 0 has an infinite share.
+    # Where the stated distortion is 0, the share is infinite.
     with np.errstate(divide="ignore"):
         shares = points.distortion.to_numpy() / points.stated_distortion.to_numpy()
     return Claim(

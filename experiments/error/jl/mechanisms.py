@@ -29,7 +29,7 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
 
 
 def rows_of_map(n: int) -> int:
-    """Rows of the JL map."""
+    """Number of rows of the JL map, (epsilon n)^(2/3) rounded up."""
     return math.ceil(math.pow(EPSILON * n, 2 / 3))
 
 

@@ -18,9 +18,9 @@ DRAWS = 100
 
 
 def noise_columns(M: gd.mechanisms.Mechanism, rng: np.random.Generator) -> Row:
-    """Mean square of noisy measurements of no records, over the stated one; empty if not JL.
+    """Mean square of measurement noise divided by its stated value; empty if `M` is not JL.
 
-    Without records the sums are S = 0, so A S = 0 for every map A, and a measurement is noise.
+    The sums are set to S = 0. Then A S = 0 for every map A, and a measurement is noise alone.
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}

@@ -35,14 +35,14 @@ class Family(enum.StrEnum):
 
 
 class Noise(enum.StrEnum):
-    """Noise with an exact sampler, before projection or behind the map."""
+    """Noise with an exact sampler, added to the answers or to their images under a map."""
 
     KNORM = "K-norm"
     RECURSIVE = "recursive"
 
 
 class Route(enum.StrEnum):
-    """What is done with the noise."""
+    """Projection alone, or a map before the noise, with one of three numbers of rows."""
 
     ALONE = "projection alone"
     THEOREM = "map of the theorem"
@@ -58,8 +58,8 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     signs. Repeated query: half of all rows are copies of the first. Decaying rows: row i is divided
     by i^(1/2). Long query: all rows but the first are divided by m^(1/2), so that their directions
     together weigh as much as the first. Glued blocks: all rows but the first eighth are divided by
-    m^(1/2), so that a long body stands next to a wide one. The needle is a ball of radius m^(-1/2),
-    stretched along its first axis to length 1.
+    m^(1/2), so that a long body stands next to a wide one. The needle is a ball of radius m^(-1/2)
+    whose first semi-axis is stretched to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
         Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
@@ -95,7 +95,7 @@ def repeated(m: int) -> gd.workloads.Workload:
 
 
 def elements(family: Family, size: int, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Elements (count, ...) drawn at random; for the needle, half of them are its two ends."""
+    """`count` random elements; for the needle, each is one of its ends with probability 1/2."""
     if family is not Family.NEEDLE:
         return np.asarray(workload(family, size).universe.sample(count, rng))
     points = rng.standard_normal((count, size))
@@ -105,7 +105,7 @@ def elements(family: Family, size: int, count: int, rng: np.random.Generator) ->
 
 
 def effective(family: Family, size: int) -> int:
-    """Dimension of the space in which answers move."""
+    """Dimension of the affine hull of all answer vectors."""
     return int(workload(family, size).affine_hull().dimension)
 
 
@@ -144,7 +144,7 @@ def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.m
 def squared_errors(
     M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], rngs: list[np.random.Generator]
 ) -> npt.NDArray[np.float64]:
-    """Mean squared errors (b,) of one release for each generator."""
+    """Mean squared error per query of one release for each generator."""
     truth = M.workload.answers(records)
     errors = [M.release(records, rng=rng).answers - truth for rng in rngs]
     return np.asarray([np.mean(error**2) for error in errors])
@@ -152,7 +152,7 @@ def squared_errors(
 
 @dataclass(frozen=True)
 class Judgement:
-    """Error and mean release of some records under noise that is common to all data."""
+    """Error and mean of releases of one data set, with noise draws common to all data sets."""
 
     error: float  # Mean squared error per query
     answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
@@ -167,7 +167,7 @@ POOL = 64
 
 
 def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) -> Judgement:
-    """Mean squared error and answers under noise that is common to all data."""
+    """Mean squared error and mean answers, with one release for each of the `seeds`."""
     answers = [M.release(records, rng=np.random.default_rng(seed)).answers for seed in seeds]
     off = np.asarray(answers) - M.workload.answers(records)
     return Judgement(float(np.mean(off**2)), np.mean(answers, axis=0))
@@ -185,14 +185,14 @@ class Search:
     """
 
     family: Family  # Workload
-    size: int  # Its size
-    M: gd.mechanisms.Mechanism  # What is released
-    exchanges: int  # Exchanges tried from the worst start
+    size: int  # Size of the workload
+    M: gd.mechanisms.Mechanism  # The mechanism that is attacked
+    exchanges: int  # Number of exchanges tried from the worst start
     #: Independent searches. Their results are compared by noise that none of them has used.
     restarts: int
 
     def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Worst records found (n, ...)."""
+        """The n records with the largest error that the searches found."""
         found = [self._once(child) for child in rng.spawn(self.restarts)]
         return max(found, key=lambda records: judged(self.M, records, AFTER).error)
 
@@ -214,11 +214,12 @@ class Search:
         return [np.resize(some, (n, *some.shape[1:])) for some in drawn]
 
     def _element(self, released: Judgement | None, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """A random element, or the one of `POOL` elements that is furthest from the releases."""
+        """A random element, or the element of a pool with answers furthest from the releases."""
         pool = elements(self.family, self.size, 1 if released is None else POOL, rng)
         if released is None:
             return np.asarray(pool[0])
-        # E ||Y - q||^2 = ||q||^2 - 2 <E Y, q> + a constant.
+        # For a release Y and the answers q of an element, E ||Y - q||^2 is ||q||^2 - 2 <E Y, q>
+        # plus a constant.
         answers = self.M.workload.evaluate(pool)
         distance = (answers**2).sum(axis=1) - 2 * answers @ released.answers
         return np.asarray(pool[distance.argmax()])

@@ -1,4 +1,4 @@
-"""Ratios of the error of projection alone to that with the best map, and their trends in m."""
+"""Ratios of the error of projection alone to the error with the best map; trends in m."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
 
 
 def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
-    """Slope of each curve of ratios against m; `LEVEL` holds for all slopes together."""
+    """Slope of each curve of ratios against m; all intervals together miss with chance `LEVEL`."""
     curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
     for (family, divisor, noise, m), ratio in points.items():
         curves.setdefault((family, divisor, noise), {})[m] = ratio
@@ -59,7 +59,7 @@ def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
 
 
 def stated(points: dict[Point, MeanSquare], key: Point) -> str:
-    """A ratio with its curve, m, and interval; `LEVEL` holds for all `points` together."""
+    """A ratio with interval, curve and m; all intervals together miss with chance `LEVEL`."""
     low, high = points[key].root_interval(LEVEL, len(points))
     return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
 

@@ -15,8 +15,8 @@ from experiments.engine.statistics import Slope, pooled_by
 from experiments.error.needle.needle import Route, width
 from geomdp.bounds.upper import from_width
 
-#: Ratio of the constants c2 (noise) and c1 (distortion) of Theorem 21. The number of rows used is
-#: eps n divided by this ratio.
+#: Assumed ratio c2 / c1 of the constants of noise and distortion, which Theorem 21 leaves open. The
+#: number of rows used is eps n divided by this ratio.
 NOISE_TO_DISTORTION = 2.0
 #: Measured errors must be at least this share of the bound.
 LEAST_SHARE = 1 / 7
@@ -52,7 +52,7 @@ def rates(table: pd.DataFrame) -> list[Claim]:
 
 
 def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
-    """The interval covers the expected slope and excludes the rival.
+    """The interval covers the expected slope and excludes the slope `rival`.
 
     Let h be the half-length of the interval. The margin used is the larger of two ratios: |slope -
     expected| / h and h / |slope - rival|. Each condition holds if its ratio is at most 1.

@@ -1,9 +1,10 @@
 """A body, with worst-case data on it, for which the JL mechanism errs as its theorem says.
 
 K_Q is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin ball.
-Its width is about 2^(1/2) for every k. Theorem 21 uses K-norm noise. Images of the body under
-linear maps are ellipsoids, for which this noise has an exact sampler. After a map with m rows, the
-noise Z has E||Z|| of about 2 m^(1/2) w(K) / (eps n).
+For large k its width is about 1.35, and at most 2^(1/2) for every k. Theorem 21 uses K-norm noise.
+Images of the body under linear maps are ellipsoids, for which this noise has an exact sampler.
+After a map with m rows, the noise on mean answers has a root mean square length of about 2 m^(1/2)
+w(K) / (eps n).
 """
 
 from __future__ import annotations
@@ -109,6 +110,6 @@ def squared_errors(
 
 
 def noise_factor(M: gd.mechanisms.JL, k: int, epsilon: float) -> float:
-    """c2 of Theorem 21 for one map: (E||Z||^2)^(1/2) eps / (m^(1/2) w(K)), Z the noise on sums."""
+    """c2 of Theorem 21 for one map: (E||Z||^2)^(1/2) eps / (m^(1/2) w(K)) for noise Z on sums."""
     moment = M.inner.noise.second_moment().value
     return math.sqrt(moment / len(M.matrix)) * epsilon / width(k)
