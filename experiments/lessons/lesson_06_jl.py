@@ -1,4 +1,4 @@
-"""Lesson 6. The JL transform: fewer answers, the same geometry."""
+"""Lesson 6. The JL transform: noise in fewer dimensions, and nearly the same distances."""
 
 import marimo
 
@@ -95,7 +95,7 @@ def _(mo, queries):
 
 @app.cell
 def _(corners, gd, np, picture, plt, polytope, queries, seed):
-    # The first two rows of a map, made orthonormal, so that the shadow has true lengths.
+    # The two rows of a random map are made orthonormal, so that the shadow is not stretched.
     _plane = np.linalg.qr(gd.jl_map(2, queries, rng=seed.value).T)[0].T
     _figure, _ax = plt.subplots(figsize=(3.6, 3.6), layout="constrained")
     gd.plotting.draw_shadow(polytope, _plane, _ax)
@@ -257,7 +257,7 @@ def _(angle, gd, mo, noise, np, pentagon, picture, plt, truth):
     _image = pentagon.vertices @ _row
     _measured = float(_row @ truth + noise.value)
     _nearest = float(np.clip(_measured, _image.min(), _image.max()))
-    # Points where the line of the nearest value cuts the edges of the polygon.
+    # Points where the line <a, y> = _nearest, for the row a, cuts the edges of the polygon.
     _starts, _ends = pentagon.vertices, np.roll(pentagon.vertices, -1, axis=0)
     _a, _b = _image - _nearest, np.roll(_image, -1) - _nearest
     _cut = (_a * _b <= 0) & (_a != _b)

@@ -246,7 +246,8 @@ def _(alpha, epsilon, gd, mo, np, packing):
         _library = f"sc > {_bound.value:g}"
     except gd.bounds.SideConditionError:
         _library = "nothing excluded"
-    # r copies must fit into n records. They do if words are at least 4 alpha apart: then n >= r.
+    # r copies must fit into n records. They fit into the largest n of the table, because words are
+    # at least 4 alpha apart for every alpha on the slider.
     _hand = f"sc > {int(_limit)}" if _most >= 1 else "nothing excluded"
     _table = mo.md(
         f"""
@@ -561,7 +562,7 @@ def _(mo):
 def _(gd, np):
     code = gd.bounds.ReedSolomon(prime=11, length=6, degree=3)
     _words = code.words()
-    # Places in which two polynomials agree, over all pairs.
+    # The number of places in which two polynomials agree, for each pair of polynomials.
     _agree = (_words[:, None, :] == _words[None, :, :]).sum(axis=2)
     agreements = np.bincount(_agree[np.triu_indices(len(_words), 1)], minlength=7)
     return agreements, code

@@ -181,7 +181,7 @@ def _(np):
         return np.where(values < 0, shrunk, 1 - shrunk)
 
     def worst_loss(below, scale):
-        """Privacy loss at epsilon = 1 if the answers are `below` times "below", then "above"."""
+        """Privacy loss at epsilon = 1 if `below` answers are "below" and the next is "above"."""
         z = np.linspace(-40, 90, 13001)
         density = np.exp(-np.abs(z) / 2)
         here = density * _tail(z, scale) ** below * (1 - _tail(z, scale))

@@ -384,7 +384,7 @@ def _(degrees, fitted, gd):
         "same noise": gd.mechanisms.UniformLaplace(),
         "weighted noise": gd.mechanisms.WeightedLaplace(2.0),
     }
-    # For one record; the noise on means falls as 1 / n.
+    # These deviations are for n = 1. The noise on means falls as 1 / n.
     deviations = {
         (_name, _t): gd.SmoothSummary(
             1, n=1, smoothness=2, privacy=gd.PureDP(1.0), degree=_t, noise=_noise

@@ -456,7 +456,7 @@ def _(mo):
 
 @app.cell
 def _(gd, mo, sample, schema):
-    # Without a seed: the operating system's randomness, and a guarantee.
+    # Without a seed, the noise comes from the operating system's randomness, and a guarantee holds.
     _frame = sample.frame.sample(500, random_state=1)
     _ledger = gd.Ledger(gd.PureDP(1.0))
     _first = gd.release(_frame, schema, "marginals:2", epsilon=0.6, ledger=_ledger)

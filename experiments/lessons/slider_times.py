@@ -1,4 +1,4 @@
-"""Processor time of one step of each control of the lessons, for which a student waits.
+"""The processor time for which a student waits when a control of a lesson is moved by one step.
 
 Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
 it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
@@ -25,14 +25,15 @@ from matplotlib import pyplot as plt
 
 from geomdp.cli.planning.lessons import all_lessons, find_lesson
 
-#: Largest number of timed positions of a control. On a longer slider they are evenly spaced.
+#: Largest number of positions to which a control is moved. If a control has more positions, evenly
+#: spaced ones are used.
 POSITIONS = 12
 
 
 class OpenLesson:
     """A lesson without a browser.
 
-    All cells have run once. Moving a control runs the cells that depend on it again.
+    All cells have run once. Moving a control reruns the cells that depend on the control.
     """
 
     def __init__(self, path: Path) -> None:
@@ -102,7 +103,7 @@ def _ordered(cells: list[marimo.Cell]) -> list[marimo.Cell]:
         ready = [cell for cell in cells if cell not in ordered and _read(cell) <= known]
         if not ready:
             unknown = set().union(*map(_read, cells)) - known
-            raise ValueError(f"the notebook reads names that no cell defines: {unknown}")
+            raise ValueError(f"no order of the cells defines these names before use: {unknown}")
         ordered += ready
         known.update(*(cell.defs for cell in ready))
     return ordered

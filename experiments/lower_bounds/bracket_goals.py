@@ -13,8 +13,8 @@ import pandas as pd
 from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
-#: Goals for the ratio of the two bounds: for its median, and for its largest value by the upper end
-#: of a range of epsilon.
+#: Goals for the ratio of the two bounds. `MEDIAN` is the goal for the median ratio. `LARGEST` has a
+#: goal for the largest ratio in each range of epsilon, by the upper end of the range.
 MEDIAN = 4.0
 LARGEST = {1.0: 12.0, 10.0: 20.0}
 #: Number of guarantees for which brackets are wanted: pure, zero-concentrated and approximate.
@@ -135,7 +135,7 @@ def _median(table: pd.DataFrame) -> Goal:
 
 
 def _medians(table: pd.DataFrame) -> str:
-    """Medians of the standard and of the random workloads."""
+    """The median ratios of the standard and of the random workloads, in words."""
     wide = ratio(table)
     parts = {"standard": table.draw == 0, "random": table.draw > 0}
     return "; ".join(

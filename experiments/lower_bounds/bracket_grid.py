@@ -1,4 +1,4 @@
-"""The rows of the table: standard workloads at several epsilon and alpha, and random workloads."""
+"""The rows of the table of brackets: standard and random workloads, with epsilon and alpha."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANDOM = "random"
 
 @dataclass(frozen=True)
 class Config:
-    """One row of the table."""
+    """One row of the table of brackets."""
 
     queries: str  # Family of the workload
     size: Size  # Size of the workload
@@ -62,5 +62,5 @@ def weaker(size: Size, queries: Sequence[Kind], epsilon: float, alpha: float) ->
 
 
 def drawn(numbers: Sequence[int]) -> tuple[Config, ...]:
-    """One row for each random workload, with the epsilon, alpha and error drawn for it."""
+    """One row for each random workload, with the values that `random_question` gives for it."""
     return tuple(Config(RANDOM, Size.SMALL, *random_question(draw), draw=draw) for draw in numbers)

@@ -31,7 +31,7 @@ class Guarantee(enum.StrEnum):
     APPROXIMATE = "approximate"
 
     def privacy(self, epsilon: float) -> gd.privacy.Privacy:
-        """epsilon-DP, or one of two weaker guarantees: epsilon^2 / 2-zCDP, (epsilon, 1e-6)-DP."""
+        """epsilon-DP, or a weaker guarantee: (epsilon^2 / 2)-zCDP or (epsilon, 1e-6)-DP."""
         match self:
             case Guarantee.PURE:
                 return gd.PureDP(epsilon)
@@ -43,7 +43,7 @@ class Guarantee(enum.StrEnum):
 
 #: delta of the approximate guarantee.
 DELTA = 1e-6
-#: Sizes of the workloads, from the top of the figure.
+#: Sizes of the workloads, in the order of the rows of the figure from top to bottom.
 SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {
         Kind.HISTOGRAM: (16,),

@@ -5,9 +5,10 @@ Theorems 21 to 23 for upper bounds; Hardt and Talwar 2010; formula sheet JL-DEF,
 X-CONE, X-LKJ.
 
 Claim: for every workload, epsilon and alpha the lower bound is below the upper bound. Every lower
-bound passes a checker that reads the file of the bound and shares no code with the search. Every
-upper bound belongs to a mechanism with an exact sampler and a proved error. Both bounds fall as
-epsilon and alpha grow. In mean l2 error, if the lower bound excludes ten records or more, the two
+bound above 0 passes a checker that reads the file of the bound and shares no code with the search.
+Every upper bound belongs to a mechanism with an exact sampler and a proved error; for some
+mechanisms the proof uses an upper confidence limit from public draws. Neither bound grows as
+epsilon or alpha grows. In mean l2 error, if the lower bound excludes ten records or more, the two
 bounds are within a factor of 64 of each other. Most of this factor is the constant of the packing
 argument.
 
@@ -18,9 +19,9 @@ also wanted for guarantees other than pure privacy; the rows for 0.5-zCDP and (1
 root mean square error. Three arguments for lower bounds from the literature are not built; each of
 them is a goal, too.
 
-The error is the mean l2 error per query, E ||M(X) - Q(X)||_2 / sqrt(k), under replace-one. Panel
-(c) also has the root mean square error and the largest error over the queries. Run time on one
-core: quick 8 s, full 4 min.
+Privacy is under replace-one. The error is the mean l2 error per query,
+E ||M(X) - Q(X)||_2 / sqrt(k). Panel (c) also has the root mean square error and the largest error
+over the queries. Run time on one core: quick 8 s, full 4 min.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def checked(bound: gd.bounds.Bound) -> int:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims that every bracket meets, and a claim on the width of standard brackets."""
+    """Claims on all brackets, and on the monotonicity and the width of standard brackets."""
     along = [("alpha", ["queries", "epsilon", "error"]), ("epsilon", ["queries", "alpha", "error"])]
     standard = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
     return [
@@ -129,7 +130,7 @@ def never_crosses(table: pd.DataFrame) -> Claim:
 
 
 def certificates_hold(table: pd.DataFrame) -> Claim:
-    """The checker finds the same number of records."""
+    """The checker confirms the number of records that each lower bound excludes."""
     proved = table[table.checked >= 0]
     without = table[table.checked < 0]
     return Claim(
@@ -143,7 +144,7 @@ def certificates_hold(table: pd.DataFrame) -> Claim:
 
 
 def mechanisms_are_proved(table: pd.DataFrame) -> Claim:
-    """No mechanism has a heuristic sampler, or an error simulated on a prior."""
+    """Every mechanism has an exact sampler, and none has an error simulated on a prior."""
     exact = (table.sampler == "exact").all()
     proved = set(table.prediction) <= {"exact", "upper_bound"}
     return Claim(
@@ -223,7 +224,7 @@ STEP = 0.22
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """One bar from lower to upper bound for each row."""
+    """One bar from lower to upper bound for each row of a standard workload under pure privacy."""
     table = table[(table.draw == 0) & (table.guarantee == Guarantee.PURE)]
     figure = Figure(figsize=(9.0, 5.0))
     mean, worst = table[table.error == Error.MEAN_L2], table[table.error == Error.WORST]

@@ -4,12 +4,13 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sh
 JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
 Claim: the width w of an alpha-net of answers is at most the sum of its chaining links, one for each
-scale (Lemma 27). The square of a link at scale t is at most 8 t / alpha times the certified packing
-bound at that scale, up to terms for rounding. The coarse mechanism, which rounds answers to the
-net, has the upper bound w^2 / (k alpha^2 epsilon). By these two facts, this upper bound is at most
-a multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4). Here D is the diameter
-of the answers. The multiple is at most 46.6, and it grows with D / alpha no faster than a sum over
-the scales, which converges. The two bounds are thus within a constant of each other for constant
+scale (Lemma 27). The square of a link at scale t, divided by k alpha^2 epsilon, is at most
+8 t / alpha times the certified packing bound at that scale, up to terms for rounding. The coarse
+mechanism, which rounds answers to the net, has the upper bound w^2 / (k alpha^2 epsilon). By these
+two facts, this upper bound is at most a multiple of D / alpha times the lower bound at error
+alpha / 4 (Theorem 4). Here D is the diameter of the answers per query. For a large lower bound the
+multiple is at most about 46.6. It grows with D / alpha no faster than the square of a sum over the
+scales, and this sum converges. The two bounds are thus within a constant of each other for constant
 D / alpha only.
 
 The upper bound is known up to its constant only; the lower bounds are certified. Run time on one
@@ -65,17 +66,17 @@ class Config:
     queries: Kind  # Workload
     size: Size  # How large the workload is
     halvings: int  # The separation of the net is the diameter of the answers times 2^-halvings
-    epsilon: float  # Pure differential privacy
+    epsilon: float  # Parameter of pure differential privacy
 
 
 def asked(queries: Kind, size: Size) -> gd.workloads.Workload:
-    """The workload of a size."""
+    """The workload of one kind in one size."""
     return workload(queries, *SIZES[size][queries])
 
 
 @cache
 def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
-    """The distinct answer vectors of a workload: (N, k)."""
+    """The distinct answer vectors of a workload, as the rows of an array."""
     return np.unique(gd.workloads.explicit_answers(asked(queries, size)), axis=0)
 
 
@@ -126,7 +127,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def chain_holds(table: pd.DataFrame) -> Claim:
-    """Lemma 27 for the net itself."""
+    """The width of the net is at most the sum of its links (Lemma 27)."""
     share = (table.width / table.chain).max()
     return Claim(
         "the links add up to more than the width of the net",
@@ -138,12 +139,16 @@ def chain_holds(table: pd.DataFrame) -> Claim:
     )
 
 
-#: Least share of its bound that the largest link must reach. A first run gave 0.91.
+#: At least one link must reach this share of its bound. A first run gave 0.91.
 NEARLY = 0.8
 
 
 def links_hold(table: pd.DataFrame) -> Claim:
-    """A link^2 / (alpha^2 eps) <= 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / eps)."""
+    """The square of each link is bounded in terms of the s records that its packing excludes.
+
+    The bound for a link at scale t, with its square in the units of the upper bound, is
+    link^2 / (alpha^2 epsilon) <= 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
+    """
     steps = table.scale / table.alpha
     allowed = 8 * steps * (table.records + 1) + 8 * steps**2 * (1 + math.log(2) / table.epsilon)
     share = (in_records(table) / allowed).max()
@@ -167,16 +172,16 @@ def nets(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop_duplicates(["queries", "halvings"])
 
 
-#: Least share of the limit that the scales of a net must add up to. The sum over all scales is a
-#: series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
+#: For at least one net, the scales must add up to this share of the root of the limit. The sum over
+#: all scales is a series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
 LEAST_SHARE = 0.6
 
 
 def limit_is_the_sum(table: pd.DataFrame) -> Claim:
-    """The root of the limit is the sum, over the scales, of the largest links that packings allow.
+    """The largest links that packings allow add up to at most the root of the limit.
 
-    The limit is for the sum over all scales below D. A net has finitely many of these scales, so
-    its sum comes near to the limit from below.
+    The limit is the bound of Theorem 4 on the upper bound. It is for the sum over all scales below
+    D. A net has finitely many of these scales, so its sum is below the root of the limit.
     """
     steps = table.scale / table.alpha
     parts = np.sqrt(8 * steps * (table.lower + 1)) + steps * np.sqrt(

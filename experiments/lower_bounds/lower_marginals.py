@@ -93,7 +93,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def rate_in_attributes(table: pd.DataFrame, width: int) -> Claim:
-    """Theorem 1 over the lower bound does not change with d, at a small error."""
+    """At a small error, the ratio of Theorem 1 to the lower bound hardly changes with d."""
     ratio = table.theorem_1 / table.lower
     found = exact_slope(table.theorem_1, ratio)
     return Claim(

@@ -9,12 +9,13 @@ first two regimes, and 1 / alpha varies in the third. In each of them the ratio 
 constant 1) to the certified lower bound has a log-log slope within 0.1 of 0. One constant serves
 all regimes: the ratios are at most 64, and the largest is at most 5 times the smallest. In the
 first regime the best packing consists of single elements. In the other two regimes it is a
-Reed-Solomon family of sets, of about k / ln N and 1 / alpha^2 elements. The e^400 to e^(4 x 10^6)
-sets of a family are never listed. Every certificate is written to a file and checked again by code
-that shares nothing with the construction. The older bounds (SmallDB, projection) are drawn for
-comparison, with constant 1 too.
+Reed-Solomon family of sets. Each set has about k / ln N elements in the second regime, and about
+1 / alpha^2 in the third. The e^370 to e^(4 x 10^6) sets of a family are never listed. Every
+certificate is written to a file and checked again by code that shares nothing with the
+construction. The older bounds (SmallDB, projection) are drawn for comparison, with constant 1 too.
 
-Nothing is random but the signs of sampled pairs. Run time on one core: quick 3 s, full 5 s.
+Only checks of sampled pairs are random: they draw two sets and the signs of their elements. Run
+time on one core: quick 3 s, full 5 s.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
 
 EPSILON = 0.1
-#: A lower bound may fail for this share of all workloads, because Theorem 24 needs only one for
-#: which it holds.
+#: A lower bound may fail for this share of all workloads. Theorem 24 only says that the bound holds
+#: for some workload.
 FAILURE = 0.5
 #: Largest allowed ratio of Theorem 1, with constant 1, to the lower bound; and largest allowed
 #: quotient of two such ratios.
@@ -151,8 +152,9 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
         f"where {regime} is the smallest, sets of the best packing grow as {name}^{power:g}",
-        # For sets of s elements ln(N / s) falls as s grows, which lowers the power by a tenth.
-        # Rounding s to a whole number changes it a little more.
+        # Where k grows, the size s of the best sets is about a constant times k / ln(N / s). As s
+        # grows, ln(N / s) falls, which raises the power of k by about 0.03. Only some sizes are
+        # tried, each about 2^(1/4) times the size before. This changes both powers a little.
         abs(found - power) <= 0.15 * power,
         f"slope {found:.3f}, sizes {table.set_size.min()} to {table.set_size.max()}",
         f"{power:g}, within {0.15 * power:g}",
@@ -162,7 +164,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
 
 
 def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
-    """Ratios to Theorem 1's third term, ln N / (alpha^2 epsilon), at every point."""
+    """Ratios of the older bounds to Theorem 1's third term, ln N / (alpha^2 epsilon)."""
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
     stated = {
@@ -250,9 +252,9 @@ TITLES = {
 def grid(steps: int) -> tuple[Config, ...]:
     """Each regime over its range, `steps` points in each.
 
-    First regime: k up to 2^14, with ln N = 22713. Second: k from 10^4 to 10^8, with ln N = 40 and
-    alpha = 10^-4, so that sqrt(k ln N) < ln N / alpha. Third: alpha from 0.056 to 0.001, with
-    k = 10^9.
+    First regime: k from 2^8 to 2^14, with ln N = 22713 and alpha = 10^-3. Second: k from 10^4 to
+    10^8, with ln N = 40 and alpha = 10^-4, so that sqrt(k ln N) < ln N / alpha. Third: alpha from
+    0.056 to 0.001, with ln N = 40 and k = 10^9.
     """
     return (
         *(Config(Regime.QUERIES, round(k), 32768, 1e-3) for k in np.geomspace(2**8, 2**14, steps)),

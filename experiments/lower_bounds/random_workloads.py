@@ -16,7 +16,8 @@ SEED, COUNT = 17, 60
 EPSILONS = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Target errors are log-uniform between these.
 ALPHAS = (0.01, 0.1)
-#: Largest numbers of elements of a universe, of columns of marginals and parities, and of queries.
+#: Largest number of elements of a universe, of columns of marginals and parities, and of queries of
+#: the workloads `RandomSigns` and `Explicit`.
 ELEMENTS, COLUMNS, QUERIES = 32, 5, 12
 
 
@@ -44,7 +45,7 @@ KINDS: tuple[Callable[[np.random.Generator], gd.workloads.Workload], ...] = (
 
 
 def random_workload(draw: int) -> gd.workloads.Workload:
-    """The workload of one draw, from 1 to `COUNT`: the same in every run."""
+    """The workload with number `draw`, from 1 to `COUNT`; it is the same in every run."""
     rng = np.random.default_rng([SEED, draw])
     return KINDS[draw % len(KINDS)](rng)
 

@@ -1,16 +1,17 @@
-"""The volume lower bound on error, beside K-norm noise of the same bodies.
+"""The volume lower bound on error, compared with the error of K-norm noise on the same bodies.
 
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy"; Nikolov 2022 (arXiv
 2208.07410), Lemmas 17 and 18. Formula sheet JL-VR, JL-L18.
 
 Claim: let K be the hull of the answers and their negatives, and vr_i(K) the largest volume radius
-of its projections on i dimensions. No epsilon-DP mechanism (add/remove) that answers histograms of
-every size has an l2 error, in counts, below max_i i vr_i(K) / (8 e^2 epsilon). For a ball, K-norm
-noise has E ||Z|| = k / epsilon. This error is 8 e^2 = 59.1 times the bound; the proof of the bound
-loses this factor. For other bodies about as wide in all directions, the error of K-norm noise over
-the bound stays within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with sides
-2^-i this ratio grows with the dimension. On the largest such box, recursive noise errs less than
-half as much as K-norm noise.
+of its projections on i dimensions. Take any mechanism that answers all histograms with real counts
+and is epsilon-DP under add/remove. For the worst histogram, its expected l2 error in counts is at
+least max_i i vr_i(K) / (8 e^2 epsilon). For the unit ball, K-norm noise has E ||Z|| = k / epsilon.
+This error is 8 e^2 = 59.1 times the bound; the proof of the bound loses this factor. For other
+bodies about as wide in all directions, the ratio of the error of K-norm noise to the bound stays
+within 1.6 times 8 e^2 up to dimension 32. For prefixes and for boxes with half-widths 2^-i this
+ratio grows with the dimension. On the largest such box, recursive noise errs less than half as much
+as K-norm noise.
 
 All noise has an exact sampler. Run time on one core: quick 3 s, full 30 s.
 """
@@ -79,14 +80,14 @@ class Noise(Protocol):
 
 
 def noise_of(method: Method, K: gd.bodies.Body) -> Noise:
-    """The noise at epsilon = 1; recursive noise stops at its best level."""
+    """The noise at epsilon = 1; recursive noise stops where E ||Z||_2^2 is least."""
     if method is Method.KNORM:
         return KNormNoise(K, 1.0, ExactSampler(K))
     return RecursiveNoise(best_stop(decompose(K, Variant.INTRINSIC, exact=True)), 1.0)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean length of the noise, and the lower bound for every mechanism."""
+    """Mean length of the noise, and the lower bound for mechanisms on real counts."""
     K = symmetric_body(config.family, config.size)
     radii = volume_radii(K, rng)
     lengths = np.linalg.norm(noise_of(config.method, K).sample(rng, config.draws), axis=1)
@@ -101,7 +102,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def ratios(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Errors and their ratios to the bound with intervals, at `level` for all points together."""
+    """Errors divided by the bound, with intervals that all hold except with probability `level`."""
     reach = quantile(level / (2 * len(table)), int(table.draws.min())) * table.error_stderr
     ends = {"": table.error, "_low": table.error - reach, "_high": table.error + reach}
     columns = {f"ratio{name}": end / table.least for name, end in ends.items()}
@@ -112,7 +113,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     """Error over bound: 8 e^2 for balls, near 8 e^2 for round bodies, growing for long boxes."""
     found = ratios(table, LEVEL)
     near, balls = (found[found.family.isin(names)] for names in (ROUND, (Family.MEANS,)))
-    # For a ball, E||Z|| = k. The bound is k / (8 e^2), rounded down by a small margin.
+    # For the unit ball, E||Z|| = k. The bound is k / (8 e^2), rounded down by a small margin.
     inside = (balls.ratio_low <= CONSTANT * (1 + 1e-8)) & (balls.ratio_high >= CONSTANT)
     return [
         Claim(

@@ -18,7 +18,7 @@ from experiments.mutants import mutants
 
 
 def show(outcome: Outcome[mutants.Config]) -> None:
-    """One line: what noticed the mutant."""
+    """Print one line: what noticed the mutant, or why it could not be run."""
     cell, seconds = outcome.cell.configuration, f"{outcome.seconds:5.0f} s"
     if outcome.rows is None:
         found = f"FAILED {(outcome.traceback or '').strip().splitlines()[-1][:300]}"

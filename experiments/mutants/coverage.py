@@ -1,4 +1,4 @@
-"""What noticed a mutant, and which statements of the index would be noticed if they were wrong."""
+"""What noticed a mutant, and for which statements of the index no claim turned red."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ that no claim fails without a mutant.
 The tests of the part are whole test files: the tests of the edited function or, if a script is
 edited, of the library functions that the script shows. "A claim alone" noticed a mutant if all
 these tests pass. An edit of a script stands for a mistake in what is compared: another bound, other
-units, other data on the two sides. The tests import no script, so only a claim can notice such an
+units, other data on the two sides. The tests import no script, so no test can notice such an
 edit. A figure may also end with an error before its claims are checked. Such a crash does not count
 as a claim that turned red.
 
@@ -22,12 +22,12 @@ one of its claims red, and a mutant that only its claims notice. Every statement
 lists with a reason. Goal: every figure has a mutant of the library, not of the script, that only a
 claim notices.
 
-A new mutant is one row in a file of `experiments/mutants`. To run the mutants with a word in their
-name or in the name of their figure: python -m experiments.mutants WORD. The results are kept for
-the next run of all.
+A new mutant is one row in a file of `experiments/mutants`. The command
+``python -m experiments.mutants WORD`` runs the mutants with WORD in their name or in the name of
+their figure, and keeps the results for the next run of all.
 
-A mutant is run again whenever its script, its tests or the library changes. Run time on one core:
-quick 20 s, full an hour and a half.
+A mutant is run again whenever its script, a shared module in the folder of the script, its tests or
+the library changes. Run time on one core: quick 20 s, full an hour and a half.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def config(mutant: Mutant) -> Config:
 
 
 def code_of(mutant: Mutant) -> str:
-    """Hash of the code that a mutant's result depends on: `files_of`, and its tests."""
+    """Hash of the code in `files_of` and in the tests of a mutant; it leaves out the library."""
     return content_hash([*files_of(mutant), *(ROOT / test for test in mutant.tests)])[:16]
 
 
@@ -149,7 +149,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(mutants: pd.DataFrame) -> list[Claim]:
-    """All mutants are noticed; each figure and each statement has a claim that one turns red."""
+    """All mutants are noticed; each figure and statement has a claim that some mutant turns red."""
     noticed = outcomes(mutants)
     counts = ", ".join(f"{(noticed == each).sum()} by {each}" for each in list(Noticed)[:-1])
     survivors = list(mutants.mutant[noticed == Noticed.NOTHING])
@@ -187,7 +187,7 @@ def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
 
 
 def claims_of_all(mutants: pd.DataFrame) -> list[Claim]:
-    """What only all mutants together can show; nothing is claimed of a sample."""
+    """Claims that need the results of all mutants; none if some mutants are missing."""
     if set(MUTANTS) - set(mutants.mutant):
         return []
     return [only_a_claim(mutants), of_the_index(mutants)]
@@ -226,7 +226,8 @@ def goals(mutants: pd.DataFrame) -> list[Goal]:
 
 def of_the_index(mutants: pd.DataFrame) -> Claim:
     """For every statement of the index, some mutant turns one of its claims red."""
-    # By name, because an import statement would make all results stale when an entry is edited.
+    # The index is imported by name, because with an import statement, every edit of an entry would
+    # make all results stale.
     index = importlib.import_module("experiments.theorems")
     left_out = index.UNCLAIMED | index.UNREFUTED
     claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
@@ -282,7 +283,7 @@ def _sweep(names: Collection[str]) -> Sweep[Config]:
     return Sweep(tuple(config(MUTANTS[name]) for name in MUTANTS if name in names), 1, seed=0)
 
 
-#: What is run in a few seconds.
+#: Names of the mutants that the quick preset runs.
 SAMPLE = ("median: a third of the logarithm of the net",)
 QUICK = _sweep(SAMPLE)
 FULL = _sweep(MUTANTS)

@@ -20,7 +20,7 @@ from typing import Any
 
 
 class EditDoesNotFit(ValueError):  # noqa: N818 (what happened: the code has changed)
-    """The function or the text that an edit names is not in the code."""
+    """The function of an edit is not in the code, or does not contain the old text exactly once."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Edit:
     new: str
 
     def function(self) -> FunctionType:
-        """The function that is edited; ``EditDoesNotFit`` if there is none."""
+        """The function that is edited; ``EditDoesNotFit`` if the module has no such function."""
         module, _, path = self.where.partition(":")
         found: Any = importlib.import_module(module)
         for name in path.split("."):
@@ -50,7 +50,7 @@ class Edit:
         return _plain(found)
 
     def code(self) -> CodeType:
-        """The code of the function with the edit; ``EditDoesNotFit`` if the text is not there."""
+        """The code with the edit; ``EditDoesNotFit`` unless `old` occurs once in the function's text."""
         function = self.function()
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:

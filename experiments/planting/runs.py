@@ -26,7 +26,7 @@ LIMIT = 1200
 class RedClaim:
     """A claim of a figure that does not hold."""
 
-    id: str  # Ids of the formula sheet; empty where a figure fails before its claims are checked
+    id: str  # The id of the claim; empty if the figure ends with an error before claims are checked
     name: str  # The claim in words, or how the figure fails
 
 
@@ -38,7 +38,7 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
     RuntimeError
         If pytest could not run the tests.
     """
-    # Tests that the default suite has no time for run too.
+    # These tests include those marked `ci`, for which the default suite has no time.
     options = ["-n", "0", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "not slow"]
     if edit is not None:
         options += ["-p", PLUGIN, "--edit", json.dumps(asdict(edit))]

@@ -6,10 +6,11 @@ Claim: an audit at level 1e-6 draws noise for two neighbouring inputs, searches 
 neighbours, scores and threshold on one half of the draws, and tests one event on the other half.
 It refutes no true claim. For two counting queries, it refutes every additive mechanism without
 noise, with a coordinate that gets no noise, with one draw for two coordinates, with noise in a
-subspace that misses a direction in which neighbours differ, or with noise of half the size. With
-more draws it refutes noise that is closer to the correct size. Where the laws of the outputs are
-known, the lemma of Neyman and Pearson gives the event that refutes a noise factor with the fewest
-draws. An audit needs about twice as many draws, because it tests on one half of them.
+subspace that misses a direction in which neighbours differ, or with noise of half the size (except
+spectral noise). With more draws it refutes noise that is closer to the correct size. Where the laws
+of the outputs are known, the lemma of Neyman and Pearson gives the event that refutes a noise
+factor with the fewest draws. An audit needs about twice as many draws, because it tests on one half
+of them.
 
 Most mechanisms answer two counting queries, whose answers on one record form the square {0, 1}^2,
 with epsilon = 1 or rho = 1/2. A search for the largest noise factor that audits refute uses one

@@ -1,4 +1,4 @@
-"""Goals for what the table on the power of audits does not measure, and the draws that are lost."""
+"""Goals for the table on the power of audits, and the share of draws that the best event needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from experiments.engine.goals import Aim, Goal
 from experiments.privacy.audited_mechanisms import Family
 from experiments.privacy.faulty_noise import Fault
 
-#: Mechanisms without a row of their own, with the reason. Times are processor seconds of one run.
+#: Mechanisms without a row of their own, with the reason. The times are processor times.
 WITHOUT_ROW = {
     "NumericSparse": "its comparisons are those of Sparse; its released values have no exact law",
     "OnlineConstruction": "a run of 4 queries takes 1 ms, so a search at 10^4 takes 3 minutes",
