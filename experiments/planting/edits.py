@@ -50,7 +50,7 @@ class Edit:
         return _plain(found)
 
     def code(self) -> CodeType:
-        """The code with the edit; ``EditDoesNotFit`` unless `old` occurs once in the function's text."""
+        """The edited code; ``EditDoesNotFit`` unless `old` occurs once in the text of the function."""
         function = self.function()
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
