@@ -1,1 +1,1 @@
-"""Plant an edit of one function in a separate process, and find tests and claims that then fail."""
+"""Edits of one function, each in a separate process, and the tests and claims that fail with it."""

@@ -50,7 +50,7 @@ class Edit:
         return _plain(found)
 
     def code(self) -> CodeType:
-        """The edited code; ``EditDoesNotFit`` unless `old` occurs once in the text of the function."""
+        """The edited code; ``EditDoesNotFit`` unless the function has `old` once in its text."""
         function = self.function()
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
