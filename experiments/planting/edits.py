@@ -8,6 +8,7 @@ edited code.
 from __future__ import annotations
 import __future__
 
+import ast
 import importlib
 import inspect
 import textwrap
@@ -20,7 +21,7 @@ from typing import Any
 
 
 class EditDoesNotFit(ValueError):  # noqa: N818 (what happened: the code has changed)
-    """The function of an edit is not in the code, or does not contain the old text exactly once."""
+    """The function of an edit is not in the code, or the old text is not in its body exactly once."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class Edit:
         edited = source[source.index("def ") :]
         if self.old not in edited:
             raise EditDoesNotFit(f"{self.old!r} stands before the function {self.where}")
-        return _compiled(edited.replace(self.old, self.new), function)
+        changed = edited.replace(self.old, self.new)
+        if _defaults(changed) != _defaults(edited):
+            raise EditDoesNotFit(f"{self.old!r} is a default of {self.where}, which is not planted")
+        return _compiled(changed, function)
 
 
 @contextmanager
@@ -88,6 +92,14 @@ def _plain(found: Any) -> FunctionType:
     if not isinstance(found, FunctionType):
         raise EditDoesNotFit(f"{found!r} is no function")
     return found
+
+
+def _defaults(text: str) -> list[str]:
+    """The defaults of the parameters of the function that `text` defines."""
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    given = (*function.args.defaults, *function.args.kw_defaults)
+    return [ast.dump(each) for each in given if each is not None]
 
 
 def _compiled(text: str, function: FunctionType) -> CodeType:
