@@ -62,7 +62,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every cell completed, plot, goals and claims ran, and every claim holds."""
+        """Whether no cell and no function of the script failed, and every claim holds."""
         return (
             not self.failures and self.broken is None and all(claim.passed for claim in self.claims)
         )

@@ -140,7 +140,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     return made
 
 
-#: From d = LARGE on, widths follow the limit law of largest eigenvalues, to a relative error NEAR.
+#: The width of the second moment body is E max(lambda, 0), where lambda is the largest eigenvalue
+#: of a Gaussian symmetric matrix. From d = LARGE on, the width agrees with the mean of the limit
+#: law of lambda, to a relative error NEAR.
 LARGE, NEAR = 32, 0.02
 
 

@@ -417,8 +417,8 @@ def _(mo):
                     r"$w(K)^2/(k\alpha^2\varepsilon)$: Theorem 2.",
                     "Answer 8": r"$n$ is of the order of $\ln N/(\alpha^2\varepsilon)$. **The "
                     "number of queries is gone.** That is the third term of Theorem 1: the "
-                    "error per query grows with the logarithm of the number of kinds of "
-                    "records and not with the number of queries.",
+                    "number of records needed grows with the logarithm of the number of kinds "
+                    "of records and not with the number of queries.",
                 }
             ),
         ]

@@ -1,4 +1,4 @@
-"""How much privacy imperfect noise loses: errors in total variation, in density and in float64.
+"""Privacy lost through imperfect noise: errors in total variation, in density and in float64.
 
 Formula sheet SAM-1, SAM-2, SAM-6; Mironov 2012, "On significance of the least significant bits for
 differential privacy".
@@ -222,7 +222,7 @@ RATIO = r"SAM-2: $\varepsilon+2\tau$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """delta against tau, loss against the step, and impossible outputs against the scale."""
+    """delta against tau, loss against the log density's error, impossible outputs against scale."""
     figure = Figure(figsize=(7.2, 4.3))
     variations, losses, outputs = figure.subplots(1, 3)
     draw_variations(variations, table)

@@ -49,7 +49,7 @@ class Budget:
 #: Default limit on the predicted work for one candidate, in seconds.
 DEFAULT_EFFORT = 2.0
 DEFAULT_BUDGET = Budget.of_seconds(DEFAULT_EFFORT)
-#: Budget for brackets and error curves. Their users can wait longer.
+#: Budget for `sample_complexity_bracket` and for error curves. Their users can wait longer.
 THOROUGH = Budget.of_seconds(4 * DEFAULT_EFFORT)
 #: Budget for a mechanism that was asked for by name.
 UNLIMITED = Budget(memory=math.inf, work=math.inf)

@@ -52,8 +52,9 @@ def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
     categories = getattr(dtype, "categories", None)
     if categories is None or kind.startswith("Categorical"):
         raise ValueError(
-            f"column {name!r} of type {kind} declares no categories: make it boolean or "
-            "categorical with publicly known categories, or declare it with Schema.from_dict"
+            f"column {name!r} of type {kind} declares no categories: make it boolean, "
+            "categorical (pandas) or Enum (polars) with publicly known categories, or declare it "
+            "with Schema.from_dict"
         )
     if len(categories) == 0:
         raise ValueError(f"column {name!r} must declare at least 1 category, got 0")

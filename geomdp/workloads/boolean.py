@@ -300,11 +300,11 @@ class Parities(_SubsetQueries):
         )
 
     def l1_diameter(self) -> float:
-        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j): the maximum itself."""
+        """The exact diameter: 2 max over w of sum over odd j of C(w, j) C(d - w, k - j)."""
         return 2.0 * self._most_changes
 
     def l2_diameter(self) -> float:
-        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)): the maximum itself."""
+        """The exact diameter: 2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j))."""
         return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:

@@ -25,7 +25,8 @@ BITS, BETA, PRIVACY = 3, 0.05, gd.PureDP(1.0)
 RECORDS = 10**15
 #: Largest error of the uniform start, the parity with this error, and one with a smaller error.
 START, STRONG, WEAK = 0.25, 1, 2
-#: A gap above the target loses this share of the score that a gap equally far below it loses.
+#: The score of a query falls with the distance between its gap and the target (see
+#: `LazyDistinguisher`). Above the target it falls at this multiple of the rate below the target.
 TILT = 0.05
 DESIGNS = {Version.PRINTED: PRINTED_STOPPING, Version.CORRECTED: CORRECTED}
 
@@ -74,7 +75,11 @@ class LazyDistinguisher(KnownShares):
 
 
 def two_parities(weaker: float) -> npt.NDArray[np.float64]:
-    """Shares of 2^BITS elements: uniform but for two parities, off by `START` and by `weaker`."""
+    """Shares of 2^BITS elements that differ from uniform shares in the means of two parities.
+
+    These two means are 1/2 + `START` and 1/2 + `weaker`. All other parities have the same means as
+    under uniform shares.
+    """
     elements = np.arange(1 << BITS)
     signs = [1 - 2.0 * (np.bitwise_count(elements & S) % 2) for S in (STRONG, WEAK)]
     # A coefficient a of a sign moves the mean of its parity (1 + sign) / 2 by a / 2.

@@ -10,8 +10,8 @@ from geomdp.bodies.linear_programs import SolverError
 
 #: Residuals at which the solver Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-#: Residuals at which the solver SCS stops, and its largest number of iterations. By default, SCS
-#: stops at residuals of 1e-4, which is too early for the accuracy of `CvxBody`.
+#: Residuals at which the solver SCS stops, and its largest number of iterations. By default, CVXPY
+#: lets SCS stop at residuals of 1e-5, which is too early for the accuracy of `CvxBody`.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 

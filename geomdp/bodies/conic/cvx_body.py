@@ -37,8 +37,8 @@ class CvxBody(Body):
         Dimension m of the space.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). `build` is called once at construction and once for each
-        kind of program.
+        (auxiliary variables are allowed). `build` is called at construction, once for each kind of
+        program, and at each call of `cvxpy_constraints`.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -46,8 +46,8 @@ class CvxBody(Body):
     Raises
     ------
     ValueError
-        At construction, if `build` does not return a list of constraints; at first use, if the
-        body is empty or unbounded.
+        At construction, if `build` does not return a list of constraints; at use, if a conic
+        program shows that the body is empty or unbounded.
     SolverError
         If the solver stops without an accurate answer.
 

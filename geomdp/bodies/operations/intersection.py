@@ -73,10 +73,11 @@ class Intersection(Body):
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the parts have what the verb needs.
+        """Whether the intersection has its own version of `verb`.
 
         Gauges and CVXPY constraints need the same verb of all parts. A chord needs a chord or a
-        membership test of each part.
+        membership test of each part. `contains`, `separate` and `radius` count as implemented
+        without a check of the parts.
         """
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)

@@ -37,8 +37,9 @@ class SimplexDifference(BarycentricBody):
     Raises
     ------
     ValueError
-        At construction: if the shape does not fit or an entry is not finite. At first use: if the
-        vertices are affinely dependent.
+        At construction: if the shape does not fit or an entry is not finite. At the first call of
+        `affine_hull`, `volume` or a method that needs weights, such as `gauge`: if the vertices are
+        affinely dependent. `support` and `sample_uniform` do not check this.
 
     Examples
     --------

@@ -213,7 +213,7 @@ def _pulled(points: IntArray) -> IntArray | None:
 
 
 def _facets(points: IntArray) -> list[frozenset[int]] | None:
-    """Numbers of the points on each facet, found in float64.
+    """Row numbers of the points on each facet; the facets are found in float64.
 
     None if there are too many facets, or if Qhull fails.
     """

@@ -13,11 +13,12 @@ Here P_0..P_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has o
 column, with the integrals of the g_j. The polynomials are orthonormal for the weight e^(-|x|). This
 makes A well conditioned.
 
-For the angle 0, the integrand is the density of the log-gas up to a constant (see `log_gas`). Let
-D = d (d + 1) / 2. `coupling_from_the_past.difference_spectra` chooses a random term of the density.
-Let p be the number of positive eigenvalues plus the degree of this term in these eigenvalues. The
-integral for an angle divided by the integral for 0 is E e^(1j angle (p - D/2)), so a Fourier sum
-over angles gives the distribution of p.
+For the angle 0, the integrand is the density of the log-gas up to a constant (see `log_gas`). The
+density has a factor a + b for each positive eigenvalue a and each negative eigenvalue -b. In each
+of these factors, `coupling_from_the_past.difference_spectra` chooses one of the terms a and b at
+random. Let p be k (k + 1) / 2 plus the number of choices of an a, where k is the number of positive
+eigenvalues. Let D = d (d + 1) / 2. The integral for an angle divided by the integral for 0 is
+E e^(1j angle (p - D/2)), so a Fourier sum over angles gives the distribution of p.
 
 References
 ----------
@@ -181,7 +182,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     weighted = plain * (t**2 / 4)[:, None]
 
     def coefficients(values: ComplexArray) -> ComplexArray:
-        """Laguerre coefficients (k, rows) of polynomials in t from their values at the nodes."""
+        """Laguerre coefficients (d + 2, d) of d polynomials in t, from values at the nodes."""
         return np.asarray((laguerre * weights[:, None]).T @ values)
 
     # Column j of `plain` has the values of a function f_j at the points t / 2. Let T_j(x) be the

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Verified:
     """The result of checking the proof of one rung.
 
-    The proof uses a packing, orthogonal lines, lines along single queries, or the average error
-    over elements with answers that are far apart.
+    The proof uses a packing, orthogonal lines or lines along single queries (both defined in
+    `geomdp.bounds.lines`), or the average error over elements with answers that are far apart.
 
     Parameters
     ----------

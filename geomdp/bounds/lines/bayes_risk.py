@@ -59,7 +59,8 @@ MOST_EPSILON = 64.0
 #: Largest epsilon of a step. For larger epsilon, errors are tiny, and the points y would be too far
 #: apart.
 MOST_STEP = 12.0
-#: Relative margin for the O(T) rounding errors of a risk, far above T 2^-52.
+#: Relative margin for the O(T) rounding errors of a risk. For T up to 1000 it is more than 40 times
+#: T 2^-52.
 MARGIN = 1e-11
 #: Relative margin for the rounding errors of a sum of T + 1 allowances.
 SUM_MARGIN = 1e-14
@@ -178,8 +179,9 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
 
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda for which pi and nu = lambda pi satisfy the condition, rounded down.
+    """The largest lambda for which pi and nu = lambda pi satisfy the condition.
 
+    A result above 0 is rounded down (by `MARGIN`); a result of 0 or less is returned as computed.
     `prior` is pi, of shape (T + 1,). Let loss_t be |y - t|^p, minus h^2 / 4 for p = 2. The largest
     lambda is the least value of (sum pi_t f_t loss_t) / (sum pi_t f_t) over f and the points y.
     """

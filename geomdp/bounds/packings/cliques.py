@@ -32,7 +32,7 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
 
 
 def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int]) -> list[int]:
-    """The larger of `best` and the largest clique of `chosen` and some of the `candidates`."""
+    """A largest clique of `chosen` and some `candidates`, or `best` if no such clique is larger."""
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):

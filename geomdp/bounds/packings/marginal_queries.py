@@ -116,8 +116,7 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 def _parts(attributes: int, width: int) -> list[int]:
     """Sizes d' to try for the first parts.
 
-    Each size is a power of two, at least 2. At least two attributes are left for the last part. The
-    packing's condition d' >= min(d / (3 l), 2) holds for every size, because d' >= 2.
+    Each size is a power of two, at least 2. At least two attributes are left for the last part.
     """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [part for part in powers if attributes - (width - 1) * part >= 2]

@@ -10,7 +10,7 @@ together with probability 1 - beta:
 Let k be the number of queries and c the `cutoff`. Each theorem assumes that the mechanism does not
 halt early. For this, at most c of the k queries may have a true answer of at least T - alpha. For
 `above_threshold`, only the last query may have such an answer. For queries of sensitivity D,
-multiply alpha by D.
+multiply alpha by D, except in `sparse_kept`, where the noise scales contain D.
 """
 
 from __future__ import annotations

@@ -75,8 +75,9 @@ class SlabSearch:
     """One search for slabs: the slabs so far, the chains in the slab body, and the candidates.
 
     Let h be the support function of the body K that the slabs must contain. Normals z are rows in
-    coordinates of the span of K, scaled to h(z) = 1. The rows of `start` (k, r) are the normals of
-    the first slabs. For the other parameters see `refine_slabs`.
+    coordinates of the span of K, scaled to h(z) = 1. The columns of `basis` (m, r) are an
+    orthonormal basis of the span. The rows of `start` (k, r), after scaling, are the normals of the
+    first slabs. For the other parameters see `refine_slabs`.
     """
 
     def __init__(

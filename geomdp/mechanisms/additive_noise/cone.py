@@ -94,8 +94,8 @@ class Cone(PureMechanism):
         if lift is None:
             raise ValueError(
                 "workload must consist of tables of at most two columns, be linear in products of "
-                "two signs, or have a sensitivity polytope with an exact sampler (box, ball, "
-                f"simplex, spectraplex), got {self.workload!r}"
+                "two signs, be a BoxSecondMoment, or have a sensitivity polytope with an exact "
+                f"sampler (box, ball, simplex, spectraplex), got {self.workload!r}"
             )
         self._lift = lift
         self.set_up()

@@ -18,22 +18,22 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
-#: draw, but most tries are rejected early. For 8 columns of 2 to 6 levels, the error was divided by
-#: the error with the uncut body. The ratio was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920
-#: with 0.001.
+#: draw, but most tries are rejected early. For 8 columns of 2 to 6 levels, the ratio of the error
+#: to the error with the uncut body was 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with
+#: 0.001.
 KEPT = 0.01
 #: Number of public draws. The limit on the violation of the inequalities is the quantile `KEPT` of
 #: the violations by these draws. About 20 draws therefore have violations below the limit.
 PILOT_DRAWS = 2048
 #: An event says that a column has a certain level. If there are more triples of events (of three
-#: different columns) than this number, the body is not cut. The reason is that with more triples
-#: the inequalities are seldom violated, or cut off little volume. 2^13 triples are checked in a
-#: fraction of a millisecond.
+#: different columns) than this number, the body is not cut. With more triples, either most points
+#: of the body violate no inequality, or a cut to 1% of the volume hardly reduces the error. 2^13
+#: triples are checked in a fraction of a millisecond.
 MAX_TRIPLES = 1 << 13
 #: If one try of rejection needs more multiplications than this number, the body is not cut. For c
 #: columns with L levels in all, a try needs L^2 (L - c) multiplications. The number just allows two
-#: columns of 32 levels, where a draw takes 13 ms. With 100 levels a draw would take 0.4 s, and the
-#: public draws would take minutes and gigabytes.
+#: columns of 32 levels each, where a draw takes 13 ms. For two columns of 100 levels each, a draw
+#: would take 0.4 s, and the public draws would take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 

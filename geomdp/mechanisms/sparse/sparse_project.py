@@ -45,9 +45,10 @@ class SparseProject:
     under add/remove and at most 2 under replace-one. Privacy does not depend on the independence of
     the entries of A; only accuracy does.
 
-    Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector or
-    by Laplace noise composed over its rows. Without a seed, the claim also holds for the computed
-    vector, because the noise on the whole numbers sqrt(T) A D is correctly rounded.
+    Privacy: the guarantee `privacy`. Gaussian noise on the whole vector gives (eps, delta)-DP or
+    rho-zCDP. Laplace noise on every row, composed over the rows, gives (eps, delta)-DP for eps at
+    most 1. Without a seed, the claim also holds for the computed vector, because the noise on the
+    whole numbers sqrt(T) A D is correctly rounded.
 
     Parameters
     ----------

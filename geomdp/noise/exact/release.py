@@ -96,7 +96,7 @@ def _checked(grid: int) -> int:
 
 
 class RoundedNoise(RoundedVector):
-    """A noise prepared for correctly rounded draws on sums.
+    """A noise on sums, prepared for correctly rounded draws.
 
     A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. Suppose that the true sums
     S are multiples of 2^-grid. Then S plus the draw is the rounding of S + Z, so it is
@@ -322,8 +322,8 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
 def public_grid(noise: Noise) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
 
-    This k depends only on the noise, which is public. Sums of whole numbers lie on the grid,
-    because 1 is a multiple of 2^-k.
+    This k depends only on the distribution of the noise, and this distribution is public. Sums of
+    whole numbers lie on the grid, because 1 is a multiple of 2^-k.
 
     Parameters
     ----------
