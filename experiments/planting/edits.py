@@ -21,7 +21,7 @@ from typing import Any
 
 
 class EditDoesNotFit(ValueError):  # noqa: N818 (what happened: the code has changed)
-    """The function of an edit is not in the code, or the old text is not in its body exactly once."""
+    """The function of an edit does not exist, or the old text is not in its body exactly once."""
 
 
 @dataclass(frozen=True)
