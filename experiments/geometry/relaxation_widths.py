@@ -46,9 +46,9 @@ WAYS = {
 #: Workloads relaxed by plain correlation matrices: such a relaxation computes thousands of support
 #: values a second. The other relaxations solve a conic program for each direction.
 FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
-#: Tolerance for rounding, as a share of the radius sqrt(k) of a polytope of k queries. The support
+#: Tolerance for rounding, as a share of the radius sqrt(m) of a polytope of m queries. The support
 #: values of a relaxation are upper bounds (`MomentMatrix.highest`), so they may fall below the
-#: polytope's by rounding only.
+#: support values of the polytope by rounding only.
 SLACK = 1e-6
 
 
@@ -93,7 +93,7 @@ class Ratio:
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Ratio:
-        """Pooled over the trials of one configuration."""
+        """The ratio, pooled over the trials of one configuration."""
         count = int(rows["count"].sum())
         weights = rows["count"] / count
         high, true = float(weights @ rows.relaxed), float(weights @ rows.true)
@@ -202,7 +202,7 @@ LIFTED = {6: 60, 9: 8, 12: 2}
 
 
 def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
-    """All families with d in `sizes` attributes; lifts only for more than k and up to `largest`."""
+    """All families with d in `sizes` attributes; lifts of k-way queries for k < d <= `largest`."""
     few = {d: next(count for most, count in LIFTED.items() if d <= most) for d in sizes}
     return tuple(
         Config(family, d, many if family in FIRST_LEVEL else few[d])

@@ -123,7 +123,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the largest error and the promised 3 alpha0; for `GAPS` see `at_gap`."""
+    """Mean square of the largest error, and 3 alpha0; two panels use `at_gap` and `at_epsilon`."""
     if config.panel is Panel.GAPS:
         return [at_gap(config.n, config.sparsity, config.gap, config.runs, rng)]
     if config.panel is Panel.EPSILON:

@@ -5,26 +5,27 @@ Sources: Roth's lecture, Theorem 5 (DISC-13); Dwork-Roth 2014, Theorems 3.28 (DI
 Theorem 2.10 (DISC-5) and Corollary 4.7 (DISC-4). Formula sheet, section 10, and IC-T5, SV-NUM,
 BR-MED, SM-A1, SM-T3.1, BR-T2.10, BR-OIC, BR-L4.6.
 
-Each panel shows what is measured on instances that meet all assumptions of a statement, divided by
-what the statement promises. The statement fails where this share is above 1. Claims: the printed
+Each panel shows measured values divided by the values that a statement promises. All instances meet
+the assumptions of the statement. It fails where this share is above 1. Claims: the printed
 statements fail exactly where the corrections say. The corrected statements hold on all instances,
 and the largest of their shares is as predicted.
 
-(a) A private distinguisher that always loses nearly F(epsilon) makes the early stop of the
-iterative construction err by up to 5/4 of the printed alpha. (b) The noise of ten released values
-exceeds the printed accuracy more often than beta. (c) A net with mesh alpha can be deleted
-completely, by one update more than the bound allows; the corrected mesh is alpha / 2. (d) The
-printed noise scale loses up to 1.217 epsilon under replace-one. (e) The error for smooth queries
-stops falling at large epsilon. The printed and the corrected rate have the same constant, the least
-for which the corrected rate holds at epsilon up to 1. (f) The composition shortcut is printed for
-all delta below 1. For delta above 0.997 its exact epsilon is much larger than promised. The
-corrected shortcut is for delta of at most 1/2. Where nothing is drawn, the exact epsilon is 0.
+(a) A private distinguisher always chooses a query that is nearly as far below the best as the
+theorem permits. The early stop of the iterative construction then errs by up to 5/4 of the printed
+alpha. (b) The noise of ten released values exceeds the printed accuracy more often than beta. (c) A
+net with mesh alpha can be deleted completely, by one update more than the bound allows; the
+corrected mesh is alpha / 2. (d) With the printed noise scale, the privacy loss under replace-one is
+up to 1.217 epsilon. (e) The error for smooth queries stops falling at large epsilon. The printed
+and the corrected rate have the same constant, the least for which the corrected rate holds at
+epsilon up to 1. (f) The composition shortcut is printed for all delta below 1. For delta above
+0.997 the exact epsilon of its steps is much larger than promised. The corrected shortcut is for
+delta of at most 1/2. No point is drawn where the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
 beta. With the printed factor 32 in place of 36, this probability is smaller than needed if beta is
 tiny. (h) With natural logarithms, the bound of Corollary 4.7 is smaller than the bound of Lemma 4.6
-for every r, by a factor of at least 1.165. Logarithms of base 2 correct it.
+for every r, by a factor of at least 1.165. With logarithms of base 2 it is no longer smaller.
 
 The errors in (a) and (e) are simulated, and (d) searches a grid of records. All other numbers are
 exact. Run time on one core: quick 3 s, full 1 minute.

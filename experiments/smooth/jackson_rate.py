@@ -9,19 +9,20 @@ records lie where the polynomial errs most. The summary has t = n^(1/(2d+K)) deg
 variable, and uniform Laplace noise.
 
 Claims: with t' = t / r, r = ceil((K+3)/2), the error of the operator tends to a constant times
-t'^(-K). The constant comes from the limit of the operator's kernel, (sin(s/2) / (s/2))^(2r). For a
-kink psi of the angle, let I(u) be the integral over s of the kernel times
-sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)). The constant is the sup over u of |I(u)|,
-divided by the integral of the kernel. The factors by which the operator multiplies coefficients
-tend to those of the limit kernel, which are at most 1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients
-therefore do not grow with t (Theorem 3.2). Hence the error of an answer falls as n^(-K/(2d+K))
-(Theorem 3.1). The error is within 8% of the limit from t' = 16 K^2 on. For one variable and K = 1,
-2 and 4, such a t' needs 3 x 10^4, 10^9 and 10^18 records. For t <= r the operator answers with the
-mean of the query. At K = 4 the error falls at most half as fast as stated, up to n = 2 x 10^7.
-Truncated series err less at every n.
+t'^(-K). The constant comes from the limit of the operator's kernel, (sin(s/2) / (s/2))^(2r). Let
+psi be the leading term of the query at its kink, as a function of the angle u from the kink. Let
+I(u) be the integral over s of the kernel times sum_k (-1)^(k+1) C(K+1, k) (psi(u + k s) - psi(u)).
+The constant is the sup over u of |I(u)|, divided by the integral of the kernel. The operator
+multiplies coefficients by factors. These tend to the factors of the limit kernel, which are at most
+1.2, 1.5 and 2 for K = 1, 2 and 4. Coefficients therefore do not grow with t (Theorem 3.2). Hence
+the error of an answer falls as n^(-K/(2d+K)) (Theorem 3.1). The error is within 8% of the limit
+from t' = 16 K^2 on. For one variable and K = 1, 2 and 4, such a t' needs 3 x 10^4, 10^9 and 10^18
+records. For t <= r the operator answers with the mean of the query over uniform angles. At K = 4
+the error falls at most half as fast as stated, up to n = 2 x 10^7. Truncated series err less at
+every n.
 
-Nothing is drawn: root mean squares over the noise are exact. Run time on one core: quick 3 s, full
-10 s.
+No noise is sampled: root mean squares over the noise are exact. Run time on one core: quick 3 s,
+full 10 s.
 """
 
 from __future__ import annotations
@@ -116,9 +117,9 @@ def no_noise(workload: SmoothQueries) -> FloatArray:
     raise NotImplementedError(repr(workload))
 
 
-#: The rate is claimed for t' >= 16 K^2, up to this relative deviation. A deviation has two causes:
-#: the smooth part of a query adds a share of order 1 / t', and computing coefficients from 2 t
-#: nodes changes the error by a few percent.
+#: The rate is claimed for t' >= 16 K^2, up to a relative deviation of 0.08. The deviation has two
+#: causes: the smooth part of a query adds a share of order 1 / t', and computing coefficients from
+#: 2 t nodes changes the error by a few percent.
 BEGIN, NEAR_LIMIT = 16, 0.08
 #: Largest relative deviation of the largest factor from its limit. The factor is measured at whole
 #: degrees only.
@@ -186,7 +187,7 @@ def stays_bounded(rows: pd.DataFrame) -> Claim:
 
 
 def falls(rows: pd.DataFrame) -> Claim:
-    """The fitted exponent of n in an answer's error is within `EXPONENT` of that in Theorem 3.1."""
+    """The fitted exponent of n in an answer's error is within `EXPONENT` of the stated exponent."""
     slopes, off = [], []
     for (d, K), mine in rows.groupby(["d", "smoothness"]):
         stated = [
@@ -224,7 +225,7 @@ def is_the_mean(rows: pd.DataFrame) -> Claim:
 
 
 def falls_late(rows: pd.DataFrame) -> Claim:
-    """Up to `MANY` records, which a user may have, the exponent of n is at most half the stated."""
+    """Up to `MANY` records, the fitted exponent of n is at most half the stated exponent."""
     slopes = {
         d: float(np.polyfit(np.log(mine.n), np.log(mine.rms), 1)[0])
         for d, mine in rows.groupby("d")

@@ -54,10 +54,10 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the family, and one further number.
+    """Mean square of the worst error over the queries, and one further number.
 
-    Against epsilon this is the mean square of the worst noise. Against n this is the largest ratio
-    of an error to its bound.
+    In the panels against epsilon, the further number is the mean square of the worst noise. In the
+    panels against n, it is the largest ratio of an error to its bound.
     """
     if config.panel is Panel.EPSILON:
         return [smooth_epsilon.errors_and_noise(config, rng)]
@@ -125,7 +125,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def at_least_as_steep(
     name: str, id: str, slopes: Mapping[tuple[Method, int, int], Slope], method: Method
 ) -> Claim:
-    """No fitted slope is above minus the exponent of theory by more than chance explains."""
+    """Every fitted slope is at most -(exponent of theory), up to what chance explains."""
     found = {key[1:]: slope for key, slope in slopes.items() if key[0] == method}
     exponents = {key: THEORY[method](*key) for key in found}
     passed = all(slope.low <= -exponents[key] for key, slope in found.items())

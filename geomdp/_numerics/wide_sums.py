@@ -12,8 +12,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. A mean
-#: of fewer than 10^11 records needs more noise than that for 1-DP.
+#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12. For
+#: 1-DP, a mean of fewer than 10^11 records needs noise of a scale above 10^-12.
 REAL_BITS = 40
 #: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits. For n
 #: records, it is at most about n.
@@ -27,7 +27,7 @@ _BASE = 1 << DIGIT_BITS
 
 
 class WideSums:
-    """Sums of whole numbers of any size, as digits in base 2^20.
+    """Whole-number sums that may exceed 2^53, as digits in base 2^20.
 
     Parameters
     ----------

@@ -113,8 +113,8 @@ def release(
         of the result, such as ``count``, or if a parameter is wrong. For wrong records, the message
         names rows and columns. The error is raised before the ledger pays.
     BudgetExhausted
-        If the ledger cannot pay. No record has then been read, unless another process has spent
-        the budget during the call.
+        If the ledger cannot pay. No record has then been read, unless the budget was spent
+        elsewhere during the call, or `mechanism` gives a mechanism that costs more than `privacy`.
 
     Notes
     -----

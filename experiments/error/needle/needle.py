@@ -1,7 +1,7 @@
-"""A body, with worst-case data on it, for which the JL mechanism errs as its theorem says.
+"""A body, and worst-case data, for which the error of the JL mechanism has the rate of its theorem.
 
-K_Q is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin ball.
-For large k its width is about 1.35, and at most 2^(1/2) for every k. Theorem 21 uses K-norm noise.
+The body K is an ellipsoid in R^k with one semi-axis 1 and all others k^(-1/2): a needle in a thin
+ball. Its width w(K) is at most 2^(1/2), and about 1.35 for large k. Theorem 21 uses K-norm noise.
 Images of the body under linear maps are ellipsoids, for which this noise has an exact sampler.
 After a map with m rows, the noise on mean answers has a root mean square length of about 2 m^(1/2)
 w(K) / (eps n).
@@ -77,10 +77,11 @@ def mechanism(
 def worst_points(M: gd.mechanisms.Mechanism, k: int) -> npt.NDArray[np.float64]:
     """Two points of the unit ball with answers that the map hardly tells apart, shape (2, k).
 
-    Let a be the image of the needle's end. The first point is the point of the thin ball with an
-    image that has the largest inner product with -a. The second point is the point of the needle
-    with the image nearest to the image of the first point. Without a map the second point is the
-    centre. A sparse map can be 0 on the needle; the two points are then the ends of the needle.
+    The image of a point is the map applied to its answers. Let a be the image of e_1, an end of the
+    needle. The first point is the unit vector orthogonal to e_1 whose image has the largest inner
+    product with -a. The second point is the multiple of e_1 in the unit ball whose image is nearest
+    to the image of the first point. Without a map, the points are e_2 and 0. A sparse map can have
+    a = 0; the points are then -e_1 and e_1.
     """
     points = np.zeros((2, k))
     if not isinstance(M, gd.mechanisms.JL):

@@ -27,9 +27,9 @@ class Barycentric:
     def __init__(self, vertices: FloatArray) -> None:
         self.centre = vertices.mean(axis=0)
         centred = (vertices - self.centre).T
-        # For vertices v_i with mean c, the columns v_i - c add up to 0. So a number added to all
-        # weights of the columns does not change their combination, and weights of least norm add
-        # up to 0.
+        # For vertices v_i with mean c, the columns v_i - c add up to 0. So the weighted sum of the
+        # columns stays the same if one number is added to all weights. The weights of least norm
+        # therefore add up to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())
@@ -88,7 +88,7 @@ class BarycentricBody(Body):
     def _at_units(self) -> bool:
         """Whether the vertices are the unit vectors e_1, ..., e_(r+1), in this order.
 
-        The points of the body are then their own barycentric coordinates, and no matrix product
+        The points of the simplex are then their own barycentric coordinates, and no matrix product
         and no decomposition of the vertices is needed.
         """
         rows, columns = self.vertices.shape

@@ -83,12 +83,12 @@ class SlabBody(ByInequalities):
 
     @cached_property
     def _program(self) -> ConicProgram:
-        """The dual program: h(u) = min {sum a + sum b : normals^T (a - b) = u, a >= 0, b >= 0}."""
+        """The dual of max <u, y>: min {sum a + sum b : normals^T (a - b) = u, a >= 0, b >= 0}."""
         columns = np.vstack([self.normals, -self.normals]).T
         return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_j |<z_j, y>| / w_j."""
+        """max_j |<z_j, y>| / w_j for each point y."""
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:

@@ -66,7 +66,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 
 def _largest_distance(datasets: Codes) -> int:
-    """The largest number of replaced records that turns one of the data sets into another."""
+    """The largest number of records in which two of the data sets differ."""
     multisets = [Counter(row) for row in datasets.tolist()]
     if datasets.shape[1] == 1:
         return int(len({row[0] for row in datasets.tolist()}) > 1)

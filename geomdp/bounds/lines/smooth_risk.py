@@ -2,8 +2,8 @@
 
 The proof is van Trees' inequality with differences in place of derivatives.
 
-A mechanism estimates t in {0, ..., T}, and data sets of t and t + 1 are b changes apart. Let f_t be
-the density of the output, pi the prior on t, y the estimate, and c_0, ..., c_{T-1} any numbers
+A mechanism estimates t in {0, ..., T}. The data sets for t and t + 1 are b changes apart. Let f_t
+be the density of the output, pi the prior on t, y the estimate, and c_0, ..., c_{T-1} any numbers
 above 0, with c_{-1} = c_T = 0. Let g_t = c_t f_t - c_{t-1} f_{t-1} and psi = g_t / (pi_t f_t). Then
 
 * the sum of g_t over t is 0 for each output, so the mean of (y - t) psi does not depend on y. It is
@@ -19,8 +19,8 @@ numerator of term t in the second mean. Therefore
     E (y - t)^2  >=  (sum_t c_t)^2 / (sum_{t=0}^T ((c_t - c_{t-1})^2 + kappa c_{t-1}^2)^(1/2))^2.
 
 For large T and a slowly varying c, the right-hand side tends to 1 / kappa. In units of one change
-this is b^2 / kappa, and tends to 1 / (2 rho) for small b: the variance of Gaussian noise. So
-Gaussian noise is the best mechanism for one query under zCDP, up to lower orders.
+this is b^2 / kappa. For small b^2 rho it is close to 1 / (2 rho), the variance of Gaussian noise.
+So for small rho Gaussian noise is the best mechanism for one query, up to lower orders.
 
 References
 ----------

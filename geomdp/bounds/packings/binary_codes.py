@@ -96,9 +96,10 @@ class LinearCode:
 def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
-    A random generator is kept if all words stay at least `distance` apart. This succeeds up to
-    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)). Here H is the binary
-    entropy. The code has at most 14 generators.
+    A random generator is kept if all words stay at least `distance` apart. For a distance up to
+    length / 2, this succeeds up to about the Gilbert-Varshamov dimension,
+    length (1 - H(distance / length)). Here H is the binary entropy. The code has at most 14
+    generators.
 
     Raises
     ------

@@ -172,8 +172,8 @@ def audit(
     audited = []
     for flag in mechanism or _known():
         with working(f"auditing {flag}"):
-            # A mechanism that the user named must apply. Any other mechanism that does not apply is
-            # listed as left out.
+            # A mechanism that the user named must apply. If the user named none, mechanisms that do
+            # not apply are listed as left out.
             built = _built(flag, setting, named=mechanism is not None)
             if not isinstance(built, Audited) and mechanism is None:
                 built = _affordable(flag, built, trials)
@@ -213,7 +213,7 @@ def _known() -> list[str]:
 
 
 def _learners() -> tuple[Learner, ...]:
-    """The classifiers that find events for noise with unknown density."""
+    """The classifiers that choose events for noise of unknown density; none without sklearn."""
     from importlib.util import find_spec
 
     from geomdp.audit import CLASSIFIER

@@ -41,8 +41,8 @@ def project(
     tol : float
         Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
         vertices, scale is the largest distance of a vertex from the mean of the vertices. With
-        extreme points, scale is the largest distance of a point found from a centre, which is the
-        midpoint of two extreme points in opposite random directions. This scale is at most the
+        extreme points, scale is the largest distance of a point found from a centre. The centre is
+        the midpoint of two extreme points in opposite random directions. This scale is at most the
         diameter. With a closed form, scale is `body.radius()`.
     warm_start : Projection, optional
         An earlier projection on the same body. The search starts from the vertices of its result.
@@ -52,15 +52,16 @@ def project(
     Projection
         The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>. The gap is
         computed afresh at the end. The nearest point y* satisfies ||y - y*||^2 <= gap. If the
-        target is in K, it is the result, with gap 0. If a search makes no more progress, it ends
-        with `converged` False and the gap that it has reached.
+        target is found to be in K, it is the result, with gap 0. If a search makes no more
+        progress, it ends with `converged` False and the gap that it has reached.
 
     Raises
     ------
     MissingOracle
         If K lacks all of these: `project`, a list of vertices, and `extreme_point`.
     ValueError
-        For a target of the wrong shape or not finite, or tol <= 0.
+        For a target of the wrong shape or not finite, tol <= 0, or a `warm_start` without weights
+        or with weights that do not fit the points of the body.
 
     Notes
     -----
@@ -91,7 +92,7 @@ class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
     If the body lists its vertices, their images, the centre and the scale are computed once,
-    because they do not depend on the target. If A is the identity and the body has a closed-form
+    because they do not depend on the target. If no matrix is given and the body has a closed-form
     projection, this projection is used. If not, column generation finds the nearest point, with an
     active set of points (Wolfe's minimum-norm point). The points come from the body's list of
     vertices. Without a list, extreme points are computed as needed.
@@ -163,7 +164,7 @@ class Projector:
         scale of K. The result's `point` is y, not the image A y. The result's `gap` is
         max over x in K of <target - A y, A x - A y>. For an exact solution y*, this implies
         ||A y - A y*||^2 <= gap. If A is not injective, other points of K can have the same image
-        A y. A `warm_start` from another target on the same body changes only the speed.
+        A y. A `warm_start` from another target on the same body is allowed and saves time.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")

@@ -43,7 +43,7 @@ NEARLY_WHOLE = 1e-8
 
 
 def holds_as_given(body: Body) -> bool:
-    """Whether a body for whole-number answers has whole-number parameters.
+    """Whether a body for whole-number answers is known to have whole-number parameters.
 
     Such parameters are exact in float64. If the body contains all differences of neighbours in real
     arithmetic, the body with float64 parameters therefore contains them, too. The vertices of a
@@ -189,7 +189,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
 
     The rows are known up to the Euclidean distance `error`. If a body contains the Euclidean ball
     of radius s around 0, its gauge at a vector v is at most ||v||_2 / s.
-    Therefore an error e in the images changes the gauge by at most e / s. The code calls s `inner`.
+    Therefore an error e in a vector changes its gauge by at most e / s. The code calls s `inner`.
     For bodies without a proof, the bound is infinite.
     """
     from scipy.spatial.distance import cdist  # slow import

@@ -21,9 +21,9 @@ class ExponentialMechanism(Selection):
 
     Privacy: eps-DP. Let d_j be the change of s_j between neighbours. The weight exp(eps s_j / R)
     changes by one factor, and the sum of the weights of all queries by another. The ratio of the
-    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a seed, and if all
-    answers are whole numbers with sums below 2^53, this also holds on the computer: sums are exact
-    and the choice is decided exactly.
+    two factors is at most exp(eps max (d_i - d_j) / R) <= exp(eps). Without a seed, and if the
+    answers on single records are whole numbers with sums below 2^53, this also holds on the
+    computer: sums are exact and the choice is decided exactly.
 
     The parameters are described in `Selection`.
 
@@ -50,7 +50,7 @@ class ExponentialMechanism(Selection):
         """(R / (n eps)) ln((m - 1)(1 - gamma) / gamma) for m queries, or 0 if that is negative.
 
         The loss, the largest answer minus the chosen answer, exceeds this bound with probability at
-        most `gamma`, for all data. No smaller bound holds. If the answer to one query exceeds all
+        most `gamma`, for all data. If the bound is above 0, and the answer to one query exceeds all
         others by exactly the bound, another query is chosen with probability `gamma`.
         """
         share = probability(gamma, "gamma")

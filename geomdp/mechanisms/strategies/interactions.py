@@ -1,4 +1,4 @@
-"""Interactions of columns: coordinates that follow from tables of counts and give all answers."""
+"""Interactions of columns: they are computed from tables of counts, and determine all answers."""
 
 from __future__ import annotations
 

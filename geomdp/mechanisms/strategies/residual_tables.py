@@ -2,8 +2,8 @@
 
 The residual of a set of columns is a part of the table of these columns: the part that tables of
 fewer columns do not determine (see `Residuals`). The precision of its noise is 1 / variance. The
-cost is the largest squared change of all residuals between neighbours, in units of their noise (see
-`ResidualCost`).
+changes of all residuals between neighbours, in units of their noise, form a vector. The cost is the
+largest squared length of this vector (see `ResidualCost`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_COMPARED = 1 << 26
 
 
 class TableCost:
-    """A bound under replace-one that adds up the largest change of each table.
+    """A bound on the cost under replace-one: the sum of the largest changes of the tables.
 
     The precision s_A of a set A is divided among the tables T that contain A, in proportion to
     w_T^2 / product over T - A of l_j. Here w_T is the weight of T, and column j has l_j levels
@@ -91,7 +91,7 @@ class TableCost:
 
 
 def table_cost(residuals: Residuals) -> TableCost | None:
-    """The bound table by table; None if it takes more than 2^26 operations."""
+    """The bound `TableCost`; None if it compares more than 2^26 pairs of sets of columns."""
     compared = sum(4 ** len(table) for table in residuals.workload.tables)
     return TableCost(residuals) if compared <= MAX_COMPARED else None
 
@@ -101,7 +101,7 @@ def _subsets(tables: SameShape) -> int:
 
 
 def _changes(tables: SameShape) -> FloatArray:
-    """c_A(D) for the sets A and D within a table of some shape: (sets, sets)."""
+    """An array (sets, sets): c_A(D) for all sets A and D of columns of one table."""
     found = np.empty((len(tables.within), len(tables.within)))
     for a, own in enumerate(tables.within):
         p = math.prod(1 - 1 / tables.shape[i] for i in own.axes)

@@ -29,7 +29,7 @@ def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     Parameters
     ----------
     squared : int
-        Exact bound on the squared Euclidean change between neighbours, above 0.
+        Upper bound, above 0, on ||v - v'||_2^2 for the noiseless vectors v and v' of neighbours.
     privacy : ZCDP or ApproxDP
         The guarantee. Its parameters are taken as exactly the numbers that the floats represent.
 

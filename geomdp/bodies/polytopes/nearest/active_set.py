@@ -72,7 +72,7 @@ def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def settle(factor: Factor) -> bool:
-    """Move x to the nearest point of the hull of the members, and drop members of weight 0.
+    """Move x to the nearest point of the members' affine hull; drop members of weight 0 on the way.
 
     Returns whether x moved.
     """
