@@ -103,7 +103,7 @@ class Cell(Generic[C]):
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What tells cells of one script apart: configuration hash, trial, sweep seed."""
+        """Configuration hash, trial and sweep seed, which together identify a cell of a script."""
         return (self.configuration_hash, self.trial, self.sweep_seed)
 
 

@@ -23,7 +23,7 @@ LOSSES = 3
 class DaskCluster:
     """Runs cells on the workers of a Dask scheduler; an `Executor`.
 
-    If a worker dies, its cells run again on another one. A cell counts as failed if more workers
+    If a worker dies, its cells run again on other workers. A cell counts as failed if more workers
     die with it than the scheduler's setting ``allowed-failures`` permits. If the scheduler is lost,
     the cells without an outcome are submitted again as soon as a scheduler answers at the same
     address. Workers need this code and its packages (``pip install -e '.[cluster]'``). A worker
@@ -47,8 +47,8 @@ class DaskCluster:
         Raises
         ------
         ExecutorError
-            If no scheduler or worker answers in time, or a worker cannot run the script or has
-            other code.
+            If no scheduler or worker answers in time, if the scheduler is lost three times in a row
+            without completing a cell, or if a worker cannot run the script or has other code.
         """
         waiting, losses = {cell.key: cell for cell in cells}, 0
         while waiting:
@@ -81,7 +81,7 @@ class DaskCluster:
 
 
 def _outcomes(client: Client, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
-    """Outcomes until all cells have one or the scheduler is lost."""
+    """Outcomes of the cells, until every cell has an outcome or the scheduler is lost."""
     try:
         # Not pure: Dask must not reuse an outcome that it computed for an earlier request.
         futures = client.map(work.checked, cells, pure=False)

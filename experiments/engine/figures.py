@@ -56,7 +56,7 @@ def read_table(outputs: Outputs) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        If the script has not been run at this preset.
+        If there is no CSV, for instance because the script has not been run.
     """
     # Every supported pandas has this parser, and it is known to round to the nearest float.
     return pd.read_csv(outputs.csv, engine="pyarrow")

@@ -110,7 +110,7 @@ class LoadedScript:
 
     name: str  # Last part of the module's name; output files have this name
     module: Script  # The module
-    texts: tuple[str, ...] = field(repr=False)  # Result of `texts_of` when it was loaded
+    texts: tuple[str, ...] = field(repr=False)  # Result of `texts_of` when the module was loaded
 
     @cached_property
     def code(self) -> Code:
