@@ -1,12 +1,13 @@
-"""Frobenius error of pure-DP second moments beside other methods, from 100 to 10^6 records.
+"""Frobenius errors of pure-DP second moments and of other methods, from 100 to 10^6 records.
 
 All methods are 1-DP under replace-one. Their records are drawn from the same distributions on the
 unit sphere in d dimensions: uniform (isotropic), or directions of Gaussian vectors whose coordinate
-i = 0, 1, ... has standard deviation 2^-i (decaying). Ours is `SecondMoment`: it adds Wishart noise
-and takes the nearest psd matrix of trace at most 1. It runs with and without shrinkage towards
-multiples of the identity. The others are Laplace noise on the upper triangle, Laplace noise on
-eigenvalues with eigenvectors sampled by the exponential mechanism (Amin et al. 2019), and the
-constant answer 0. Data sets of more than 10,000 records repeat a block of 10,000.
+i = 0, 1, ... has standard deviation 2^-i (decaying). Ours is `SecondMoment`: it adds the difference
+of two Wishart matrices and takes the nearest psd matrix of trace at most 1. It runs with and
+without shrinkage towards multiples of the identity. The others are Laplace noise on the upper
+triangle, Laplace noise on eigenvalues with eigenvectors sampled by the exponential mechanism (Amin
+et al. 2019), and the constant answer 0. Data sets of more than 10,000 records repeat a block of
+10,000.
 
 Claims (formula sheet JL-WIS, JL-L13b): the error of `SecondMoment` stays below the bound that the
 mechanism states before it sees data. Without shrinkage the error also stays below the explicit
@@ -120,7 +121,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 PLACE = ["d", "spectrum", "n"]
-#: Largest ratio to the best peer that the claim allows on decaying data.
+#: On decaying data, the claim allows this ratio of our error to the error of the best peer.
 DECAYING_GOAL = 2.0
 
 

@@ -103,7 +103,8 @@ def at_least(name: str, measured: float, required: float, id: str) -> Claim:
     return Claim(name, measured >= required, shown, goal, id, used=required / measured)
 
 
-#: Goals for the queries a second, and for their ratio to those of dense weights on 2^20 elements.
+#: Goals for queries per second, and for the ratio of this rate to the rate of dense weights on
+#: 2^20 elements.
 FAST, APART = 200_000.0, 1000.0
 
 
@@ -145,7 +146,7 @@ DENSE_LABEL = r"evaluations with update, $2^{20}$ elements"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Rates of sparse weights against sparsity, over all universes; the rate of dense weights."""
+    """Rates of sparse weights on all universes against sparsity, and the rate of dense weights."""
     figure = Figure(figsize=(7.2, 4.6))
     axes = figure.subplots()
     for task, look in LOOKS.items():

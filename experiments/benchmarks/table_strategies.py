@@ -1,4 +1,4 @@
-"""Strategies of the matrix mechanism for tables of many columns, against simpler ones: predictions.
+"""Predicted errors of the matrix mechanism and of simpler strategies, for tables of many columns.
 
 The workload is all k-way tables of d columns, at epsilon = 1 under replace-one. Errors are
 predicted, and nothing is released. `Matrix` measures tables of several sets of columns, with
@@ -84,7 +84,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def signs_error(workload: gd.workloads.MarginalTables) -> float:
-    """Error in counts of weighted products of signs, for tables of two binary columns or one."""
+    """Error in counts of weighted products of signs; infinite if the strategy does not exist."""
     if workload.k > 2 or set(workload.levels) != {2}:
         return math.inf
     strategy = gd.mechanisms.strategies.WeightedSigns()
@@ -115,7 +115,7 @@ class Simple:
         return cls(workload, masks, found.costs[1:])
 
     def precisions(self, tables: list[tuple[int, ...]]) -> np.ndarray:
-        """Precision (u,) of every interaction if each table gets the whole budget."""
+        """Precision of every interaction, if each of `tables` gets the whole budget."""
         levels, total = self.workload.levels, np.zeros(len(self.masks))
         inside = np.array([math.prod(self._levels(int(U))) for U in self.masks], dtype=float)
         for S in tables:

@@ -27,7 +27,7 @@ class Guide:
 
     index: Path  # The page to open
     pages: int  # Number of HTML files, with the index, the search page and templates of the theme
-    examples: int  # Commands of docstrings that ran; 0 if they were not asked for
+    examples: int  # Number of commands of docstrings that ran; 0 if none were asked for
 
 
 def build_guide(

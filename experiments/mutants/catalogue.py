@@ -18,8 +18,8 @@ class Mutant:
     figure: str  # Short name of the script
     #: The function, as ``module:function`` or ``module:Class.method``.
     where: str
-    old: str  # Occurs once in the text of the function
-    new: str  # Takes its place
+    old: str  # Text that occurs once in the function
+    new: str  # Text that takes the place of `old`
     tests: tuple[str, ...]  # Whole test files, relative to the repository
 
     @property
@@ -29,7 +29,7 @@ class Mutant:
 
     @property
     def edit(self) -> Edit:
-        """The edit alone."""
+        """The edit that plants the mistake."""
         return Edit(self.where, self.old, self.new)
 
 

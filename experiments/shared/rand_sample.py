@@ -1,4 +1,4 @@
-"""Ten binary columns of the RAND health insurance sample, the real records of the figures."""
+"""Ten binary columns of the RAND health insurance sample: real records for figures."""
 
 from __future__ import annotations
 

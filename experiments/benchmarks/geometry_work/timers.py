@@ -1,4 +1,4 @@
-"""The function that times each kind of work; importing this module needs the peers."""
+"""The function that times each kind of work; this module imports the packages compared with."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ class Measured:
     """One instance that meets all assumptions of a statement."""
 
     measured: float  # The quantity that the statement bounds
-    promised: float  # The bound that the statement gives for it
-    #: The share of runs, if `measured` is a probability that was also simulated; otherwise None.
+    promised: float  # The bound that the statement gives for this quantity
+    #: If `measured` is the probability of an event that was also simulated, the share of simulated
+    #: runs with this event; otherwise None.
     drawn: float | None = None
