@@ -72,10 +72,11 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 def highest_correlation(weights: FloatArray) -> Highest:
     """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
 
-    Each C is symmetric with zero diagonal. The upper bounds hold even if the sweeps did not
-    converge. The bounds exceed the values of the matrices by at most a relative 1e-9, unless the
-    limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), and computing the gap costs
-    O(p^3). At p = 101 most random C take 20 to 1000 sweeps, and some take tens of thousands.
+    Each C is symmetric with zero diagonal. The upper bounds hold up to rounding, even if the sweeps
+    did not converge. The bounds exceed the values of the matrices by at most a relative 1e-9,
+    unless the limit of 200,000 sweeps is reached. A sweep costs O(p^2 sqrt(p)), and computing the
+    gap costs O(p^3). At p = 101 most random C take 20 to 1000 sweeps, and some take tens of
+    thousands.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

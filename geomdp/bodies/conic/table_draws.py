@@ -6,10 +6,10 @@ satisfy |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The number f is P + 1,
 of (l - 1) over the columns. The inner products of the vectors of two columns form their two-way
 table. Columns are drawn one after the other.
 
-The tables are a point of the body `TableMoments`, which lists inequalities that can make the body
-smaller. After each column, the violations of the inequalities between this column and earlier
-columns are added up. A draw is rejected as soon as the sum is above a limit. Most rejections come
-before all columns are drawn.
+The tables are a point of the body `TableMoments`. The docstring of `TableMoments` lists
+inequalities that can make the body smaller. After each column, the violations of the inequalities
+between this column and earlier columns are added up. A draw is rejected as soon as the sum is above
+a limit. Most rejections come before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
     Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
     uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
-    t_k = m_k + m_(k+1) + ..., column k of C is (m_k t_(k+1) / t_k)^(1/2) at k and
-    -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k. The rows of Q are written to `directions`.
+    t_k = m_k + m_(k+1) + ..., column k of C is (m_k t_(k+1) / t_k)^(1/2) in row k and
+    -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k. The rows of Q are written to `directions`.
     """
     levels, width = vectors.shape
     total = 0.0
@@ -99,7 +99,7 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
     """Total violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
     a, b and c are positions in the list of tested events. `first` holds the shares of records with
-    both a and c, and `second` the shares with both b and c. `TableMoments` has the inequalities.
+    both a and c, and `second` the shares with both b and c. `TableMoments` states the inequalities.
     """
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0

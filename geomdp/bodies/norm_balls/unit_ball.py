@@ -39,7 +39,7 @@ def unit_ball_volume(dimension: int) -> float:
 
 
 def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """Independent uniform points (n, m) of the unit ball of R^m, m = `dimension`, exact.
+    """Independent, exactly uniform points (n, m) of the unit ball of R^m, m = `dimension`.
 
     The direction is the direction of a Gaussian vector. The norm is distributed as U^(1/m) for U
     uniform on [0, 1], because P(norm <= s) = s^m.

@@ -103,9 +103,9 @@ class MomentRelaxation(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
-        For 2-way marginals, the bounds are too large by at most a relative 1e-9. For other
-        workloads, each bound takes one semidefinite program and is too large by about 1e-8; see
-        `MomentMatrix.highest`.
+        For 2-way marginals, the bounds are nearly always too large by at most a relative 1e-9. For
+        other workloads, each bound takes one semidefinite program and is too large by about a
+        relative 1e-8; see `MomentMatrix.highest`.
         """
         linear, constant = self._map
         weights = (linear.T @ directions.T).T

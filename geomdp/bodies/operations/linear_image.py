@@ -182,7 +182,7 @@ class LinearImage(Body):
         return Facets(np.where(outside, np.inf, found.gauges), found.normals @ inverse)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the point is an image, up to rounding, of a point of K."""
+        """Whether each point is the image of a point of K, up to `tolerance` and rounding."""
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self.body.contains(self._pull_back(points), tolerance)
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
@@ -208,8 +208,8 @@ class LinearImage(Body):
     def radius(self) -> float:
         """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K).
 
-        A is the matrix, o is a point of K's affine hull, and ||A|| is the largest factor by which A
-        stretches directions within this hull.
+        A is the matrix, o is the offset that `affine_hull` of K returns, and ||A|| is the largest
+        factor by which A stretches directions within this hull.
         """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())

@@ -77,7 +77,8 @@ class HPolytope(ByInequalities):
     Support and extreme points solve linear programs with m rows and F columns. Each program starts
     from the solution for the previous direction. Gauge, facets, membership and chords have closed
     forms, O(F m) per point. At first use, two linear programs check that the set is bounded and not
-    empty. They also find the affine hull of the set.
+    empty. They also find the affine hull of the set. If a hyperplane is far from 0 (see `FAR`),
+    further programs remove redundant inequalities first.
 
     Parameters
     ----------

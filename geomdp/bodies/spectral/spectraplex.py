@@ -72,7 +72,7 @@ class Spectraplex(MatrixBody):
         return np.asarray((values[:, 0] >= -tolerance) & (values.sum(axis=1) <= 1 + tolerance))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The same eigenvectors, with eigenvalues projected on {x >= 0, sum x <= 1} (JL-COV)."""
+        """Project eigenvalues on {x >= 0, sum x <= 1}, and keep the eigenvectors (JL-COV)."""
         values, vectors = eigen(points)
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
@@ -120,7 +120,7 @@ class Spectraplex(MatrixBody):
         return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Constraints on an auxiliary matrix: psd, trace at most 1, and svec equal to variable."""
+        """Constraints: an auxiliary matrix is psd, has trace at most 1, and has svec `variable`."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.d, self.d), PSD=True)

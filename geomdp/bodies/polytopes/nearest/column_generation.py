@@ -1,4 +1,4 @@
-"""Nearest point of a hull by column generation: the active set works on a small table of points.
+"""Nearest point of a hull by column generation: an active-set method on a small table of points.
 
 For a target b and the current point x, the gain of a point p is <b - x, p - x>. x is a convex
 combination of the members of the active set. The table holds these members and the points with the
@@ -13,8 +13,8 @@ If g is within the tolerance of `search`, the search ends in one of these cases:
 * The target is reached up to rounding.
 * `DECIDING_ROUNDS` further pricings have not decided whether the target is outside.
 
-The search also ends if no gain is positive, or if g and the distance stop falling. The caller then
-reports the value of g that was reached.
+The search also ends if no gain is positive, or if g and the distance stop falling. In the latter
+case, g can still be above the tolerance.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Table:
 def search(
     columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
 ) -> Found:
-    """Nearest point to `target` (d,) of the hull of `columns`.
+    """The point of the hull of `columns` that is nearest to `target` (d,).
 
     The search starts from the points `keys` with convex `weights`. The largest gain is within
     tolerance if it is at most tol * columns.scale^2. The docstring of this module says when the
