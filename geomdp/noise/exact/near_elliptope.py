@@ -74,7 +74,7 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 class _Linear:
     """The map (x, t) -> matrix @ x + t * constant in float64.
 
-    A matrix of None is the identity, a constant of None is 0.
+    If `matrix` is None, it is the identity. If `constant` is None, it is 0.
     """
 
     matrix: sp.csr_array | None

@@ -15,16 +15,16 @@ Result = TypeVar("Result")
 #: standard deviation s is then known to about 2^-110 s. On a grid of s / 1024, about one coordinate
 #: in 2^99 is left undecided.
 FIRST_WORDS = 2
-#: Number of words at the last evaluation: 15872 bits. Grids finer than 2^-15000 would need more. No
-#: number of bits suffices if, with positive probability, a coordinate is exactly half-way between
-#: grid points and its ball has a radius above 0.
+#: Number of words at the last evaluation: 15872 bits. Grids finer than about 2^-15000 standard
+#: deviations would need more. No number of bits suffices if, with positive probability, a
+#: coordinate is exactly half-way between grid points and its ball has a radius above 0.
 LAST_WORDS = 256
 
 _HALF = arb(0.5)
 
 
 class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExhausted)
-    """Raised if the rounding of a draw is not decided at the largest precision.
+    """Raised if the largest precision does not decide the outcome of a draw.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def refined(
 
 
 def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
-    """For each value, the whole number j with j 2^-grid nearest to it; halves are rounded up.
+    """The whole number j of the grid point j 2^-grid nearest to each value; ties are rounded up.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rewrite linear maps of contrasts of tables as maps of cells, with rational coefficients.
+"""Rewrite linear maps of table contrasts as maps of table cells, with rational coefficients.
 
 The coordinates of `TableMoments` are Helmert contrasts: sums of cells with weights that add up to
 0. The weights are numbers like 1 / 6^(1/2). So the float64 matrix of a map from contrasts to counts

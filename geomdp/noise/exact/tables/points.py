@@ -24,7 +24,7 @@ from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichle
 
 #: Number of tries that are evaluated together: in the first batch, and in each later batch. If the
 #: cut leaves a hundredth of the volume, a point takes a hundred tries on average. If the cut leaves
-#: most of the volume, a point takes less than three tries.
+#: most of the volume, a point takes fewer than two tries on average.
 FIRST_TRIES, MORE_TRIES = 16, 64
 #: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64

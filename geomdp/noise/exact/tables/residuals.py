@@ -18,7 +18,7 @@ from geomdp.noise.residual import ResidualNoise, drawn_size, to_coordinates
 
 
 def residual_answers(noise: ResidualNoise) -> Callable[[Draw], Vector]:
-    """The noise on the cells of all tables."""
+    """A function of uniform numbers that gives the noise on the cells of all tables."""
     groups = noise.residuals.groups
     parts = [residual_vector(group.shape, noise.scales[group.numbers]) for group in groups]
 
