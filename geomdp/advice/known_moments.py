@@ -26,8 +26,8 @@ def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatu
     """Prediction of the mechanism called `name`, and the status of its sampler.
 
     The error of most additive noise for pure privacy is proportional to 1 / (n epsilon). The factor
-    is kept in the cache. If the cache holds the factor of an exact prediction, the noise need not
-    be set up.
+    is kept in the cache. If the cache holds the factor of an exact prediction, and rounding of
+    answers is negligible, the noise is not set up.
     """
 
     def directly() -> tuple[Prediction, SamplerStatus]:

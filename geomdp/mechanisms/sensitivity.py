@@ -96,8 +96,9 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     Let Q(x) be the answers of an element x to the m queries. Under replace-one the subspace is the
     affine hull of {Q(x)}. Under add/remove sums are divided by a declared n. The subspace is then
     the linear span of this hull, with offset 0. The dimension of the subspace is the effective
-    dimension r >= 1 of all noise (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` if
-    the dimension is 0: for a constant workload, under add/remove only if all answers are 0.
+    dimension r >= 1 of the workload (JL-DEF), and the basis (m, r) of the subspace is orthonormal.
+    ``ValueError`` if the dimension is 0. Under replace-one, this happens if the workload is
+    constant. Under add/remove, it happens if all answers are 0.
     """
     hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:

@@ -15,8 +15,8 @@ from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.base import Noise
 from geomdp.noise.mapped import Columns
 
-#: Largest number of counts of cells whose basis is changed at a time: 2^22 float64 are 32 MB. More
-#: counts are divided into parts.
+#: Largest number of cell counts whose basis is changed at a time: 2^22 float64 take 32 MB. More
+#: counts are divided into parts of whole columns, and a part has at least one column.
 MAX_NUMBERS = 1 << 22
 
 
@@ -39,8 +39,8 @@ class TableMap:
     table : tuple of int
         Columns of the measured table.
     shares : dict of int to float
-        Numbers of interactions, each with the share of this table in the estimate of the
-        interaction.
+        The keys are positions of interactions in `interactions.sets`. The value is the share of
+        this table in the estimate of the interaction. A missing key means a share of 0.
     """
 
     interactions: Interactions = field(repr=False)
@@ -74,7 +74,7 @@ class TableMap:
         return found
 
     def __matmul__(self, columns: Columns) -> FloatArray:
-        """R x for columns x, (cells, b) or (cells,)."""
+        """The product R x, where x is `columns`, of shape (cells, b) or (cells,)."""
         if columns.ndim == 1:
             return self._image(columns.reshape((-1, 1)))[:, 0]
         return self._image(columns)
@@ -83,12 +83,12 @@ class TableMap:
         return self.interactions.to_answers(self.to_coordinates(columns))
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        """The matrix (m, cells), for tables of few cells."""
+        """The matrix R, of shape `shape`. It fits in memory only for tables of few cells."""
         del copy
         return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
 
     def image_variances(self, noise: Noise) -> FloatArray:
-        """Variance of each answer (m,) of R Z, for the noise Z of a `CellNoise`.
+        """Variances (m,) of the m entries of R Z, for the noise Z of a `CellNoise`.
 
         Z has the same variance along each unit vector of its support. The support is the whole
         space, or all vectors of sum 0. The coordinates of the interaction of a set U of columns are
@@ -110,7 +110,10 @@ class TableMap:
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Position in the table, position among all coordinates, and share of each coordinate."""
+        """For each coordinate: its position in the table, its position among all, and its share.
+
+        The position in the table refers to the result of `Interactions.to_interactions`.
+        """
         kept = [
             (sources, targets, np.full(len(sources), self.shares[u]))
             for u, sources, targets in self.interactions.coordinates(self.table)

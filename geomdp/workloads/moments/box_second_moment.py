@@ -30,7 +30,7 @@ class BoxSecondMoment(OuterProducts):
 
     References
     ----------
-    X-PSDBOX.
+    Formula sheet X-PSDBOX.
 
     Examples
     --------

@@ -34,10 +34,11 @@ LARGEST_REACH = 2.0
 
 
 def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
-    """Bound on the error of each moment, (t,) * d: 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53.
+    """Bounds 2 (S / 2)^P / P! + (1 + sqrt 2)^P 2^-53 on the errors of moments, (t,) * d.
 
-    The second summand bounds the rounding of coefficients, because the absolute values of the
-    coefficients of T_j sum to at most (1 + sqrt 2)^j.
+    A bound holds for each record, and so for a mean over records. The second summand bounds the
+    rounding of coefficients, because the absolute values of the coefficients of T_j sum to at most
+    (1 + sqrt 2)^j.
     """
     order = ORDERS[d]
     rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
@@ -181,7 +182,7 @@ def _economised(order: int, reach: FloatArray) -> FloatArray:
     """Numbers q! e_q (P, b) of the polynomial sum_q e_q (i z)^q that interpolates exp(i z).
 
     Each S of `reach` (b,) has a column, for interpolation on [-S, S]. The Taylor term of degree q
-    times q! e_q is the term of the polynomial. The numbers are near 1, and equal to 1 if S is 0.
+    times q! e_q is the term of the polynomial. The numbers tend to 1 as S tends to 0.
     """
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)
