@@ -1,7 +1,7 @@
 """The command `cache`: the folder that stores public set-ups, and its size.
 
-A set-up is what a mechanism computes before it is used, for instance an optimal ellipsoid. It
-depends on public inputs alone, never on records.
+A set-up is a computation that a mechanism does before its first use, for instance of an optimal
+ellipsoid. Set-ups depend on public inputs alone, never on records.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 
 from geomdp._validation import real_number
 
-#: The texts that records can have in a boolean column, and the code of each text.
+#: The texts for false and true in a boolean column, and the code of each text.
 BOOLEAN_TEXTS = {
     "0": 0,
     "false": 0,
@@ -105,7 +105,8 @@ class CategoricalColumn:
 class BooleanColumn:
     """A column of two values: code 0 for false, 1 for true.
 
-    Records hold booleans, the numbers 0 and 1, or one of the texts in `BOOLEAN_TEXTS`.
+    Records hold booleans, the numbers 0 and 1 (also as texts such as "1.0"), or one of the texts in
+    `BOOLEAN_TEXTS`.
 
     Parameters
     ----------

@@ -115,9 +115,9 @@ def covariance(
     Raises
     ------
     ValueError
-        If a column is unknown or not real, a value is outside the bounds of its column, or a
-        parameter is wrong. If a value is wrong, the message names row and column. The error is
-        raised before the ledger pays.
+        If a column is unknown or not real, a value is missing or is outside the bounds of a column
+        that does not clip, or a parameter is wrong. If a value is wrong, the message names row and
+        column. The error is raised before the ledger pays.
     BudgetExhausted
         If the ledger cannot pay. No record has then been read, unless another process has spent
         the budget during the call.
