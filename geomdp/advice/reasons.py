@@ -17,8 +17,8 @@ KINDS = {
     PredictionKind.UPPER_BOUND: "an upper bound over all data sets",
     PredictionKind.PRIOR: "simulated on a prior",
 }
-#: If the noise exceeds this share of the diameter of the answers, a sentence warns that there are
-#: few records.
+#: If the noise exceeds this share of the diameter of the answers, the sentence about the gain of
+#: post-processing is followed by a warning that there are few records.
 DROWNED = 0.5
 #: Two predictions are called the same if their relative difference is below this number. The
 #: difference would be printed as 0.0%.
@@ -95,7 +95,8 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     dimensions = _dimensions(setting)
     sizes = f"{dimensions}With {setting.n} records the noise alone is {alone:.4g} per query"
     if widest == 0:
-        # Such a workload is allowed under add/remove, where its answers tell the number of records.
+        # If all elements have the same answers, the workload is allowed under add/remove, where the
+        # answers tell the number of records.
         return f"{sizes}; all data sets of {setting.n} records have the same answers."
     sizes += (
         f", which is {alone / widest:.2g} times the largest difference between the answers of two "

@@ -185,8 +185,8 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
         max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},
 
     with variables x, s and tau: the point is x / tau, and s = 1 for slack rows. As tau is at most
-    1e9, sets thinner than 1e-9 count as flat. Scale the rows to length about 1 and the offsets to
-    modulus about 1 before the call.
+    1e9, sets thinner than about 1e-9 count as flat. Scale the rows to length about 1 and the
+    offsets to modulus about 1 before the call.
     """
     from scipy.optimize import linprog
 
@@ -200,6 +200,6 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
         return None
     if result.status != 0:
         raise SolverError(f"HiGHS stopped with status {result.status}: {result.message}")
-    # At the optimum s is 0 or 1 up to the solver's tolerance.
+    # At the optimum s is 0 or 1 up to the solver's tolerance, unless the set is nearly flat.
     solution: FloatArray = np.asarray(result.x)
     return solution[:dimension] / solution[-1], solution[dimension:-1] > 1 / 2

@@ -75,8 +75,8 @@ class Projection:
         Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
         The true nearest point p* satisfies ||point - p*||^2 <= gap.
     iterations : int
-        For listed vertices, number of rounds of the search. For extreme points, number of calls of
-        `extreme_point`. For a closed form, 0.
+        Number of rounds of the search over listed vertices. If the body lists no vertices, number
+        of calls of `extreme_point`. For a closed form, 0.
     converged : bool
         Whether the gap is within the requested tolerance.
     weights : dict of int to float, or None

@@ -35,7 +35,7 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
 
 
 def pure_implying(privacy: Privacy) -> PureDP:
-    """The largest epsilon for which epsilon-DP implies `privacy` by the rules of this module.
+    """The largest epsilon for which epsilon-DP implies `privacy` by one of two rules.
 
     epsilon-DP implies (epsilon, delta)-DP for every delta, and (epsilon^2 / 2)-zCDP (see
     `pure_to_zcdp`). So the result is epsilon = sqrt(2 rho) for rho-zCDP. It is rounded down:

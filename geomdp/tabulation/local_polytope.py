@@ -8,8 +8,8 @@ The sensitivity polytope is the convex hull of the answers of single records. Th
 contains it, and can be larger. Take three binary columns, with one table for each pair of columns.
 In the local polytope, each table can say that its two columns always differ. These tables agree on
 shared columns, but three binary values cannot all differ from each other. A projection on the local
-polytope needs no search over the combinations of levels of all columns, so it works for any number
-of columns.
+polytope needs no search over the combinations of levels of all columns, so it also works for many
+columns.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class LocalPolytope:
 
 
 def fits(tables: Sequence[Table]) -> bool:
-    """Whether the basis of a `LocalPolytope` has at most `MAX_BASIS_ENTRIES` entries."""
+    """Whether the basis has at most `MAX_BASIS_ENTRIES` entries, by the bound of `_entries`."""
     return sum(map(_entries, tables)) <= MAX_BASIS_ENTRIES
 
 

@@ -12,8 +12,9 @@ from geomdp.mechanisms import Mechanism, Prediction
 from geomdp.workloads import WorkloadSizeError
 
 #: Two predictions tie if their difference is at most the share `TIE` of the smaller prediction plus
-#: `TIE_STANDARD_ERRORS` standard errors of the difference. Predictions of projections include a
-#: duality gap of a millionth of the squared error, which `TIE` covers.
+#: `TIE_STANDARD_ERRORS` standard errors of the difference. Because of its duality gap, a projection
+#: that gains nothing has a prediction a millionth above the prediction of its noise. `TIE` covers
+#: this.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
 #: Shrinking is advised only if the prediction falls by more than this share. Shrinking has a bias,
 #: so its error is near the predicted bound for many data sets. By contrast, the error of a

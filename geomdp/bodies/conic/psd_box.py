@@ -1,4 +1,4 @@
-"""Positive semidefinite matrices with bounded diagonal: second moments of data in a cube."""
+"""Positive semidefinite matrices of bounded diagonal, like second moments of data in a cube."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PsdBox(MatrixBody):
         return np.asarray((lowest >= -tolerance * self.d) & (largest <= 1 + tolerance))
 
     def radius(self) -> float:
-        """d, attained at the matrices s s^T for signs s."""
+        """d, the norm of the matrices s s^T for sign vectors s."""
         return float(self.d)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -22,8 +22,8 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Its methods are closed forms that cost O(m) per point. It implements neither `facets` nor
-    `vertex_list`.
+    Its methods for points and directions are closed forms that cost O(m) for each. It implements
+    neither `facets` nor `vertex_list`.
 
     Parameters
     ----------

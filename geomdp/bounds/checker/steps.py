@@ -1,9 +1,9 @@
 """Check of a lower bound on the Bayes risk of one line, under zCDP or (epsilon, delta)-DP.
 
-A file names one of three arguments that prove the bound: "pairs" (see
-`geomdp.bounds.lines.paired_risk`), "differences" for the squared error under zCDP (see
-`geomdp.bounds.lines.smooth_risk`), or "allowances" under (epsilon, delta)-DP (see
-`geomdp.bounds.lines.approximate_risk`).
+On a line of T steps, a mechanism estimates a number t in {0, ..., T} from a data set. A file names
+one of three arguments that prove the bound: "pairs" (see `geomdp.bounds.lines.paired_risk`),
+"differences" for the squared error under zCDP (see `geomdp.bounds.lines.smooth_risk`), or
+"allowances" under (epsilon, delta)-DP (see `geomdp.bounds.lines.approximate_risk`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def verify_risk(line: Part, guarantee: Guarantee, changes: int, moment: int) -> 
 def _paired(steps: int, guarantee: Guarantee, changes: int, moment: int) -> float:
     """A lower bound on the p-th moment of the error, p = `moment`, by the argument "pairs".
 
-    The prior is uniform on 0, ..., T. The argument uses all pairs of these numbers that are an odd
-    number apart.
+    The prior is uniform on 0, ..., T for T = `steps`. The argument uses all pairs of these numbers
+    that are an odd number apart.
     """
     terms = []
     for apart in range(1, steps + 1, 2):

@@ -56,7 +56,7 @@ def overlap(privacy: Privacy, changes: int) -> float:
     Returns
     -------
     float
-        The bound of the module's docstring, rounded down; 0 if it is not above 0.
+        1 minus the bound on TV in the module's docstring, rounded down; 0 if this is below 0.
     """
     match privacy:
         case PureDP(epsilon=epsilon):

@@ -41,11 +41,11 @@ def spread_out(
     datasets : (M, s) array of int
         Row numbers of `answers`, one for each record. The array is not changed.
     metric : Metric
-        The norm of answer differences.
+        Gives the norm that measures differences of answers.
     exchanges : int
         Number of steps, including steps that only update a stored distance.
     rng : Generator
-        Draws the candidates.
+        Draws the records to be replaced and the candidates.
 
     Returns
     -------

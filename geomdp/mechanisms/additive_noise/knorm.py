@@ -59,8 +59,8 @@ class KNorm(PureMechanism):
     neighbours changes the log-density of Z by at most epsilon ||v||_K <= epsilon. With an exact
     sampler Z has the stated distribution. With a Markov chain (`guarantee.sampler` is `Heuristic`)
     no bound on the distance of Z from this distribution is proved. Then epsilon is a target, and no
-    guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates use the workload
-    alone.
+    guarantee is claimed (SAM-3). The choice of K, its slabs and all estimates do not use the
+    records.
 
     Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, where U is uniform
     on K and r is the dimension of K. If E||U||^2 has no closed form, it is estimated, and the

@@ -134,7 +134,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         BudgetExhausted
             If the mechanism has halted. The records are not read.
         ValueError
-            If the true answer is not a finite number. Nothing is spent.
+            If the true answer is not a finite number. The query is then not compared.
         """
         self._require_running()
         truth = self._truth(query)
@@ -146,8 +146,8 @@ class SparseVectorStream(NotCopied, abc.ABC):
         """Ask `queries` in order until they end or the mechanism halts.
 
         The result has one answer for each query asked. Queries after the halt have no answer. This
-        method raises the same errors as `ask`. If any true answer is not a finite number, nothing
-        is spent.
+        method raises the same errors as `ask`. If any true answer is not a finite number, no query
+        is compared.
         """
         self._require_running()
         truths = self._truths(queries)

@@ -6,10 +6,10 @@ numbers within this distance round to the same multiple, the result is this mult
 ball arithmetic computes the result from more bits of the same uniform numbers. So the filter does
 not change any result.
 
-The proofs of the bounds use only sums, products, quotients and square roots. IEEE 754 rounds these
-correctly, so each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
-computed by polynomials, because the functions of a mathematical library have no proved error bound.
-The docstrings derive bounds on the errors. The code uses larger bounds.
+The values are computed by sums, products, quotients and square roots alone. IEEE 754 rounds these
+correctly, so without underflow each has a relative error of at most u = 2^-53. Logarithms, sines
+and cosines are computed by polynomials, because the functions of a mathematical library have no
+proved error bound. The docstrings derive bounds on the errors. The code uses larger bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
 
 #: The first words of uniform numbers: their first 62 bits as whole numbers below 2^62.
 Words = npt.NDArray[np.uint64]
-#: Values and bounds on their errors, both of shape (m,). A bound may be infinite.
+#: Values and bounds on their errors, both of shape (m,). A bound may be infinite or NaN.
 Near = tuple[FloatArray, FloatArray]
 
 #: Bounds on the errors of `near_log` and of `near_turn`.
@@ -35,8 +35,8 @@ LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
 #: Bounds on two errors of `minus_log`: a relative error, and an absolute error that comes from
 #: rounding a word to a float.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
-#: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is below
-#: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
+#: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is smaller than
+#: 62 ln 2 - ln w by at most 1 / w. The code divides by the float nearest to w instead of w; the
 #: factor 1.01 covers this.
 CUT = 1.01
 #: Below this number, all multiples of 1/2 are exact in float64.
@@ -80,17 +80,17 @@ def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list
     Raises
     ------
     Undecided
-        If two numbers within the error of a value have different nearest multiples. Also if the
-        modulus of a value is 2^51 2^-grid or more.
+        If two numbers within the error of a value have different nearest multiples. Also if a value
+        or an error is NaN, or if the modulus of a value is 2^51 2^-grid or more.
     """
     # Scaling by a power of two is exact, with two exceptions: overflow to infinity, and underflow
     # with an error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
     # |scaled - whole| is computed exactly, because `scaled` and `whole` are multiples of the unit
-    # in the last place of `scaled`. This distance is at most 1/2, with one exception: the sum
-    # scaled + 0.5 can round up to a whole number that is too large. Then the distance is 1/2 up to
-    # rounding, and the coordinate is undecided.
+    # in the last place of `scaled`. Below `LARGEST`, this distance is at most 1/2, with one
+    # exception: the sum scaled + 0.5 can round up to a whole number that is too large. Then the
+    # distance is 1/2 up to rounding, and the coordinate is undecided.
     room = 0.5 - np.abs(scaled - whole)
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST

@@ -49,7 +49,7 @@ def noise_vector(noise: Noise) -> Computable:
     """The noise Z on sums as a function of uniform numbers.
 
     For independent uniform numbers, Z has the distribution that the class of `noise` states. This
-    call computes all numbers that depend only on the noise. So errors are raised before any draw.
+    call checks the noise and prepares its parameters. So `NoExactPath` is raised before any draw.
 
     Parameters
     ----------

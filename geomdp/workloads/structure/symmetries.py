@@ -1,4 +1,4 @@
-"""Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
+"""Symmetries of a workload: orthogonal maps of the answer space that permute all answer vectors.
 
 For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
 This gives a symmetry: an orthogonal map of the answer space that maps the sensitivity polytope K

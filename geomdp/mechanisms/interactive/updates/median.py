@@ -1,4 +1,4 @@
-"""The median update rule: each update halves a net of candidate databases (BR-MED)."""
+"""The median update rule: each update deletes at least half of the candidates left (BR-MED)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def net_size(n_queries: int, alpha: float) -> int:
 
     A candidate is a row of `net`: the distribution of l records. The function returns
     l = ceil(ln(2 q) / (2 alpha^2)) + 1 with q = `n_queries`. Then for every data set, some
-    candidate answers all q queries with errors of at most alpha.
+    candidate answers all q queries with errors of at most alpha, if queries have values in [0, 1].
 
     Examples
     --------

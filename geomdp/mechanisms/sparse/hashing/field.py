@@ -55,7 +55,7 @@ def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
 
 @numba.njit(cache=True)
 def multiply(first: Words, second: Words) -> Words:
-    """Products (k,) of the words of two arrays (k,), element by element."""
+    """Products (k,) of the words of `first` (k,) and `second` (k,), element by element."""
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD
     result = np.empty_like(first)
