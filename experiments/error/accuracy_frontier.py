@@ -8,7 +8,7 @@ of single records. No exact sampler is known for uniform points of K or of K - K
 would need such a sampler: K-norm noise of K - K, and the difference of two points of K times one
 random radius (`PairedNoise`). Hit-and-run chains estimate the errors of these two kinds. The chains
 are heuristic, and nothing is released with them. For columns of more than two levels, K has too
-many vertices for chains. The moment body with every cell and triangle inequality, which contains K,
+many vertices for chains. The moment body, cut by all cell and triangle inequalities, contains K. It
 then takes the place of K, and K - K is left out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
@@ -258,7 +258,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def grid(lines: dict[Line, dict[Source, tuple[int, int]]]) -> tuple[Config, ...]:
-    """For each line: exact mechanisms, walks (`lines` gives their chains and steps), bounds."""
+    """Exact mechanisms, walks and bounds on each line; `lines` gives chains and steps of walks."""
     configs = []
     for line, walks in lines.items():
         cones = () if line is Line.THREE_WAY else (Source.CONE, Source.TIGHT_CONE)

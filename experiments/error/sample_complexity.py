@@ -1,17 +1,17 @@
-"""Records needed against the size of the universe: random sign queries, from both sides.
+"""Lower and upper bounds on the records that random sign queries need, against universe size.
 
 Paper: Nikolov 2022 (arXiv 2208.07410), Theorems 1, 21 and 24; formula sheet JL-T1, JL-T21, JL-T24,
 JL-L6, JL-L13b, JL-L14.
 
 Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
 few elements, data sets on orthogonal lines exclude more; the lower bound is the better of the two.
-The upper bound is the best mechanism with an exact sampler and a proved error. For few elements
-this is K-norm noise on the simplex of their frequencies, or on levels (`Hierarchical`), and about
-sqrt(N) records are needed. For every N the upper bound is at most the bound of ball noise, which
-needs 2 sqrt(k (k + 1)) / (alpha epsilon) records, the first term of Theorem 1. Releases at the n of
-the upper bound confirm this bound, for data at one element, at a mix of ten elements and at all
-elements equally. The term ln N / (alpha^2 epsilon) needs optimal noise in a random projection, for
-which no exact sampler is known.
+The upper bound is from the best mechanism with an exact sampler and a proved error. For few
+elements this is K-norm noise on the simplex of their frequencies, or on levels (`Hierarchical`),
+and about sqrt(N) records are needed. For every N the upper bound is at most the bound of ball
+noise, which needs 2 sqrt(k (k + 1)) / (alpha epsilon) records (the first term of Theorem 1 up to a
+constant). Releases at the n of the upper bound confirm this bound, for data at one element, at a
+mix of ten elements and at all elements equally. The term ln N / (alpha^2 epsilon) needs optimal
+noise in a random projection, for which no exact sampler is known.
 
 Run time on one core: quick 6 s, full 4 minutes.
 """

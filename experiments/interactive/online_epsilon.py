@@ -1,8 +1,8 @@
-"""Online release against epsilon: largest noise of the released values, and its exact law.
+"""The largest noise in the values of an online release against epsilon, and its exact law.
 
-All queries are so far from the hypothesis that each causes an update, so every answer is a released
-value and its error is Laplace noise. The scale of this noise is computed from the equations of the
-formula sheet.
+All queries are so far from the hypothesis that, with high probability, each causes an update. Then
+every answer is a released value, and its error is Laplace noise. The scale of this noise is
+computed from the equations of the formula sheet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ EXACT = "exact law of the noise"
 def at_epsilon(
     n: int, sparsity: int, gap: float, epsilon: float, runs: int, rng: np.random.Generator
 ) -> Row:
-    """Mean square of the largest error of a run and its exact mean, for queries at `gap` alpha0."""
+    """The largest error of a run: measured mean square, and exact root mean square.
+
+    The hypothesis errs by `gap` times alpha0 on every query.
+    """
     alpha = solved_accuracy(n, sparsity=sparsity, epsilon=epsilon)
     largest, promised = [], []
     for child in rng.spawn(runs):

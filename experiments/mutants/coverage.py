@@ -1,4 +1,4 @@
-"""What noticed a mutant, and for which statements of the index no claim turned red."""
+"""Which checks noticed a mutant, and for which statements of the index no claim turned red."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CRASH = "crash"
 
 
 class Noticed(enum.StrEnum):
-    """What noticed a mutant, in the order of the legend."""
+    """The checks that can notice a mutant, in the order of the legend."""
 
     ALONE = "a claim alone"
     BOTH = "claim and test"
@@ -28,7 +28,7 @@ class Noticed(enum.StrEnum):
 
 
 def outcomes(mutants: pd.DataFrame) -> pd.Series:
-    """What noticed each mutant.
+    """The member of `Noticed` for each mutant; a crash counts before a failed test.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plugin of pytest that plants one edit before any test is collected."""
+"""A pytest plugin that changes one function in memory before any test is collected."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from experiments.planting.edits import Edit, planted
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that holds the edit."""
+    """Add the option that holds the edit of the function."""
     parser.addoption("--edit", required=True, help="the edit to plant: where, old, new as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Plant the edit until the session ends."""
+    """Make the edit, and undo it when the session ends."""
     edit = planted(Edit(**json.loads(config.getoption("--edit"))))
     edit.__enter__()
     config.add_cleanup(lambda: edit.__exit__(None, None, None))

@@ -20,8 +20,8 @@ def by_volume_radii(half_widths: npt.NDArray[np.float64]) -> float:
 
     D_1 is the dimension k, and each further D_i is half of the one before, until it is 1. All
     halves are rounded down, but j is at least 1. Here vr_j is the volume radius of the projection
-    on the j longest sides. Lemma 19 has the largest volume radius of all projections on j
-    dimensions in its place.
+    on the j longest sides. In Lemma 19, vr_j is the largest volume radius of all projections on j
+    dimensions.
     """
     longest = np.sort(half_widths)[::-1]
     D, terms = len(longest), []
@@ -44,7 +44,7 @@ def width(half_widths: npt.NDArray[np.float64]) -> float:
 
 
 def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measured errors of the full recursion with the bounds of both lemmas, a row for each box."""
+    """Errors of the recursion without early stop, and both bounds; a row per box and family."""
     keys = ["ratio", "family", "dimension"]
     bounds = rows.groupby(keys)[["lemma_16", "lemma_19"]].first()
     means = pooled_by(rows, keys)
@@ -54,7 +54,7 @@ def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
 def within_a_constant(
     name: str, id: str, rows: pd.DataFrame, bound: str, ends: tuple[float, float]
 ) -> Claim:
-    """Errors are between two multiples of a bound, in every dimension."""
+    """The claim that the error is between two multiples of a bound, in every dimension."""
     share, (low, high) = rows.error / rows[bound], ends
     return Claim(
         f"the full recursion errs as the {name}",

@@ -60,7 +60,7 @@ def errors_and_noise(config: Config, rng: np.random.Generator) -> Row:
 
 
 def exact_moments(places: npt.NDArray[np.float64], degree: int, n: int) -> npt.NDArray[np.float64]:
-    """Means (t,) of cos(m arccos x) for each m < t, over n records x at `places` (10, 1)."""
+    """Means (t,) of cos(m arccos x) for m < t = `degree`, over n records x at `places` (10, 1)."""
     angles = np.arccos(places[:, 0])
     return np.asarray(shares(n) @ np.cos(angles[:, None] * np.arange(degree)))
 
@@ -109,7 +109,7 @@ def depends_on_product(table: pd.DataFrame) -> Claim:
 
 
 def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
-    """Worst error against epsilon; the noise alone as a line from its first point."""
+    """Draw the worst error against epsilon, and a 1 / epsilon line from the first noise alone."""
     table = table[table.n == RECORDS]
     for method in (Method.TRUNCATED, Method.WEIGHTED):
         rows = table[table.method == method]
@@ -127,7 +127,7 @@ def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
 def grid(
     epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
 ) -> tuple[Config, ...]:
-    """Both summaries at `RECORDS` records; weighted noise also at n / 10 and 10 epsilon."""
+    """Both truncated methods at n = `RECORDS`; weighted noise also at n / 10 and 10 epsilon."""
     return tuple(
         Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
         for K in orders

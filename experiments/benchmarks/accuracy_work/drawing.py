@@ -1,4 +1,4 @@
-"""The figure of the accuracy table: errors divided by the best peer's, one row per line and n."""
+"""The accuracy table as a figure: errors divided by the best peer's error, by workload and n."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS = {
     "what is advised": Look("C3", "D", filled=False),
 }
 GOAL = "goal set before measuring"
-#: Errors beyond this multiple of the best peer's are drawn as arrows at the edge.
+#: Errors above this multiple of the best peer's error are drawn as arrows at the edge.
 EDGE = 12
 
 
@@ -36,7 +36,7 @@ def label_of(method: str) -> str:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the best peer's on each line, the goals, and the name of our best."""
+    """Draw errors divided by the best peer's error on each line, the goals, and our best method."""
     table = table[table.releases > 0]
     found, advised = verdicts(table), measured_shares(table)
     figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))

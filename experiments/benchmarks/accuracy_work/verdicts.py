@@ -56,7 +56,8 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
             }
         )
     found = pd.DataFrame(rows)
-    # Before projection, predicted errors replace measured ones, so that chance does not decide.
+    # Where methods are compared before projection, the ratio of predicted errors is compared with
+    # the goal, so that chance does not decide.
     known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
     found["met"] = known <= found.goal
     return found

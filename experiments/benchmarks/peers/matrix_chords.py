@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EigenvalueChords(gd.bodies.Body):
-    """The spectraplex {M psd, tr M <= 1} with exact chords and nothing else."""
+    """The spectraplex {M psd, tr M <= 1} with exact chords, but without the other oracles."""
 
     inner: gd.bodies.Spectraplex  # The body
 
@@ -26,7 +26,7 @@ class EigenvalueChords(gd.bodies.Body):
         return self.inner.dimension
 
     def chord(self, points: Array, directions: Array) -> tuple[Array, Array]:
-        """Ends (lo, hi), where an eigenvalue reaches 0 or the trace reaches 1."""
+        """Ends (lo, hi) of each chord: there an eigenvalue reaches 0 or the trace reaches 1."""
         low, high = np.empty(len(points)), np.empty(len(points))
         for k, (M, D) in enumerate(zip(unsvec(points), unsvec(directions), strict=True)):
             # For positive definite M, M + t D is psd iff 1 + t lambda >= 0 for every eigenvalue

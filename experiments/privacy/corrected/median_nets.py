@@ -1,4 +1,4 @@
-"""The update bound of the median rule, for nets of the printed and of a finer mesh (DISC-20)."""
+"""The update bound of the median rule, for nets with the printed or a finer mesh (DISC-20)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from geomdp.workloads import DenseQuery
 
 #: The two queries: the share of the first of two elements, and the share of the second.
 QUERIES = (DenseQuery(np.array([1.0, 0.0])), DenseQuery(np.array([0.0, 1.0])))
-#: Largest number of data sets tried for each net.
+#: For a fine net, about this many data sets are tried; for a coarse net, fewer.
 TRUTHS = 64
 
 
@@ -24,10 +24,10 @@ def candidates(mesh: float) -> npt.NDArray[np.float64]:
 
 
 def forced(version: Version, finest: float, *_: object) -> Measured:
-    """Most updates that an adversary forces at alpha = 1 / `finest`, and the bound log2 |net|.
+    """Most updates that a greedy adversary forces at alpha = 1 / `finest`; the bound is log2 |net|.
 
     `finest` is a power of two, so that all shares are exact in float64. The net of the printed
-    version has mesh alpha, and that of the corrected version has mesh alpha / 2.
+    version has mesh alpha, and the net of the corrected version has mesh alpha / 2.
     """
     alpha = 1 / finest
     mesh = alpha if version is Version.PRINTED else alpha / 2

@@ -1,4 +1,4 @@
-"""Noise on the values that NumericSparse releases, against the accuracies stated for it.
+"""Noise on the values that NumericSparse releases, against the accuracies of two theorems.
 
 DISC-11 of the formula sheet is about Theorem 3.28 of Dwork and Roth, and DISC-21 about their
 Theorem 4.14. The proof of Theorem 4.14 needs all released values to be within alpha0 of the truth
@@ -18,21 +18,22 @@ from geomdp.bounds.upper import numeric_sparse, numeric_sparse_printed
 from geomdp.mechanisms.interactive import scales
 from geomdp.mechanisms.interactive.online_accuracy import solve_accuracy
 
-#: NumericSparse: guarantee, values released, and failure probability promised.
+#: NumericSparse: its guarantee, the number of values released, and the failure probability.
 APPROX, CUTOFF, BETA = gd.ApproxDP(1.0, 1e-6), 10, 0.05
 #: The true answers exceed the threshold by this many times the stated accuracy, so that all are
 #: reported.
 FAR = 100.0
 
-#: Online weights: privacy, numbers of elements and of queries, and the accuracy alpha0. The union
-#: bounds have little slack for such small numbers. At this alpha0 at most three updates are needed.
+#: Online multiplicative weights: privacy, numbers of elements and of queries, and the accuracy
+#: alpha0. The union bounds have little slack for such small numbers. At this alpha0 at most three
+#: updates are needed.
 PURE, ELEMENTS, ASKED, ALPHA = gd.PureDP(1.0), 2, 3, 0.96
 #: The factor that is printed in Theorem 4.14. Its proof gives 9 * 4 = 36 instead; see `updated`.
 PRINTED_FACTOR = 32
 
 
 def released(version: Version, queries: float, runs: int, rng: np.random.Generator) -> Measured:
-    """Probability that any released value is off by more than the stated alpha, and beta."""
+    """Probability that some released value errs by more than alpha as stated; its bound is beta."""
     k = round(queries)
     stated, build = (
         (numeric_sparse_printed, gd.mechanisms.PrintedNumericSparse)
@@ -52,11 +53,11 @@ def released(version: Version, queries: float, runs: int, rng: np.random.Generat
 
 
 def updated(version: Version, beta: float, *_: object) -> Measured:
-    """Probability that the value of any update is off by more than alpha0, and beta.
+    """Probability that the value of some update errs by more than alpha0; its bound is beta.
 
     n is as small as the stated alpha0 allows: 32 (printed) or 36 (corrected) times
     ln |X| (ln k + ln(8 c / beta)) / (alpha0^3 eps). There are |X| elements, k queries and at most
-    c = 4 ln |X| / alpha0^2 updates.
+    c = 4 ln |X| / alpha0^2 updates. For the corrected version, alpha0 is then solved for this n.
     """
     rule = gd.mechanisms.MultiplicativeWeights(ELEMENTS)
     updates = rule.bound(ALPHA)
