@@ -8,14 +8,15 @@ difference r_1 (U_1 - c) - r_2 (U_2 - c) with independent random radii r_i. Each
 the body, c is its centroid, and each r_i U_i is a Wishart matrix. After the projection on the body,
 the error stays below the explicit bound min{E||Z||^2 / n^2, (4 d + 3) / (epsilon n)}^(1/2). The
 error also stays below the errors of K-norm noise of the ball and of Laplace noise on every entry.
-The private covariance is the private second moments minus the outer product of a private mean,
-projected on the body. The second moments and the mean get half of the budget each. The error of the
-covariance stays below the bound of Theorem 3 for the records at hand. Records are uniform on the
-sphere (isotropic), or directions of Gaussian vectors with standard deviations 2^-i (decaying).
+For the private covariance, the outer product of a private mean with itself is subtracted from the
+private second moments, and the difference is projected on the body. The second moments and the mean
+get half of the budget each. The error of the covariance stays below the bound of Theorem 3 for the
+records at hand. Records are uniform on the sphere (isotropic), or directions of Gaussian vectors
+with standard deviations 2^-i (decaying).
 
-All noise has an exact sampler, so every release is 1-DP under replace-one. The figure also shows
-the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and n = 100 is
-less than the error of every mechanism on isotropic records.
+In real arithmetic all samplers are exact, so all mechanisms are 1-DP under replace-one. The figure
+also shows the answer 0 to every entry. Its error is the norm of the matrix, which at d = 20 and
+n = 100 is less than the error of every mechanism on isotropic records.
 
 Run time on one core: quick 5 s, full a few minutes.
 """

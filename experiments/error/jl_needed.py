@@ -1,30 +1,33 @@
 """Does pure DP need the Johnson-Lindenstrauss step, or does projecting K-norm noise suffice?
 
 Paper: Nikolov 2022 (arXiv 2208.07410), Algorithm 1 and Theorem 21; formula sheet JL-A1, JL-T21,
-JL-L13b. The proof of the theorem's bound needs the map: in some directions K-norm noise is wider
-than a Gaussian of the same energy. The paper leaves open whether projection alone reaches the same
-error.
+JL-L13b. Algorithm 1 adds noise after a Johnson-Lindenstrauss map of the answers, and then projects
+on the set of possible answers. Projection alone omits the map. The proof of the theorem's bound
+needs the map: in some directions K-norm noise is wider than a Gaussian of the same energy. The
+paper leaves open whether projection alone reaches the same error.
 
 The figure shows the error of projection alone, divided by the error with the best of three maps.
-The first map has ceil(epsilon n) rows, as in the theorem. The second has a quarter of these rows,
+The first map has ceil(epsilon n) rows, as in the theorem. The second has a quarter as many rows,
 and the third has the number of rows with the least predicted error. Let r be the effective
-dimension. The numbers of records are such that epsilon n is r / 32, r / 4 or r. K-norm noise uses
-the best body that has an exact sampler. There are eight families of workloads, each in growing
-sizes. Three are taken as they are. Five are stretched so that K-norm noise is wide in directions
-where a Gaussian is not. These five have one query repeated, rows that decay, one query in larger
-units, an eighth of the queries in larger units (a long body next to a wide one), and a ball with
-one long axis, called the needle. Recursive noise is measured too where it differs from K-norm
-noise. The data are the worst that local searches find. Their errors are measured again with fresh
-noise, so that no search profits from lucky draws.
+dimension. The numbers of records are such that epsilon n is about r / 32, r / 4 or r. K-norm noise
+uses the body of least energy among the bodies with an exact sampler. There are eight families of
+workloads, each in growing sizes. Three are taken as they are. Five are stretched so that K-norm
+noise is wide in directions where a Gaussian is not. In the first of these, half of the queries
+repeat one query. In the second, the rows decay. In the third, one query is in larger units. In the
+fourth, an eighth of the queries are in larger units (a long body next to a wide one). The fifth is
+a ball with one long axis, called the needle. Recursive noise is measured too where it differs from
+K-norm noise. The data are the worst that local searches find. Their errors are measured again with
+fresh noise, so that no search profits from lucky draws.
 
 Results at epsilon = 1: for n = r / 4 and n = r, projection alone errs no more than the map, up to
 chance, on signs, marginals and parities. At n = r / 32 the result depends on the number m of
 queries: on random signs the ratio grows with m and is 1.06 at m = 256. On the needle and other long
-bodies, K-norm noise errs less with the map than with projection alone, and the gain tends to grow
-with the size. At m = 128 the largest factors are 2.3 on the needle (n = r / 32) and 1.5 on the
+bodies, K-norm noise mostly errs less with the map than with projection alone, and the gain tends to
+grow with the size. At m = 128 the largest factors are 2.3 on the needle (n = r / 32) and 1.5 on the
 other families. Recursive noise, which the theorem itself uses, is different: wherever it splits the
-body, it errs no more with projection alone than with a map, up to chance. It does not split the
-needle. Intervals and slopes are in the claims.
+body, at n = r / 4 and n = r, it errs no more with projection alone than with a map, up to chance.
+At n = r / 32 the ratio is up to 1.13. Recursive noise does not split the needle. Intervals and
+slopes are in the claims.
 
 The results do not show that the gap keeps growing for the noise that is best without a map. They
 show nothing about other sizes, about noise without an exact sampler (the box around random signs is

@@ -67,7 +67,7 @@ def _package_page(package: str) -> str:
 def _page(export: Export) -> str:
     """The page of a function, or of a class with its members.
 
-    Inherited members that have a page elsewhere are links.
+    Inherited members that the page of a base class describes are links to that page.
     """
     head = f"{_title(export.name)}.. currentmodule:: {export.package}\n\n"
     if not isinstance(export.value, type):

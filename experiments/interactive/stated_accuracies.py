@@ -3,11 +3,11 @@ r"""Accuracies that theorems state for interactive release, and those that mecha
 Papers: Blum-Roth 2011, Theorem 3.3; Roth's lecture on iterative construction, Theorems 7 and 8 with
 corrected constants; formula sheet BR-T3.3, BR-OIC, IC-T5.
 
-Claims: the iterative construction promises the accuracy that the corrected Theorems 7 and 8 state,
-or up to 1% less, because the number of updates is rounded down. The online construction promises
-the accuracy 3 alpha0 of BR-OIC, which is a fifth to a quarter of the alpha of Theorem 3.3 with its
-constant 3000. The stated accuracies fall as theory says: as n^(-1/3) for pure privacy and as
-n^(-1/2) for approximate privacy, up to the logarithm of the number of updates.
+Claims: the iterative construction promises the accuracy alpha that the corrected Theorems 7 and 8
+state, or an alpha up to 1% smaller, because the number of updates is rounded down. The online
+construction promises the accuracy 3 alpha0 of BR-OIC, which is a fifth to a quarter of the alpha of
+Theorem 3.3 with its constant 3000. The stated accuracies fall as theory says: as n^(-1/3) for pure
+privacy and as n^(-1/2) for approximate privacy, up to the logarithm of the number of updates.
 
 Nothing is random: all numbers are solutions of equations. Run time on one core: 1 s.
 """
@@ -72,7 +72,7 @@ class Expected:
     """The expected slope and ratio for one statement."""
 
     power: float  # Power of n with which the accuracy falls
-    drift: float  # Largest change of the slope by the logarithm of the updates
+    drift: float  # Largest change of the slope by the logarithm of the number of updates
     low: float  # Least ratio of promised to stated accuracy
     high: float  # Largest ratio of promised to stated accuracy
     id: str  # Ids in the formula sheet
@@ -147,7 +147,7 @@ POWERS = {
 
 
 def grid(every: int) -> tuple[Config, ...]:
-    """All theorems, at the values of n in `POWERS` in steps of `every`."""
+    """All theorems, at n = 10^p for every `every`-th power p in `POWERS`."""
     return tuple(
         Config(theorem, round(10**power))
         for theorem, powers in POWERS.items()

@@ -2,8 +2,8 @@
 
 Run ``python -m experiments.lessons.slider_times``, with the numbers or names of some lessons after
 it. A step sets a control and runs the cells that depend on it, as the notebook does, up to the
-finished picture. The aim is below 150 ms of one core, so that a student sees the picture after
-200 ms.
+finished picture. The aim is a time below 150 ms on one core, so that a student sees the picture
+within 200 ms.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OpenLesson:
         plt.close("all")
 
     def controls(self) -> dict[str, list[Any]]:
-        """The positions of each control, in the form in which the browser sends them."""
+        """At most `POSITIONS` positions of each control, in the form that the browser sends."""
         elements = marimo.ui
         kinds = (elements.slider, elements.dropdown, elements.radio, elements.multiselect)
         return {
@@ -72,7 +72,7 @@ class OpenLesson:
 
 
 def _notebook(path: Path) -> tuple[marimo.App, list[marimo.Cell]]:
-    """A notebook and its cells in the order in which they run.
+    """A notebook and its cells, in an order in which they can run.
 
     marimo hands out each cell when it is declared, and gives no list of cells.
     """

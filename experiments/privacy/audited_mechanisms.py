@@ -46,7 +46,7 @@ class Family(enum.StrEnum):
     PERMUTE = "PermuteAndFlip"
 
 
-#: Noise with a known density on two queries.
+#: Mechanisms whose noise on two queries has a known density.
 PLANAR = (
     Family.LAPLACE,
     Family.BALL,
@@ -74,9 +74,9 @@ SQUARE = (
     Family.MATRIX,
     Family.HIERARCHICAL,
 )
-#: Changes of the sums between neighbours, for the best event. All others differ from these by a
-#: symmetry. On two bits, one answer or both change. The moments of x are x and 2 x^2 - 1, for x in
-#: {-1, 0, 1}.
+#: Changes of the sums between neighbours, from which the best event is found. All other changes
+#: differ from these by a symmetry of the noise. On two bits, one answer or both change. The moments
+#: of x are x and 2 x^2 - 1, for x in {-1, 0, 1}.
 ON_BITS = np.array([[1.0, 0.0], [1.0, 1.0]])
 OF_MOMENTS = np.array([[2.0, 0.0], [1.0, 2.0]])
 
@@ -131,7 +131,7 @@ def claim(family: Family) -> gd.PureDP | gd.ZCDP:
 
 
 def residual_gaussian() -> Subject:
-    """Noise on the tables of two bits."""
+    """Noise on the 1-way tables of two bits."""
     tables = gd.workloads.MarginalTables([2, 2], k=1)
     M = gd.mechanisms.ResidualGaussian(tables, n=RECORDS, privacy=CONCENTRATED)
     return Subject(M.noise, M.workload, M.guarantee)

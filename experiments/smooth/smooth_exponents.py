@@ -1,4 +1,7 @@
-"""Exponents of n in the theorems on smooth queries: of the error, and of both running times."""
+"""Exponents of n in the results on smooth queries, for n records of dimension d.
+
+The argument `smoothness` is K: queries have bounded derivatives up to order K.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,13 @@ def accuracy_of_weighted(d: int, smoothness: int) -> float:
 
 
 def summary_time(d: int, smoothness: int) -> float:
-    """A summary takes n^((3 d + K) / (2 d + K)) (SM-TAB)."""
+    """The time for a summary grows as n^((3 d + K) / (2 d + K)) (SM-TAB)."""
     return (3 * d + smoothness) / (2 * d + smoothness)
 
 
 def answer_time(d: int, smoothness: int) -> float:
-    """An answer takes n^((d + 2 + 2 d / K) / (2 d + K)), up to logarithms (SM-TAB)."""
+    """The time for an answer grows as n^((d + 2 + 2 d / K) / (2 d + K)), up to logarithms.
+
+    Source: SM-TAB.
+    """
     return (d + 2 + 2 * d / smoothness) / (2 * d + smoothness)

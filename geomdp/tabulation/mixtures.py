@@ -44,8 +44,8 @@ def task_of(
         Columns to which the specifications apply; by default all real columns for
         ``second-moments``, and all discrete columns for other specifications.
     weights : sequence of float, optional
-        One positive weight for each entry of `asked`. In the total error, the errors of the queries
-        of an entry are multiplied by its weight.
+        One positive weight for each entry of `asked`; by default 1. In the total error, the errors
+        of the queries of an entry are multiplied by its weight. A single entry keeps weight 1.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def task_of(
     Raises
     ------
     ValueError
-        For a wrong specification, column or weight, for several entries that are not all tables, or
-        for too many queries. The message says what is wrong.
+        For no entry, a wrong specification, column or weight, several entries that are not all
+        tables, or too many queries. The message says what is wrong.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Faults of geometric, staircase and lattice box noise."""
+"""Planted faults in geometric, staircase and lattice box noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The elliptope: correlation matrices, which include all matrices of products of signs."""
+"""The elliptope: the set of correlation matrices, such as s s^T for a vector s of signs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.oracles import Facets
 
-#: Largest number of entries of Gaussian vectors in memory while sampling: 2^24 float64 are 128 MB.
+#: Largest number of entries of the Gaussian vectors of one batch: 2^24 float64 are 128 MB. A batch
+#: with a single draw may be larger.
 SAMPLE_ENTRIES = 1 << 24
 
 
@@ -80,12 +81,12 @@ class Elliptope(Body):
         return matrices
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
+        """Upper bounds on the largest <u, R>, nearly always too large by at most a relative 1e-9.
 
         The largest <u, R> is the optimum of the MaxCut relaxation. The returned value h(u) comes
         from the dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
-        rounding. `highest_correlation` states the cost, and the accuracy in the rare case that it
-        stops early.
+        rounding. `highest_correlation` states the cost. In the rare case that it stops early, h(u)
+        can be too large by more.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
@@ -117,7 +118,10 @@ class Elliptope(Body):
         return np.asarray(np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """The halfspaces v^T R v >= 0, where v is an eigenvector of lambda_min(R); O(p^3)."""
+        """Gauges, and halfspaces {R : v^T R v >= 0}; O(p^3).
+
+        v is an eigenvector for the least eigenvalue of the matrix of the point.
+        """
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
         rows, columns = self._upper

@@ -22,12 +22,14 @@ from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
 from geomdp.bodies.polytopes.triangulated import HullOfPoints, TriangulatedPolytope
 from geomdp.bodies.polytopes.triangulation import can_triangulate
 
-#: Largest number of inner products <u, v_i> in memory at a time: 2^22 float64 numbers take 32 MB.
+#: Largest number of inner products <u, v_i> in one block: 2^22 float64 numbers take 32 MB. A block
+#: is larger if there are more directions u than this number.
 BLOCK_ENTRIES = 1 << 22
 #: Tolerance for the duality gap in `separate`, in units of s^2. Here s is the largest distance of a
 #: vertex from the mean of the vertices. `separate` searches for the point of the body nearest to a
-#: target. If the target is within 500 s of every point of the body, the gap of every point is below
-#: the tolerance. So the search goes on only until it is clear whether the target is inside.
+#: target. If the target is within 500 s of every point of the body, the gap of every point is
+#: within the tolerance. So the search ends when a hyperplane separates the target or the target is
+#: reached, or else after a limited number of rounds (see `column_generation`).
 ANY_GAP = 1e3
 
 
@@ -35,16 +37,16 @@ ANY_GAP = 1e3
 class VPolytope(HullOfPoints, PolytopeByRays):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
-    Support and extreme points are matrix products, O(N m) per direction. Membership, separation,
-    gauge, facets and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot,
-    with relative errors of about 1e-8. Each ray starts from a facet that an earlier ray of the same
-    call has found.
+    Support and extreme points are matrix products, O(N m) per direction. Membership, gauge, facets
+    and chords shoot rays at facets by the simplex method (X-RAY): O(N r) per pivot, with relative
+    errors of about 1e-8. After the first ray of a call, each ray starts from a facet that an
+    earlier ray of the call has found. Separation first searches for the nearest point of the body.
 
     Parameters
     ----------
     vertices : (N, m) array
-        The body is the hull of the rows. Repeated points and points that are no vertices are
-        allowed.
+        The body is the hull of the rows. Repeated points are allowed, and so are points that are
+        not vertices of the hull.
 
     Raises
     ------
@@ -142,10 +144,10 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace that contains the body but not `point`; None if the point is inside.
 
-        The search for the nearest point stops as soon as it has found a separating hyperplane
-        (X-MNP). The normal then points from a point of the body to `point`. If the point is nearer
-        to the surface than the tolerance, ray shooting decides, as in `contains`. A halfspace found
-        by ray shooting is bounded by a facet.
+        A search for the nearest point usually stops early, with a separating hyperplane (X-MNP).
+        The normal then points from a point of the body to `point`. If the search neither separates
+        the point nor reaches it, ray shooting decides, as in `contains`. A halfspace found by ray
+        shooting is bounded by a facet, or its normal is orthogonal to the affine hull.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search

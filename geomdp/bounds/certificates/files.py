@@ -16,8 +16,9 @@ is d, separation is gamma and copies is T. Under replace-one, largest_distance i
 (ln(M - 1) + log odds) / epsilon. Under add/remove, largest_distance is half of this number. A rung
 proves that no number n of records from first to last is enough. The types of families are:
 
-* ``listed``: "datasets" (M, s), with row numbers of elements. The elements are given by "workload"
-  (name and parameters) and their records "elements" (E, ...), or by their "answers" (E, k).
+* ``listed``: "origin" (a text) and "datasets" (M, s), with row numbers of elements. The elements
+  are given by "workload" (name and parameters) and their records "elements" (E, ...), or by their
+  "answers" (E, k).
 * ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed" and "sets". The sets are
   ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree").
 * ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and

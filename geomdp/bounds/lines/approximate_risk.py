@@ -16,10 +16,11 @@ Integrate over the outputs. The risk is at least nu_0 + ... + nu_T - delta K, wh
 over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if negative).
 For p = 2, the chords of (y - t)^2 between the points, minus h^2 / 4, replace (y - t)^2 in g_t.
 Between two neighbouring points V_t is then concave in y, because it is a minimum of linear
-functions. So its least value is attained at one of the points. Densities f that are equal for all t
-show that V_t(y) is at most g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is
-attained at y = 0 or y = T. For p = 2, the terms h^2 / 4 are left out of this sum. The sum is then
-larger, so it is still an upper bound.
+functions. So its least value is attained at one of the points. The recursion of V_t takes the
+smaller of e^-epsilon V_{t+1} and e^epsilon V_{t+1}, which is at most V_{t+1}. So V_t(y) is at most
+g_t(y) + ... + g_T(y). This sum is convex in y, so its largest value is attained at y = 0 or y = T.
+For p = 2, the terms h^2 / 4 are left out of this sum. The sum is then larger, so it is still an
+upper bound.
 
 References
 ----------

@@ -20,8 +20,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
 #: If fewer points than this lie in a body that implements `chord`, `volume` returns the estimate of
-#: `annealed_volume` and not the estimate of rejection. With at least this many points, the relative
-#: standard error of rejection is at most 10%.
+#: `annealed_volume` and not the estimate by rejection. With at least this many points in the body,
+#: the relative standard error of the estimate by rejection is at most 10%.
 ENOUGH_HITS = 100
 
 

@@ -30,7 +30,7 @@ MAX_LISTED = 1 << 12
 
 
 def listed_answers(workload: Workload) -> FloatArray:
-    """Answers (N, m) of all N elements; `WorkloadSizeError` if N is above 2^12."""
+    """Answers (N, m) of all N elements; `WorkloadSizeError` if N is above 2^12 or not finite."""
     size = workload.universe.size
     if size is None or size > MAX_LISTED:
         raise WorkloadSizeError(
@@ -117,8 +117,8 @@ class Tree:
 class Haar:
     """Haar wavelet coefficients with Laplace noise. Every level has a share of the budget.
 
-    A wavelet of level l >= 1 is 1 on one half of an interval of level l - 1 (see `Tree`), and -1 on
-    the other half. Level 0 is the constant 1.
+    A wavelet of level l >= 1 is 1 on one half of an interval of level l - 1 (see `Tree`), -1 on the
+    other half, and 0 elsewhere. The wavelet of level 0 is the constant 1.
 
     References
     ----------

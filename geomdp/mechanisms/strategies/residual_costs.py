@@ -1,7 +1,7 @@
 """Bounds on the squared change of all residuals between neighbours, in units of their noise.
 
 The residual of a set A of columns is a part of the table of A: the part that tables of fewer
-columns do not determine (see `Residuals`). The precision of its noise is 1 / variance.
+columns do not determine (see `Residuals`). The precision of noise is 1 / variance.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ SUM_ERROR = 256 * UNIT
 
 
 class ResidualCost(Protocol):
-    """The largest squared change of all residuals between neighbours, as a function of precisions.
+    """The cost of precisions: how much neighbours change all residuals, in units of the noise.
 
-    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A, and let c be
-    the cost. The noisy residuals are as private as a single sum over the records that has l2
-    sensitivity sqrt(c) and Gaussian noise of variance 1.
+    Let the residual of each set A of columns have Gaussian noise of variance 1 / s_A. For two
+    neighbours, multiply the squared change of each residual by s_A, and add up the products. The
+    cost c is the largest sum for any two neighbours. The noisy residuals are as private as a single
+    sum over the records that has l2 sensitivity sqrt(c) and Gaussian noise of variance 1.
     """
 
     def at_most(self, precisions: FloatArray) -> float:

@@ -32,9 +32,9 @@ class GeometricNoise:
     Parameters
     ----------
     units : (m,) array
-        The units u_i above 0, in units of sums.
+        The units u_i, all above 0, measured like the sums.
     scale : float
-        Scale b, in units of sums.
+        Scale b, measured like the sums.
 
     Raises
     ------

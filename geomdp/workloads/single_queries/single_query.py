@@ -94,7 +94,7 @@ class DenseQuery:
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of values[x] tally[x] over x; ``ValueError`` unless `tally` is an array (N,)."""
+        """Sum of values[x] tally[x] over x; ``ValueError`` if `tally` is no array of length N."""
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
