@@ -4,10 +4,10 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 6, 7 and 13 to 16, Theorem 21; H
 2010; formula sheet JL-L6, JL-L13, JL-L14, JL-L15, JL-L16, JL-T21, JL-ELL, X-CONE, X-LKJ.
 
 Claims, for all 2-way tables of six binary columns, for prefix sums and for a histogram: every
-mechanism of the library with an exact sampler errs as it predicts before it sees data, or at most
-as predicted where the prediction is a bound. Additive noise errs as 1/n. No prediction is below the
-error that lower bounds, such as packings, exclude for all mechanisms of the same guarantee. Which
-mechanism is best depends on the workload and on n.
+mechanism that applies under pure DP and has an exact sampler errs as it predicts before it sees
+data, or at most as predicted where the prediction is a bound. Additive noise errs as 1/n. No
+prediction is below the error that lower bounds, such as packings, exclude for all mechanisms of the
+same guarantee. Which mechanism is best depends on the workload and on n.
 
 Mechanisms with a heuristic sampler are left out. Data are uniform. Run time on one core: quick 6 s,
 full 2 minutes.
@@ -258,7 +258,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw least errors without and with processing, Laplace noise, and excluded errors."""
+    """Draw the least errors before and after processing, Laplace errors, and excluded errors."""
     excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
         excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED

@@ -20,7 +20,7 @@ BELOW = gd.mechanisms.Answer(above=False)
 
 
 class Family(enum.StrEnum):
-    """Mechanisms with their theorems."""
+    """Mechanisms; each has its own theorem on accuracy."""
 
     ABOVE = "AboveThreshold"
     KEPT = "Sparse, threshold kept"
@@ -126,7 +126,7 @@ def law(family: str, approximate: bool, queries: int) -> Law:
 
 
 def exact_failure(family: str, approximate: bool, queries: int, gap: float) -> float:
-    """Probability that a run has a wrong answer, at `gap` times the alpha of the theorem."""
+    """Probability that a run fails if all queries are `gap` times alpha from the threshold."""
     found = law(family, approximate, queries)
     c = 1 if family == Family.ABOVE else CUTOFF
     return found.failure(queries, c, gap * found.alpha)

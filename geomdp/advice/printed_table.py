@@ -7,13 +7,14 @@ import pandas as pd
 from geomdp.bounds.rounding import ALL_DIGITS
 
 #: Texts in cells are printed up to this many characters. Names of mechanisms are shorter, so they
-#: are printed in full. Most reasons are longer and are cut.
+#: are printed in full. Most of the sentences that give reasons are longer and are cut.
 CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table of results that prints all rows and columns, and all digits of whole numbers.
+    """A table of results that prints all rows and columns, and whole numbers with all digits.
 
+    From 10^15 on, whole numbers of type float are printed with four digits, like other floats.
     If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
     the tables of this package, the columns in the middle hold the errors. Long texts are cut in
     print only: the table holds the full texts and numbers.
@@ -24,7 +25,7 @@ class PrintedTable(pd.DataFrame):
         return PrintedTable
 
     def __repr__(self) -> str:
-        """All rows and columns."""
+        """The table as text, with all rows and columns."""
         return self.to_string(max_colwidth=CELL, float_format=_number, na_rep="")
 
 

@@ -30,7 +30,7 @@ SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def library_style() -> Iterator[None]:
-    """Draw with `SETTINGS` only, without the settings of the user."""
+    """Draw with the defaults of Matplotlib and `SETTINGS`, without the settings of the user."""
     import matplotlib as mpl
 
     with mpl.rc_context():

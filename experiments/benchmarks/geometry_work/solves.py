@@ -1,4 +1,4 @@
-"""Projections, membership and Gaussian widths, timed beside their peers."""
+"""Projections, membership and Gaussian widths, timed beside those of other solvers (peers)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCS_ENTRIES = 10**7
 
 
 def scale_of(vertices: Array) -> float:
-    """Largest distance of a vertex from the mean: the unit of relative gaps."""
+    """Largest distance of a vertex from the mean. Relative gaps are gaps over its square."""
     return float(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max())
 
 
@@ -66,7 +66,10 @@ def draw_target(vertices: Array, work: Work, rng: np.random.Generator) -> Array:
 
 
 def time_projection(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Seconds of `gd.project`, its set-up included, and of each peer, on the same targets."""
+    """Seconds of `gd.project`, and of each peer on the first of the same targets.
+
+    A call before the timing prepares the vertices, so this set-up is not in the seconds.
+    """
     vertices = draw_vertices(config, rng)
     body, scale = gd.bodies.VPolytope(vertices), scale_of(vertices)
     targets = [draw_target(vertices, config.work, rng) for _ in range(config.operations)]

@@ -29,7 +29,8 @@ from geomdp.workloads import Workload
 #: Largest number of elements used, and largest number of their answers in memory: 2^23 float64
 #: numbers take 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Ratio of the sizes of frames. The sizes 1, 2, 3, 4, 6, 8, ... are rounded powers of this ratio.
+#: Ratio of the sizes of successive sets of lines. The sizes 1, 2, 3, 4, 6, 8, ... are rounded
+#: powers of this ratio.
 FRAME_RATIO = math.sqrt(2)
 #: Largest number of queries in a chosen set. The sets have 1, 2, 4, ..., 64 queries. For E
 #: elements, the order by pivoting uses at most `MAX_ORDERED` / E queries, evenly spaced.
@@ -38,7 +39,7 @@ MOST_QUERIES, MAX_ORDERED = 64, 1 << 20
 
 @lru_cache(maxsize=8)
 def lines_for_all_queries(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the answers."""
+    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines, up to the rank of the centred answers."""
     elements, answers = _answers(workload)
     points = coordinates(answers - answers.mean(axis=0))
     rank = points.shape[1]
@@ -75,7 +76,7 @@ def _lines(
     size: int,
     queries: IntArray | None,
 ) -> OrthogonalLines:
-    """`size` orthogonal lines between `points` (E, r), the coordinates of the elements."""
+    """`size` orthogonal lines between `points` (E, r), coordinates of the elements' answers."""
     pairs, lengths = widest_frame(points, size)
     used, rows = np.unique(pairs, return_inverse=True)
     chosen = elements[used]

@@ -41,17 +41,17 @@ class Setting:
     Parameters
     ----------
     technique : Technique
-        --technique.
+        Value of --technique.
     threshold : float or None
-        --threshold.
+        Value of --threshold.
     cutoff : int or None
-        --cutoff.
+        Value of --cutoff.
     questions : int or None
-        --questions.
+        Value of --questions.
     privacy : PureDP or ApproxDP
-        --epsilon and --delta.
+        Values of --epsilon and --delta.
     adjacency : Adjacency
-        --adjacency.
+        Value of --adjacency.
     """
 
     technique: Technique

@@ -85,8 +85,8 @@ def _add_sums(
     """Add the tables `wanted` to `found`, as sums over cells of `counts`, the table of `columns`.
 
     `columns` contains all columns of the wanted tables. All columns before `axis` are in every
-    wanted table. `counts` is summed over `axis` once. This sum gives all wanted tables without the
-    column at `axis`.
+    wanted table. `counts` is summed over `axis` at most once. This sum gives all wanted tables
+    without the column at `axis`.
     """
     if axis == len(columns):
         found[columns] = counts

@@ -96,8 +96,8 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     path : str or path
         A file, a folder, or a pattern with ``*``, ``?`` or ``**`` such as ``a/*.parquet``. Files
         in a folder are read at any depth, in the order of their paths. A file in a folder is
-        skipped if its name, or that of a subfolder that it lies in, starts with a dot or an
-        underscore. Files must be CSV or Parquet.
+        skipped if its name starts with a dot or an underscore, or if it lies in a subfolder with
+        such a name. Files must be CSV or Parquet.
 
     Raises
     ------
@@ -168,8 +168,9 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     FileNotFoundError
         If there is no such file, or no file in the folder or for the pattern.
     ValueError
-        If the name of a file does not end in .csv, .csv.gz or .parquet. If a file has no header, or
-        a name in its header is empty or repeated. If files have different columns.
+        If the name of a file does not end in .csv, .csv.gz or .parquet. If a file is empty or
+        damaged, or starts with a blank line. If a name in a header is empty or repeated. If files
+        have different columns.
 
     Examples
     --------

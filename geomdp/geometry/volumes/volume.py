@@ -47,7 +47,7 @@ def volume(
     rng : numpy Generator, int or None
         Randomness of the points.
     samples : int
-        Number of points n, at least 2.
+        Number of points n for rejection, at least 2. Annealing does not use this number.
     level : float
         A number in (0, 1). With rejection, the interval misses the volume with at most this
         probability.
@@ -115,7 +115,7 @@ def volume_radius(
     rng : numpy Generator, int or None
         Randomness of the points.
     samples : int
-        Number of points n, at least 2.
+        Number of points n for rejection, as for `volume`.
     level : float
         A number in (0, 1), as for `volume`.
 

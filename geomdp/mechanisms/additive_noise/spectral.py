@@ -24,8 +24,8 @@ class Spectral(PureMechanism):
     c + T(products s_i s_j) with a linear map T. M(X) = (sum of Q(x) + T Z) / n, where Z is a
     symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K).
 
-    * Under replace-one, K is p times {M : tr M_+ <= 1, tr M_- <= 1}. M_+ and M_- are the positive
-      and the negative part of M.
+    * Under replace-one, K is p times {A : tr A_+ <= 1, tr A_- <= 1}. A_+ and A_- are the positive
+      and the negative part of the symmetric matrix A.
     * Under add/remove, K is p times the nuclear-norm ball. The number of records is then private.
       The trace of the sum of s s^T is p times this number. Therefore T adds the noisy trace times
       c / p, in place of the constant c for each record.

@@ -4,7 +4,7 @@ The bound of an update rule at the accuracy alpha is the largest number of updat
 
 If the user states the budget epsilon_0 of a step, a run spends what the composition of its steps
 costs. This cost may be less than the total budget. If the total budget pays for fewer updates than
-the bound, a run stops early, and no theorem states its accuracy.
+the bound, a run may stop early, and no theorem states its accuracy.
 
 If the user states no epsilon_0, the updates share the total budget. For an iterative construction,
 `step_epsilon` is then the budget of a step.
@@ -24,7 +24,8 @@ from geomdp.mechanisms.interactive.updates.base import UpdateRule
 from geomdp.privacy import ApproxDP, PureDP, advanced_composition
 from geomdp.privacy.parameter_range import check_range
 
-#: Largest bound of a rule. No budget pays for 2^200 updates, but float64 can represent their cost.
+#: Largest bound of a rule for which a run is planned. If the budget of a step is stated, no total
+#: budget pays for 2^200 updates, but float64 can represent their cost.
 MOST_UPDATES = 2.0**200
 
 #: Smallest stated accuracy. At this accuracy the bounds of all rules are in the range of float64.
@@ -116,8 +117,8 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 def composed_pairs(budget: PureDP | ApproxDP, epsilon_0: float, updates: int) -> PureDP | ApproxDP:
     """Cost of B = `updates` updates, each of two epsilon_0-DP steps: a choice and an answer.
 
-    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, compare
-    basic and advanced composition of 2 B steps (GEN-2, GEN-2a). The smaller epsilon is the cost.
+    For pure DP the cost is 2 B epsilon_0. For approximate DP with the delta of `budget`, the cost
+    is the smaller epsilon of basic and advanced composition of 2 B steps (GEN-2, GEN-2a).
     """
     steps = 2 * updates
     match budget:

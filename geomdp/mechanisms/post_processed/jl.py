@@ -79,7 +79,8 @@ class JL(PostProcessedNoise):
         A = I. `AutoDimension()` tries several k and keeps the k with the least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the
-        privacy of releases. Never draw A again after looking at a release.
+        privacy of releases. The error bounds assume that A is not redrawn after a look at a
+        release.
     law : JLLaw
         Distribution of A: `GaussianMap()`, `RademacherMap()` or `SparseMap(density)` of
         `geomdp.geometry`. Explicit constants for the distortion are known for Gaussian maps only.

@@ -32,7 +32,9 @@ from geomdp.workloads.structure.sign_products import sign_products
 #: Duality gap that the projection must reach, as a share of the mean squared noise. The gap then
 #: adds at most two millionths of the mean squared noise to the bound on the squared error.
 GAP_SHARE = 1e-6
-#: Smallest relative tolerance: below it, float64 rounds squared distances too much.
+#: Least tolerance for the gap, as a share of the squared diameter of K. Below it, float64 rounds
+#: squared distances too much. It is larger than `GAP_SHARE` of the mean squared noise if the root
+#: mean squared noise is below 1e-4 of the diameter.
 LEAST_TOLERANCE = 1e-14
 #: Largest number of columns for which the polytope of tables is replaced by a relaxation. The error
 #: bound takes 12 s for 100 columns.
@@ -69,10 +71,11 @@ class Projected(PostProcessedNoise):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
-    so the error never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of
-    the numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. Under
-    add/remove the bound holds for data sets of exactly n records. For other data sets only the
-    privacy statement holds.
+    so the error is at most the error of `inner`. `predicted_rmse` includes the duality gap of the
+    numerical projection, a millionth of E ||Z||^2 / n^2, and the rounding of answers. If the root
+    mean squared noise on answers is below 1e-4 of the diameter of K, the gap can be larger than
+    this millionth. Under add/remove the bound holds for data sets of exactly n records. For other
+    data sets only the privacy statement holds.
 
     References
     ----------
@@ -157,7 +160,7 @@ class Projected(PostProcessedNoise):
         return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
-        """The point of K nearest to noisy means (m,), up to the gap included in `predicted_rmse`.
+        """The point of K nearest to noisy means (m,), up to the gap of `relative_tolerance`.
 
         `warm_start` is an earlier projection on K, as for `Projector.nearest`.
         """
@@ -210,12 +213,12 @@ def noise_limit_source(inner: AdditiveMechanism) -> str:
 
 
 def relative_tolerance(energy: float, scale: float) -> float:
-    """Tolerance that keeps the duality gap of a projection at `GAP_SHARE` times `energy`.
+    """Tolerance for a duality gap of `GAP_SHARE` times `energy`, relative to `scale`^2.
 
-    `energy` is the mean squared noise. The tolerance is relative to `scale`^2 and is kept between
-    1e-14 and 1e-8. Let y = Q(X) + Z be the noisy answers, with the noise Z on means. Let p be the
-    point that was found, and e = ||p - Q(X)|| its error. A gap of at most eta means that
-    <y - p, Q(X) - p> <= eta. This implies e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta. So
-    the gap adds little to these bounds.
+    `energy` is the mean squared noise. The tolerance is kept between 1e-14 and 1e-8, so for tiny
+    noise the gap can be larger than `GAP_SHARE` times `energy`. Let y = Q(X) + Z be the noisy
+    answers, with the noise Z on means. Let p be the point that was found, and e = ||p - Q(X)|| its
+    error. A gap of at most eta means that <y - p, Q(X) - p> <= eta. This implies
+    e^2 <= ||Z||^2 + 2 eta and E e^2 <= E h_K(Z) + eta. So the gap adds little to these bounds.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

@@ -52,7 +52,8 @@ class SmoothQueries(Workload):
     -----
     Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
     larger d or small t. For d = 3, a fine tolerance can need too large a table. In this case, a
-    non-uniform fast Fourier transform computes the totals; see `moment_transform`.
+    non-uniform fast Fourier transform computes the totals. Its errors are tested, but not proved,
+    to be within `tolerance`; see `moment_transform`.
 
     References
     ----------
@@ -147,15 +148,15 @@ class SmoothQueries(Workload):
         return self.evaluate(best)
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m, because 1 and the Q_m are linearly independent functions."""
+        """The whole space, because 1 and the Q_m are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
     def l1_diameter(self) -> float:
-        """An upper bound; for t <= 1024 its relative error is at most 2e-6 (`moment_diameters`)."""
+        """Upper bound on the l1 diameter, with relative error at most 2e-6 for t <= 1024."""
         return moment_diameters.l1_diameter(self.d, self.degree)
 
     def l2_diameter(self) -> float:
-        """An upper bound, close to the maximum if t is even or d = 1; see `moment_diameters`."""
+        """Upper bound on the l2 diameter, close to it if t is even or d = 1."""
         return moment_diameters.l2_diameter(self.d, self.degree)
 
     def l1_radius(self) -> float:
