@@ -81,7 +81,7 @@ class Elliptope(Body):
         return matrices
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, R>, nearly always too large by at most a relative 1e-9.
+        """Upper bounds on the largest <u, R>, nearly always within a relative 1e-9 of it.
 
         The largest <u, R> is the optimum of the MaxCut relaxation. The returned value h(u) comes
         from the dual of this problem. So the halfspaces {x : <u, x> <= h(u)} contain the body up to
