@@ -243,7 +243,7 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
 def _figure_state(
     script: LoadedScript, outputs: Outputs, record: dict[str, Any] | None
 ) -> tuple[str, str]:
-    """Two cells of the table: which code made the figure, if any, and how many claims hold."""
+    """Two cells of the table: which code made the figure (or "none"), and how many claims hold."""
     if record is None or not outputs.images[0].exists():
         return "none", ""
     made_by = "present code" if record["code"] == asdict(script.code) else "other code"

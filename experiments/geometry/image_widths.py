@@ -5,10 +5,10 @@ Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transf
 
 Claims for a map f from a set S to R^m: if f increases no distance, the Gaussian width of the image
 is at most the width w(S) of S. Rotations keep the width. If ||f(x) - f(y)|| <= ||x - y|| + delta
-for all x and y in S, the width of the image is at most the sharp bound
-(w(S)^(1/2) + (delta m^(1/2))^(1/2))^2. The sharp bound is at most the bound printed in the paper,
-2 w(S) + 2 delta m^(1/2). Both bounds are of the right order: for a cube of any size that is blown
-up, the width of the image is at least 0.285 times the sharp bound.
+for all x and y in S, the width of the image is at most (w(S)^(1/2) + (delta m^(1/2))^(1/2))^2. This
+bound is called sharp here. It is at most the bound printed in the paper, 2 w(S) + 2 delta m^(1/2).
+Both bounds are of the right order: for a cube of any size that is blown up, the width of the image
+is at least 0.285 times the sharp bound.
 
 (a) The sets hold 64 points of the unit sphere in R^16. Four maps increase no distance: a rotation,
 folding (absolute values), moving each point to the nearest point of a ball of radius 3/4, and
@@ -100,7 +100,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Width of the image and of the set, with the standard error of their difference."""
+    """Widths of the image and of the set, and the largest increase of a distance."""
     if config.image is Image.BLOWN_UP:
         before, after = (
             gd.gaussian_width(gd.bodies.Box(np.zeros(M), np.full(M, side))).value
@@ -132,7 +132,7 @@ def distances(points: Points) -> Points:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Lemma 10 with its case of equality, and upper and lower limits for the bound of Lemma 11."""
+    """Checks of Lemma 10 (with equality for rotations) and of Lemma 11 (from both sides)."""
     sets, cubes = table[table.image != Image.BLOWN_UP], table[table.image == Image.BLOWN_UP]
     rotations = sets[sets.image == Image.ROTATED]
     reach = quantile(LEVEL / (2 * len(sets)), int(sets.draws.min()))
@@ -217,7 +217,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(sides: tuple[float, ...], draws: int) -> tuple[Config, ...]:
-    """Random sets under all maps, and cubes."""
+    """Configurations: random sets under each map, and a cube of each side in `sides`."""
     return (
         *(Config(image, 1.0, draws) for image in MAPS),
         *(Config(Image.BLOWN_UP, side, draws) for side in sides),

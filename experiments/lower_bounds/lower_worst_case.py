@@ -2,20 +2,21 @@
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Theorems 1 and 24; formula sheet JL-T1, JL-T24, JL-L6.
 
-Claim: for at least half of all workloads of k random sign queries on N elements, every mechanism
-needs as many records as Theorem 1 promises, up to a constant factor. The theorem has three regimes,
-by which of k, sqrt(k ln N) and ln N / alpha is the smallest. The number of queries k varies in the
-first two regimes, and 1 / alpha varies in the third. In each of them the ratio of Theorem 1 (with
-constant 1) to the certified lower bound has a log-log slope within 0.1 of 0. One constant serves
-all regimes: the ratios are at most 64, and the largest is at most 5 times the smallest. In the
-first regime the best packing consists of single elements. In the other two regimes it is a
-Reed-Solomon family of sets. Each set has about k / ln N elements in the second regime, and about
-1 / alpha^2 in the third. The e^370 to e^(4 x 10^6) sets of a family are never listed. Every
-certificate is written to a file and checked again by code that shares nothing with the
-construction. The older bounds (SmallDB, projection) are drawn for comparison, with constant 1 too.
+Claim: for at least half of all workloads of k random sign queries on N elements, every private
+mechanism of error alpha needs as many records as Theorem 1 promises, up to a constant factor. The
+theorem has three regimes, by which of k, sqrt(k ln N) and ln N / alpha is the smallest. The number
+of queries k varies in the first two regimes, and 1 / alpha varies in the third. In each regime the
+ratio of Theorem 1 (with constant 1) to the certified lower bound has a log-log slope within 0.1 of
+0. One constant serves all regimes: the ratios are at most 64, and the largest is at most 5 times
+the smallest. In the first regime the best packing consists of single elements. In the other two
+regimes it is a Reed-Solomon family of sets. Each set has about k / ln N elements in the second
+regime, and about 1 / alpha^2 in the third. A family has e^370 to e^(4 x 10^6) sets, which are never
+listed. Every certificate is written to a file and checked again by code that shares nothing with
+the construction. The older bounds (SmallDB, projection) are drawn for comparison, with constant 1
+too.
 
-Only checks of sampled pairs are random: they draw two sets and the signs of their elements. Run
-time on one core: quick 3 s, full 5 s.
+Only the checks of sampled pairs are random: each check draws two sets and the signs of their
+elements. Run time on one core: quick 3 s, full 5 s.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def position(table: pd.DataFrame, regime: str) -> pd.Series:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Theorem 1 is optimal up to a constant, certificates hold, and sets grow as predicted."""
+    """Claims on Theorem 1, the sizes of the best sets, the certificates and the older bounds."""
     return [
         *(ratio_is_flat(table[table.regime == regime], regime) for regime in Regime),
         one_constant(table),
@@ -147,7 +148,7 @@ def one_constant(table: pd.DataFrame) -> Claim:
 
 
 def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
-    """The best sets have about k / ln N, or 1 / alpha^2, elements."""
+    """The size of the best sets grows roughly in proportion to k, or to 1 / alpha^2."""
     found = exact_slope(position(table, regime), table.set_size)
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
@@ -164,7 +165,7 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
 
 
 def older_bounds_are_worse(table: pd.DataFrame) -> Claim:
-    """Ratios of the older bounds to Theorem 1's third term, ln N / (alpha^2 epsilon)."""
+    """Older bounds are stated multiples of Theorem 1's third term, ln N / (alpha^2 epsilon)."""
     logs, k = table.bits * math.log(2), table.queries
     third = logs / (table.alpha**2 * EPSILON)
     stated = {
@@ -223,7 +224,7 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = table[table.regime == regime]
         draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
         log_axes(axes)
-        # Upper bounds that need thousands of times more records would squeeze all others.
+        # Upper bounds that are thousands of times larger would squeeze all other curves.
         axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
         axes.set_title(f"({letter}) {TITLES[regime]}", fontsize=9)
         axes.set_xlabel(
@@ -240,7 +241,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: A panel ends at this multiple of the largest value of Theorem 1 in it.
+#: The vertical axis ends at this multiple of the largest value of Theorem 1 in the panel.
 SHOWN = 100
 TITLES = {
     Regime.QUERIES: "few queries:\n$k$ is least",

@@ -1,4 +1,4 @@
-"""Rules for the total privacy of several pure steps, and the exact total they are compared with."""
+"""Rules for the total privacy loss of several pure steps, and the exact total for comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import scipy.stats
 import geomdp as gd
 from geomdp.mechanisms.printed import printed_shortcut_step
 
-#: epsilon_0 of a step in panel (a) of `composition`, and the budget in panel (b).
+#: epsilon_0 of a step in panel (a) of the figure `composition`, the budget in panel (b), and the
+#: delta of both panels.
 STEP = 0.1
 BUDGET = gd.ApproxDP(1.0, 1e-6)
 DELTA = BUDGET.delta
@@ -30,7 +31,10 @@ class Rule(enum.StrEnum):
 
 
 def exact_delta(epsilon: float, step: float, steps: int) -> float:
-    """Smallest delta of T randomised responses: E (1 - e^(epsilon - L))_+, L the total loss."""
+    """Smallest delta of T = `steps` randomised responses with epsilon_0 = `step`, at `epsilon`.
+
+    The result is E max(0, 1 - e^(epsilon - L)), where L is the total privacy loss.
+    """
     truths = np.arange(steps + 1)
     losses = (2 * truths - steps) * step
     chances = scipy.stats.binom.pmf(truths, steps, 1 / (1 + math.exp(-step)))
@@ -38,7 +42,7 @@ def exact_delta(epsilon: float, step: float, steps: int) -> float:
 
 
 def exact_epsilon(step: float, steps: int, delta: float) -> float:
-    """Smallest epsilon of T pure steps at a given delta; at most T epsilon_0, which has delta 0."""
+    """Smallest total epsilon of T pure steps at `delta`; at T epsilon_0 the least delta is 0."""
     if exact_delta(0.0, step, steps) <= delta:
         return 0.0
     return float(
@@ -56,7 +60,7 @@ def zcdp_epsilon(step: float, steps: int, delta: float) -> float:
 
 
 def totals(steps: int) -> dict[Rule, float]:
-    """Total epsilon of T steps of STEP at DELTA, by each rule but the shortcut."""
+    """Total epsilon at DELTA of T steps with epsilon_0 = STEP, by each rule except the shortcut."""
     step = gd.PureDP(STEP)
     return {
         Rule.BASIC: gd.privacy.basic_composition([step] * steps).epsilon,

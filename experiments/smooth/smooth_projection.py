@@ -51,10 +51,12 @@ from experiments.shared.smooth_problems import (
 )
 from geomdp.workloads.smooth import Filter, Shrinkage, Truncation, approximate_many
 
-#: Number t of degrees, and number of grid angles, in each variable; by number of variables.
+#: Number t of degrees, and number of grid angles, in each variable. The keys are the numbers of
+#: variables.
 DEGREES = {1: 32, 2: 8}
 GRID = {1: 256, 2: 33}
-#: Number of points of [-1, 1] at which optimality is checked, and of draws of noise for E h_K(Z).
+#: Number of points of [-1, 1] at which optimality is checked, and number of draws of noise from
+#: which E h_K(Z) is estimated.
 POINTS, NOISES = 2049, 4000
 SMOOTHNESS, QUERIES = 1, 100
 #: Largest n at which 300 releases can show that the gain is not due to chance.
@@ -96,7 +98,7 @@ def mechanism(d: int, n: int) -> gd.SmoothSummary:
 def post_processing(
     config: Config,
 ) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """The map from noisy moments, of shape (t,) * d, to the moments that answers are taken from."""
+    """The map from noisy moments, of shape (t,) * d, to the moments that give the answers."""
     deviations = mechanism(config.d, config.n).noise_std
     if config.method is Method.SEMIDEFINITE:
         return gd.mechanisms.MomentProjection.semidefinite(deviations)
@@ -143,11 +145,11 @@ def moments_of_points(degree: int) -> npt.NDArray[np.float64]:
 
 
 def optimality_gap(noisy: npt.NDArray[np.float64], moments: npt.NDArray[np.float64]) -> float:
-    """max over x of <Y - M, phi(x) - M>; 0 exactly if M is the moment vector nearest to Y.
+    """max over x of <Y - M, phi(x) - M>: 0 if and only if the moment vector M is nearest to Y.
 
-    Y are the noisy moments and phi(x) the moments of the point x. Every moment vector is a weighted
-    mean of vectors phi(x), so the maximum over all moment vectors is attained at a point. It is
-    computed from `POINTS` points.
+    Y is `noisy`, M is `moments`, and phi(x) is the vector of moments of the point x. Every moment
+    vector is a weighted mean of vectors phi(x), so the maximum over all moment vectors is attained
+    at a point. The function takes the maximum over `POINTS` points.
     """
     residual = (noisy - moments)[1:]
     reached = residual @ moments_of_points(len(noisy))
@@ -160,7 +162,7 @@ def distance_columns(
     gaps: npt.NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Row:
-    """Squared distances from the exact moments, beside min{E |Z|^2, E h_K(Z)} (JL-L13b).
+    """Columns: squared distance from the exact moments, gap, min{E |Z|^2, E h_K(Z)} (JL-L13b).
 
     Z is Laplace noise with the standard deviations that the summary states. The mean of h_K(Z) is
     estimated from `NOISES` draws.
@@ -202,7 +204,7 @@ def is_nearest(rows: pd.DataFrame) -> Claim:
 
 
 def distance_is_bounded(rows: pd.DataFrame) -> Claim:
-    """Mean squared distances over min{E |Z|^2, E h_K(Z)} are >= `LEAST` and, up to chance, <= 1."""
+    """Ratios of mean squared distances to their bounds are >= `LEAST` and, up to chance, <= 1."""
     shares = rows.squared / rows.stated
     reach = quantile(LEVEL / len(rows), int(rows.draws.min())) * rows.squared_stderr / rows.stated
     means = ", ".join(f"{share:.2f} at n = {n}" for n, share in zip(rows.n, shares, strict=True))

@@ -1,4 +1,4 @@
-"""Three kinds of summary of smooth queries, and their worst errors over a family."""
+"""Three kinds of summary for smooth queries, and their worst errors over a family of queries."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approxima
 #: 4.8 million. One answer exceeds its stated error with probability at most LEVEL / ANSWERS.
 ANSWERS = 10**7
 #: A sum of independent Laplace variables has a log-concave density, so its absolute value exceeds u
-#: standard deviations with probability at most exp(1 - u). At this u, exp(1 - u) is the level of
-#: one answer.
+#: standard deviations with probability at most exp(1 - u). For u = SPREAD this probability is
+#: LEVEL / ANSWERS.
 SPREAD = 1 + math.log(ANSWERS / LEVEL)
 
 
@@ -64,7 +64,7 @@ class Config:
 
 @cache
 def mechanism(config: Config) -> gd.SmoothSummary:
-    """The summary of a configuration."""
+    """The summary with the noise and the degree that the method of a configuration prescribes."""
     noise = None if config.method is Method.WEIGHTED else gd.mechanisms.UniformLaplace()
     theorem = None if config.method is Method.WEIGHTED else gd.mechanisms.TheoremDegree()
     return gd.SmoothSummary(
@@ -87,7 +87,7 @@ def coefficients(config: Config) -> tuple[Coefficients, ...]:
 
 
 def worst_errors(config: Config, rng: np.random.Generator) -> Row:
-    """Mean square of the family's worst error, and the largest ratio of an error to its bound."""
+    """Mean square of the family's worst error, and largest ratio of error to stated bound."""
     M, combine = mechanism(config), coefficients(config)
     family = kernel_family(config.d, config.smoothness, config.queries)
     matrix = stacked(combine)

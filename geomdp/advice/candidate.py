@@ -20,7 +20,7 @@ class Guarantees(enum.Enum):
     ANY = "any"
 
     def met_by(self, setting: Setting) -> Setting:
-        """The setting with a guarantee that the mechanism can give and that implies the one asked.
+        """The setting, with a guarantee that the mechanism can give and that implies the one asked.
 
         `PURE` replaces every guarantee by pure privacy that implies it. `InapplicableError` for
         Gaussian noise if pure privacy is asked.
@@ -48,7 +48,7 @@ class Candidate:
     flag : str
         Name of the mechanism on the command line.
     guarantees : Guarantees
-        The guarantees that it can give.
+        The guarantees that the mechanism can give.
     summary : str
         A few words on the mechanism, for lists.
     suits : str
@@ -72,7 +72,7 @@ class Candidate:
     log_concave : bool
         Whether the noise is symmetric and log-concave. The lower bound of `projection_floor` needs
         this. It is true of Laplace noise, Gaussian noise, K-norm noise, noise from cones over
-        convex bodies, and of sums and linear images of such noise.
+        convex bodies, and of linear images and independent sums of such noise.
     """
 
     kind: type[Mechanism]
@@ -103,7 +103,7 @@ class Candidate:
         return self.build(self.guarantees.met_by(setting))
 
     def compared(self, setting: Setting) -> Mechanism:
-        """Build the mechanism for a comparison; `InapplicableError` if `useful` raises it."""
+        """Build the mechanism for a comparison, unless `useful` raises `InapplicableError`."""
         met = self.guarantees.met_by(setting)
         self.useful(setting)
         return self.build(met)

@@ -15,7 +15,8 @@ from geomdp._typing import BoolArray, FloatArray
 Outputs: TypeAlias = npt.NDArray[Any]
 #: Draws independent outputs of a mechanism on one fixed input.
 Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
-#: Maps outputs to an array (trials,) of numbers, which are large if the first input is likelier.
+#: Maps outputs to an array (trials,) of numbers. Outputs that are likelier on the first of two
+#: inputs get larger numbers.
 Score: TypeAlias = Callable[[Outputs], FloatArray]
 #: Maps outputs to an array (trials,) of booleans: whether each output is in the event.
 Event: TypeAlias = Callable[[Outputs], BoolArray]
@@ -25,7 +26,7 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class Learner:
-    """A way to learn a score from outputs on the two inputs.
+    """A way to learn a score from outputs of a mechanism on two inputs.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ are closed forms and return None if no closed form is known. The remaining verbs
 and `volume`, are never derived.
 
 Points and directions are the rows of float64 arrays (b, m). A verb with such an argument returns
-numbers as an array (b,) and points as an array (b, m), one for each row.
+numbers as an array (b,) and points as an array (b, m), one for each row. Only `separate` takes a
+single point (m,).
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from geomdp.bodies.point_lists import half_diameter_of
 
 #: Default tolerance of `contains`: for the gauge, or for the distance divided by the radius.
 MEMBERSHIP_TOLERANCE = 1e-9
-#: Bisection for an end of a chord stops at this share of an upper bound on the chord's length.
+#: Bisection for an end of a chord stops when the end is known to within this share of an upper
+#: bound on the chord's length.
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
@@ -57,10 +59,10 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
     algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
-    whether a body has its own version of a verb. Wrappers ask their inner bodies. Arguments are
-    checked before a verb runs. Arrays must be finite and of the right shape. Directions of `chord`
-    must not be 0. For `gauge` and `facets`, 0 must be in the body, for most bodies in its relative
-    interior.
+    whether a body has its own version of a verb. Wrappers ask their inner bodies. Points,
+    directions and tolerances are checked before a verb runs. Arrays of points and directions must
+    be finite and of the right shape. Directions of `chord` must not be 0. For `gauge` and `facets`,
+    0 must be in the body, for most bodies in its relative interior.
 
     Examples
     --------
@@ -112,8 +114,8 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether the body has its own version of `verb`, a method of `Body`.
 
-        Derived verbs do not count. A body with extreme points counts as having a support function.
-        A body with listed vertices counts as having CVXPY constraints.
+        Derived verbs do not count, with two exceptions. A body with extreme points counts as having
+        a support function. A body with listed vertices counts as having CVXPY constraints.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
@@ -287,7 +289,7 @@ class Body(abc.ABC):
         return None
 
     def gaussian_width(self) -> float | None:
-        """E max over x in K of <g, x>, g ~ N(0, I_m), to 1e-13; None if there is no closed form."""
+        """E max over x in K of <g, x> for g ~ N(0, I_m); None if there is no closed form."""
         factor, simpler = self.width_rule()
         width = None if simpler is self else simpler.gaussian_width()
         return None if width is None else factor * width
@@ -299,14 +301,14 @@ class Body(abc.ABC):
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """Largest gauge of K on the symmetric set with the support function `support`.
 
-        The set must lie in the span of K. Implemented for a symmetric K bounded by listed
-        hyperplanes. None for all other bodies.
+        The set must lie in the span of K. The verb is implemented for bodies that are bounded by
+        listed hyperplanes, and for their products and images. None for all other bodies.
         """
         del support
         return None
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """Upper bound on the gauge of all x with ||x||_1 <= l1, ||x||_2 <= l2; None if unknown."""
+        """Bound on ||x||_K for x in span K, ||x||_1 <= l1 and ||x||_2 <= l2; None if unknown."""
         del l1, l2
         return None
 

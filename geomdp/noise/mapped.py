@@ -37,7 +37,7 @@ class Expansion(Protocol):
 
 @runtime_checkable
 class ImplicitMap(Protocol):
-    """A linear map (m, p) that is applied by transforms, because its matrix would be too large."""
+    """A linear map from R^p to R^m, applied by transforms because its matrix would be too large."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -186,7 +186,7 @@ class MappedNoise:
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); one product with each map."""
+        """Independent draws (size, m), from draws of all parts and one product with each map."""
         draws = (part.noise.sample(rng, size).T for part in self.parts)
         return sum_of_images([part.matrix for part in self.parts], draws).T
 
@@ -199,7 +199,7 @@ class MappedNoise:
         return total
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
+        """Variance of each coordinate (m,): the diagonal of `covariance`, without that matrix."""
         return np.asarray(np.sum(self._variances, axis=0))
 
     @cached_property
@@ -209,8 +209,8 @@ class MappedNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are exact.
 
-        The term of a part without an exact covariance is estimated from 1024 public draws. The
-        interval is an asymptotic 95% interval.
+        If a part has neither a given `energy` nor an exact covariance, its term is estimated from
+        1024 public draws. The interval is an asymptotic 95% interval.
         """
         return self._second_moment
 

@@ -2,8 +2,8 @@
 
 Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
 neighbours X, X'. A scale describes the noise of one coordinate, in the units of f. Phi and phi are
-the distribution function and the density of N(0, 1). All functions raise ``ValueError`` for a
-sensitivity that is not finite and above 0, and for a guarantee of a wrong type.
+the distribution function and the density of N(0, 1). All public functions raise ``ValueError`` for
+a sensitivity that is not finite and above 0, and for a guarantee of a wrong type.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     Notes
     -----
     The equation ``gaussian_delta(sensitivity, sigma, epsilon) = delta`` is solved by bisection in
-    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma, with about 60 evaluations. The lower
-    end has Phi(a) = delta. By the formula of `gaussian_delta`, the noise there has a delta of at
-    most Phi(a). The upper end has Phi(a) = 3/4. The noise there has a delta of at least
-    Phi(a) - Phi(-a) = 1/2. This is above the delta of `privacy`, because `ApproxDP` requires
-    delta < 1/2.
+    a = theta/2 - epsilon/theta, where theta = Delta_2 / sigma, in most cases with about 60
+    evaluations. The lower end has Phi(a) = delta. By the formula of `gaussian_delta`, the noise
+    there has a delta of at most Phi(a). The upper end has Phi(a) = 3/4. The noise there has a delta
+    of at least Phi(a) - Phi(-a) = 1/2. This is above the delta of `privacy`, because `ApproxDP`
+    requires delta < 1/2.
 
     References
     ----------
@@ -127,7 +127,7 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
         float(scipy.special.ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(scipy.special.ndtri(0.75)),
     )
-    # The factor 1 + 2^-50 rounds up: the few operations before it have rounding errors of at most
+    # The factor 1 + 2^-50 rounds up: the few operations before it have rounding errors of about
     # half a unit in the last place each.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 

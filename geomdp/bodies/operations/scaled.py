@@ -156,16 +156,16 @@ class Scaled(Body):
         return Scaled(symmetric_hull(self.body), self.factor)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The image of K times the factor."""
+        """The image of K times the factor; None if the image of K has no closed form."""
         inner = self.body.linear_image(matrix)
         return None if inner is None else Scaled(inner, self.factor)
 
     def width_rule(self) -> tuple[float, Body]:
-        """w(cK) = c w(K) for the Gaussian width w."""
+        """The factor and K, because w(factor K) = factor w(K) for the Gaussian width w."""
         return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K, divided by the factor; None if K returns None."""
+        """Largest gauge in K, divided by the factor; None if it is not known for K."""
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
 

@@ -75,7 +75,7 @@ class PackingFamily(Conditional, abc.ABC):
     @property
     @abc.abstractmethod
     def log_others(self) -> float:
-        """ln(M - 1), never rounded up."""
+        """ln(M - 1) or less, up to a float64 rounding error, which `MARGIN` covers."""
 
     @property
     @abc.abstractmethod
@@ -203,8 +203,9 @@ class Rung(ExcludedRange):
 def reachable_distance(log_others: float, problem: Problem) -> float:
     """(ln(M - 1) + log odds) / epsilon under replace-one, and half of this number under add/remove.
 
-    M is the number of data sets of a packing. If fewer replacements than the returned number turn
-    any of the data sets into any other, an accurate mechanism is not private.
+    M is the number of data sets of a packing. Suppose that fewer replacements than the returned
+    number turn any of the data sets into any other, and that their answers are far enough apart
+    (`Problem.required_separation`). Then no mechanism is both private and accurate.
     """
     log_odds = problem.metric.log_odds
     total = log_others + log_odds
@@ -259,7 +260,7 @@ def excluded_records(family: PackingFamily, problem: Problem) -> int:
 
 
 def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[Rung], list[str]]:
-    """A rung for each packing that excludes a range; for every other packing, the reason."""
+    """A rung for each packing that excludes a range; for the others, why they exclude nothing."""
     rungs, reasons = [], []
     for family in families:
         try:

@@ -31,9 +31,9 @@ class Polynomials:
 
     @property
     def differing(self) -> int:
-        """Least number of positions in which two words differ.
+        """Least number of positions in which two different words differ.
 
-        Two polynomials of degree < `degree` agree in at most `degree` - 1 points.
+        Two different polynomials of degree < `degree` agree in at most `degree` - 1 points.
         """
         return self.length - (self.degree - 1)
 
@@ -62,9 +62,9 @@ def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
 
 
 def _is_prime(n: int) -> bool:
-    """Whether n < 2^64 is prime, by trial division or by Miller's test.
+    """Whether n < 2^64 is prime, by trial division or by the Miller-Rabin test.
 
-    Miller's test is exact for all n < 2^64 with the seven bases below.
+    The Miller-Rabin test is exact for all n < 2^64 with the seven bases below.
     """
     if n < 1 << 20:
         return n > 1 and all(n % f for f in range(2, math.isqrt(n) + 1))
@@ -85,7 +85,7 @@ def generators_of(part: Part) -> Bits:
     rows = part.whole_array("generators", axes=2)
     require(bool(((rows == 0) | (rows == 1)).all()), "bits of generators are not 0 or 1")
     require(len(rows) <= 20, "there are more than 20 generators")
-    part.work.spend(200 << len(rows))  # `least_weight` spends 200 operations on each word.
+    part.work.spend(200 << len(rows))  # `least_weight` spends about 200 operations on a word.
     return rows
 
 
@@ -96,7 +96,7 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight (number of bits 1) of a nonzero word.
+    """Least weight (number of 1 bits) of a nonzero word.
 
     The words are visited in the order of a Gray code: each word is the sum modulo 2 of the word
     before and one generator.

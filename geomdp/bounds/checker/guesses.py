@@ -1,8 +1,8 @@
-"""Check of the rungs that use the average error of a guess between elements that are far apart.
+"""Check of certificate steps (rungs) that bound the average error of guessing an element.
 
-`geomdp.bounds.packings.guessing` explains the argument and its notation. Two modules beside it,
-`separated_elements` and `distant_elements`, prove the formulas for lambda. Here every distance is
-computed again from the answers of the elements.
+The answers of the elements are far apart. `geomdp.bounds.packings.guessing` explains the argument
+and its notation. Two modules beside it, `separated_elements` and `distant_elements`, prove the
+formulas for lambda. Here every distance is computed again from the answers of the elements.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def _distant(rung: Part, answers: Vectors, ratio: float, measure: Measure) -> fl
     found = min(float(measure.norm(answers - answer).sum()) for answer in answers) / others
     require_close(distance, found, "distance")
     require(distance <= found - _slack(answers), f"distance is {found:.15g} up to rounding")
-    # In the worst case, the estimate is near one element, which has the largest density.
+    # The values of share for the moments 1 and 2, in the formula that `distant_elements` proves.
     share = others if measure.moment == 1 else math.sqrt(others) * math.sqrt(ratio)
     return min(separation / 2, distance * share / (others + ratio))
 
 
 def _separation(rung: Part, answers: Vectors, norm: Norm) -> float:
-    """The least distance of two answers, which the rung states, after a check."""
+    """The separation that the rung states, after a check that no two answers are closer."""
     closest = min(float(norm(answers[:i] - answers[i]).min()) for i in range(1, len(answers)))
     separation = rung.number("separation")
     require_close(separation, closest, "separation")
@@ -109,12 +109,12 @@ def _slack(answers: Vectors) -> float:
 
 
 def _largest(answers: Vectors) -> float:
-    """The largest absolute value of an answer, at least 1."""
+    """The larger of 1 and the largest absolute value of an answer."""
     return max(1.0, float(np.abs(answers).max()))
 
 
 def _mean_square(points: Vectors) -> float:
-    """The least mean squared distance of one vector from all `points` (M, k)."""
+    """The mean squared distance of `points` (M, k) from their mean, the least for any vector."""
     return float(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean())
 
 

@@ -1,15 +1,16 @@
 """Pairs of points that are far apart in orthogonal directions.
 
-For a pair of elements, w_j is the difference of the answers, and delta_j is the length of w_j along
-a direction u_j. The lower bound of `orthogonal_lines` grows with the sum of delta_j^2. An ascent
-over orthonormal frames (u_1, ..., u_i) increases this sum. The ascent alternates two steps. The
-first step finds, for each u_j, the pair of elements with the largest delta_j. The second step takes
-the matrix with columns delta_j w_j. The new frame is the orthonormal frame nearest to this matrix:
-the polar factor of the matrix. No step lowers the sum.
+For pair j of elements, w_j is the difference of their answers, and delta_j = <u_j, w_j> is the
+length of w_j along a direction u_j. The lower bound of `orthogonal_lines` grows with the sum of
+delta_j^2. An ascent over orthonormal frames (u_1, ..., u_i) increases this sum. The ascent
+alternates two steps. The first step finds, for each u_j, the pair of elements with the largest
+delta_j. The second step takes the matrix with columns delta_j w_j. The new frame is the orthonormal
+frame nearest to this matrix: the polar factor of the matrix. No step lowers the sum, except by a
+tiny amount if eigenvalues are raised (see `SINGULAR`).
 
-The ascent has two starts. The first start is the result of the Gram-Schmidt process for chosen
-elements. Each chosen element is as far as possible from the span of the elements chosen before it
-(Cholesky with pivoting). The second start is a random frame.
+The ascent is run from two starts. The first start is the result of the Gram-Schmidt process for the
+answers of chosen elements. The answers of each chosen element are as far as possible from the span
+of the answers chosen before (Cholesky with pivoting). The second start is a random frame.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def coordinates(centred: FloatArray) -> FloatArray:
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """The best pairs of rows of `points` (E, r), one for each of `size` axes, and their lengths.
 
-    The pairs have shape (size, 2). The length of a pair is its distance along the axis. The result
-    comes from the better of two ascents. For random sign queries, the Gram-Schmidt frame is the
-    better start. For ranges, the random frame is better.
+    The pairs have shape (size, 2). The length of a pair is the distance of its two points along the
+    axis. The result comes from the better of two ascents. For random sign queries, the Gram-Schmidt
+    frame is the better start. For ranges, the random frame is better.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))

@@ -11,10 +11,10 @@ The search takes three steps for each size s:
 * *Local search*: find the data set with the least distance to another data set. Exchange one record
   of this data set, so that the distance of its answers from the nearest other answers grows.
 
-For s = 1, the pool is the list of all elements, or a sample of them. If there are few elements,
-another kind of packing is tried, too: the largest set of elements with answers that are pairwise
-far enough apart. This set is a clique of a graph. Each packing found is certified, so a poor search
-gives a weak bound, but never a false bound.
+For s = 1, the pool is the list of all elements, or a sample of them, and there is no local search.
+If there are few elements, another kind of packing is tried, too: the largest set of elements with
+answers that are pairwise far enough apart. This set is a clique of a graph. Each packing found is
+certified, so a poor search gives a weak bound, but never a false bound.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Effort:
     datasets : int
         Largest number of data sets of one packing.
     exchanges : int
-        Largest number of exchanges of a record that are tried for a packing of data sets with
-        several records.
+        Largest number of steps of the local search for one packing. Each step tries to exchange one
+        record.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class _Search:
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
         scales = np.unique(pairs[pairs >= self.problem.required_separation])
-        # If no clique excludes a record, return one row. `certify` refuses it and says why.
+        # If no clique excludes a record, return one row. `certify` refuses one row and says why.
         best, furthest = np.zeros(1, dtype=np.int64), 0
         places = np.linspace(0, len(scales) - 1, CLIQUE_SCALES).astype(np.int64)
         for scale in np.unique(scales[places]) if len(scales) else scales:

@@ -1,10 +1,10 @@
-"""Average error over separated elements in l2 norm, with no loss from Markov's inequality.
+"""Bound on the average error over elements separated in l2 norm, without Markov's inequality.
 
 The docstring of `geomdp.bounds.packings.guessing` defines the data sets X_i, the densities f_i, the
 factor R, the estimate v and the moment p. The elements x_1, ..., x_M have answers a_i. Any two
-answers are at least gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k). Let r_i = ||v - a_i||. Let
-G be the minimum over all v of (r_1^p + ... + r_M^p) / M. Then for a uniform prior on i the mean of
-r_i^p is at least
+answers are at least gamma apart, in the norm ||v|| = ||v||_2 / sqrt(k) for k queries. Let
+r_i = ||v - a_i||. Let G be the minimum over all v of (r_1^p + ... + r_M^p) / M. Then for a uniform
+prior on i the mean of r_i^p is at least
 
     lambda^p = min((gamma / sqrt 2)^p, G M / (M + R - 1)).
 
@@ -26,12 +26,13 @@ above is at least M (G - lambda^p) - (R - 1) lambda^p. By the choice of lambda, 
 For p = 2, G is the mean squared distance of the a_i from their mean. For p = 1 take any point c,
 the centre, and unit vectors z_i from c towards the a_i. Subtract the mean of the z_i. If the
 longest z_i is longer than 1, divide all z_i by its length. The z_i then have a sum of 0 and lengths
-of at most 1. So G is at least the mean of <z_i, a_i - c>.
+of at most 1. So G is at least the mean of <z_i, a_i - c>. The inner product belongs to the norm
+||v||, so <u, v> is u^T v / k.
 
 References
 ----------
-The proof bounds the Bayes risk of the packings of Hardt-Talwar 2010 and formula sheet JL-L6
-directly.
+The packings are those of Hardt-Talwar 2010 and formula sheet JL-L6. The proof bounds their Bayes
+risk directly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Least-trace ellipsoids in R^m = R^(r_1) x ... x R^(r_B), with one semi-axis per factor.
+"""Least-trace ellipsoids in R^(r_1) x ... x R^(r_B), with equal semi-axes within each factor.
 
 The factors are called blocks. Block i of a vector v is v_i in R^(r_i).
 """
@@ -53,7 +53,8 @@ def capped_ellipsoid(
     Raises
     ------
     ValueError
-        For bounds that are not finite and above 0, or lengths that differ.
+        For bounds that are not finite and above 0, dimensions below 1, or arrays of different
+        lengths.
 
     References
     ----------
@@ -72,7 +73,7 @@ def capped_ellipsoid(
 def profile_ellipsoid(
     dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
 ) -> FloatArray:
-    """Least-trace ellipsoid for all vectors with block lengths within one row of `profiles`.
+    """Least-trace ellipsoid for all vectors whose blocks obey the bounds in a row of `profiles`.
 
     A row of `profiles` bounds the squared length of every block. The vectors are all
     v = (v_1, ..., v_B) for which some row has entries of at least ||v_1||^2, ..., ||v_B||^2.
@@ -100,7 +101,8 @@ def profile_ellipsoid(
     Raises
     ------
     ValueError
-        For negative squared lengths, a column of zeros, or shapes that do not fit.
+        For negative squared lengths, a column of zeros, dimensions below 1, shapes that do not fit,
+        or a tolerance of 0 or less.
 
     Notes
     -----

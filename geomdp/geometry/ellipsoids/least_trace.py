@@ -42,7 +42,7 @@ COLUMNS_PER_DIMENSION = 8
 
 @dataclass(frozen=True)
 class TraceEllipsoid:
-    """The ellipsoid {root @ u : ||u||_2 <= 1}, S = root root^T, with its trace and duality gap.
+    """The ellipsoid {root @ u : ||u||_2 <= 1} with the trace and duality gap of S = root root^T.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     Raises
     ------
     ValueError
-        If all vectors are 0.
+        If all vectors are 0, or `tolerance` is not above 0.
 
     Notes
     -----

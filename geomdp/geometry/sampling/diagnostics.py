@@ -75,10 +75,10 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
 def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
-    ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all chains, and
-    rho_t is the autocorrelation at lag t, pooled over half-chains. The rho_t are summed in pairs.
-    The sum ends at the first pair that is not positive, and a pair counts at most as much as each
-    pair before it (Geyer's initial monotone sequence).
+    ESS = S / (1 + 2 sum_t rho_t), t = 1, 2, ..., where S is the number of draws of all half-chains,
+    and rho_t is the autocorrelation at lag t, pooled over half-chains. The rho_t are summed in
+    pairs. The sum ends at the first pair that is not positive, and a pair counts at most as much as
+    each pair before it (Geyer's initial monotone sequence).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Exact sums of real records and of their products, with correctly rounded noise."""
+"""Exact sums of entries of real records or of products of entries, with correctly rounded noise."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class RealRecords(Measurement):
     workload : Means, SecondMoment or BoxSecondMoment
         m queries.
     noise : callable
-        Noise on sums of answer vectors, in the coordinates of the answers. Its privacy is proved.
+        Noise on sums of answer vectors, in the coordinates of the answers. The caller has proved
+        that it gives the guarantee.
     slack : float
         Share by which the noise was made larger.
     entries : callable, optional
@@ -74,7 +75,7 @@ class RealRecords(Measurement):
         self._rounded = RoundedVector(noise, self.grid)
 
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """See `Measurement`: 2^-40 for an entry of a record, and 2^-39 for a product of entries.
+        """The bounds that `Measurement` defines: 2^-40 for an entry, 2^-39 for a product of two.
 
         For a product x_i x_j with i < j, the answer is sqrt(2) x_i x_j, and the bound is also
         multiplied by sqrt(2).
@@ -92,7 +93,7 @@ class RealRecords(Measurement):
         return WideSums(self._workload.n_queries)
 
     def add(self, sums: WideSums, chunk: FloatArray) -> None:
-        """Add a chunk of valid records (b, d)."""
+        """Add a chunk of valid records (b, d) to `sums`."""
         rows = fixed_point(chunk)
         if isinstance(self._workload, SecondMoment | BoxSecondMoment):
             add_products(sums, rows)
@@ -110,7 +111,10 @@ class RealRecords(Measurement):
         return Totals(count, sums.digits())
 
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means (m,). Sums and noise are added exactly, and each quotient is rounded once."""
+        """Noisy means (m,). Sums and noise are added exactly, and each quotient is rounded once.
+
+        Means of products x_i x_j with i < j are then multiplied by sqrt(2).
+        """
         size = n << self.grid
         noisy = [(s + j) / size for s, j in zip(whole_numbers(sums), multiples, strict=True)]
         return np.asarray(np.array(noisy) * self._stretch)

@@ -36,12 +36,13 @@ class ResidualGaussian(AdditiveMechanism):
 
     where l_i is the number of levels of column i. The mechanism measures r_A + r(g_A). Here g_A is
     noise N(0, s_A I) on the cells of the table of A, and r(g_A) is the residual of g_A. Every table
-    is a sum of residuals, so all tables are computed from these measurements. Tables agree on the
-    columns that they share.
+    is a sum of residuals, each spread evenly over the other columns. So all tables are computed
+    from these measurements. Tables agree on the columns that they share.
 
-    The variances s_A minimise the total error. Under add/remove, ResidualPlanner gives the s_A in
-    closed form. Under replace-one, the s_A are optimised for the true sensitivity: the largest over
-    all sets of columns in which two records can differ.
+    The variances s_A are chosen to minimise the total error; the notes say when they are proved
+    optimal. Under add/remove, ResidualPlanner gives the s_A in closed form. Under replace-one, the
+    s_A are optimised for the true sensitivity: the largest change of the measurements over all sets
+    of columns in which two records can differ.
 
     No computation needs a matrix with a row for every cell. The figure `many_columns` measures the
     cost for all 3-way tables of 100 columns with 2 to 6 levels: the set-up and the release each
@@ -142,7 +143,10 @@ class ResidualGaussian(AdditiveMechanism):
 
     @property
     def is_best(self) -> bool:
-        """Whether it is known that no linear mechanism with Gaussian noise has 0.1% less error."""
+        """Whether the squared error is known to be within 0.1% of the least possible.
+
+        The least is over all linear mechanisms with Gaussian noise.
+        """
         return self._best.is_best
 
     @cached_property
@@ -173,14 +177,15 @@ class ResidualGaussian(AdditiveMechanism):
 
     @cached_property
     def measurement(self) -> None:
-        """None, because residuals of counts are whole numbers and need no rounding to a grid."""
+        """None, because coordinates of residuals are whole numbers, which need no rounding."""
         return None
 
     @cached_property
     def grid(self) -> int | None:
         """Unseeded releases round the noise on residuals to multiples of 2^-grid.
 
-        Answers are computed from the residuals, and need not be multiples of 2^-grid.
+        Answers are computed from the residuals, and need not be multiples of 2^-grid. The result is
+        None if n is so large that sums over records are not exact.
         """
         if not self._sums_are_exact:
             return None
@@ -197,7 +202,7 @@ class ResidualGaussian(AdditiveMechanism):
         return None if self.grid is None else RoundedResiduals(self.noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records, and coordinates of all residuals. Coordinates get rounded noise."""
+        """Number of records, and coordinates of all residuals, to which rounded noise is added."""
         if isinstance(records, CountedRecords):
             counted = records.cell_counts(self.workload)
         else:

@@ -1,9 +1,10 @@
-"""Private distinguishers find a query to which data and hypothesis have very different answers.
+"""Private distinguishers find a query whose answers on data and on a hypothesis differ widely.
 
 A hypothesis H is a public estimate of the data D. A distinguisher scores every query Q of a finite
-class C by the gap |Q(D) - Q(H)| between the two answers. For n records, a gap has sensitivity 1/n.
-The exponential mechanism picks a query with eps-DP. With probability at least 1 - gamma, the gap
-of this query is at most F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
+class C by the gap |Q(D) - Q(H)| between the two answers. For n records, a gap has sensitivity 1/n,
+because the values of queries lie in [0, 1]. The exponential mechanism picks a query with eps-DP.
+With probability at least 1 - gamma, the gap of this query is at most
+F(eps) = 2 ln(|C| / gamma) / (n eps) below the largest gap (IC-DIST).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Run(Protocol[AnyQuery]):
 
 
 class Answers(Protocol):
-    """The two private steps of a round. Each call is `step_epsilon`-DP."""
+    """The two private steps of a round. In an unseeded run, each call is `step_epsilon`-DP."""
 
     def choose(self, hypothesis: Hypothesis[Any]) -> int:
         """Index of a query on which the data and the hypothesis differ much."""

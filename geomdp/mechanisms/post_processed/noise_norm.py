@@ -1,4 +1,4 @@
-"""Generalised least squares: the nearest point of a body in the norm of the noise covariance."""
+"""Generalised least squares: the nearest point of a body in the Mahalanobis norm of the noise."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 
     K is the sensitivity polytope or a relaxation of it. The norm is (z^T S^-1 z)^(1/2). Here z are
     coordinates in the public subspace of the answers (`answer_hull`), and S is the covariance of
-    the noise in these coordinates. For a relaxation, `SignNorm` approximates S by a diagonal
-    matrix.
+    the noise in these coordinates. For a relaxation, the coordinates are products of signs, and
+    `SignNorm` approximates S by a diagonal matrix.
     """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)
@@ -60,7 +60,7 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 class WhitenedNorm:
     """Least squares over K, in coordinates in which the noise is isotropic."""
 
-    #: The matrix A (k, m), where k is the dimension of the public subspace of the answers. For the
+    #: The matrix A (k, m) for m answers, where k is the dimension of their public subspace. For the
     #: noise Z, the k entries of A Z are uncorrelated. They have equal variances, except where
     #: `LEAST_SHARE` raised a variance.
     whitening: FloatArray
@@ -128,7 +128,7 @@ def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
 
 
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
-    """Mean variances of the noise on single signs, and on products of two other signs.
+    """Mean variances of the noise on single signs, and on all other products of two signs.
 
     Single signs are the products with the first sign, which is the constant 1.
     """

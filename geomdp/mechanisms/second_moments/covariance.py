@@ -30,7 +30,7 @@ from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universe.universes import Records
 
 #: Sums of x (d,) and of svec(x x^T) (m,). svec lists the upper triangle of a matrix, see
-#: `Covariance`. For correctly rounded noise, both are the digits of exact sums (see `RealRecords`).
+#: `Covariance`. For correctly rounded noise, both arrays hold digits of exact sums (`RealRecords`).
 Sums = tuple[FloatArray, FloatArray]
 #: Two functions that add noise, which has already been drawn. The first maps the sums of x to the
 #: noisy mean, the second maps the sums of x x^T to noisy second moments.
@@ -51,8 +51,9 @@ class Covariance:
 
     The parameters of `SecondMoment`, except `shrink`, have the same meaning here. `mean_share` is
     the share of the budget for the mean. ``ValueError`` if this share is not above 0 and below 1.
-    The answers are svec(S(X)), (m,) with m = d (d + 1) / 2: the upper triangle, with entries off
-    the diagonal multiplied by sqrt(2). The guarantee holds for the pair (M, mu).
+    The answers are the vector svec(S(X)) of length m = d (d + 1) / 2: the upper triangle, with
+    entries off the diagonal multiplied by sqrt(2). The guarantee holds for M and mu together, also
+    if their noisy values before the projections are published.
 
     Notes
     -----
@@ -119,7 +120,7 @@ class Covariance:
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """The smaller of a + 2 b and the diameter of the answers, with the source of the bound.
+        """The smaller of a + 2 b and the diameter of all answers, with the source of the bound.
 
         The docstring of the class defines a and b.
         """
@@ -149,7 +150,7 @@ class Covariance:
 
     @property
     def grid(self) -> int | None:
-        """Unseeded releases round their noise correctly to multiples of 2^-grid."""
+        """Exponent of the grid to which noise is rounded; see `AdditiveMechanism.grid`."""
         return self.second_moment.grid
 
     def __repr__(self) -> str:

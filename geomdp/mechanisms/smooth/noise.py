@@ -49,14 +49,14 @@ class CalibratedNoise(abc.ABC):
 
 
 class ScaledLaplace(CalibratedNoise):
-    """Laplace noise of `scales` b (m,), in units of sums; the variances are 2 b^2."""
+    """Laplace noise with scales b = `scales` (m,), in units of sums; the variances are 2 b^2."""
 
     def __init__(self, scales: FloatArray) -> None:
         self.scales, self.deviations = scales, math.sqrt(2) * scales
 
     @property
     def sampler(self) -> Exact:
-        """Exact."""
+        """`Exact`: draws have the stated distribution."""
         return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -80,7 +80,7 @@ class ScaledGaussian(CalibratedNoise):
 
     @property
     def sampler(self) -> Exact:
-        """Exact."""
+        """`Exact`: draws have the stated distribution."""
         return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -157,7 +157,7 @@ class MomentLaplace(MomentNoise):
         adjacency: Adjacency,
         slack: FloatArray | float = 0.0,
     ) -> ScaledLaplace:
-        """Laplace noise with scales s times sensitivity / epsilon."""
+        """Laplace noise with the scales s_j (sensitivity + sum_i slack_i / s_i) / epsilon."""
         pure, shape = pure_only(privacy, type(self).__name__), self.shape(workload)
         more = float((slack / shape).sum())
         return ScaledLaplace(
@@ -249,7 +249,7 @@ class WeightedLaplace(MomentLaplace):
         return workload.orders() ** (2 * self.smoothness / 3)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The weighted l1 diameter (replace-one) or the sum of the weights (add/remove)."""
+        """The l1 diameter weighted by 1 / s (replace-one), or the sum of the 1 / s (add/remove)."""
         weights = 1 / self.shape(workload)
         if checked_adjacency(adjacency) is Adjacency.REPLACE_ONE:
             return workload.weighted_l1_diameter(weights)
@@ -286,7 +286,7 @@ class UniformGaussian(MomentNoise):
         adjacency: Adjacency,
         slack: FloatArray | float = 0.0,
     ) -> ScaledGaussian:
-        """Gaussian noise with the least standard deviation for the sensitivity."""
+        """Gaussian noise with the least standard deviation for the sensitivity plus the slack."""
         if isinstance(privacy, PureDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
         replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE

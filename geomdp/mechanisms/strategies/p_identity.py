@@ -53,12 +53,12 @@ def hat_functions(count: int, size: int) -> FloatArray:
 class PIdentity:
     """The histogram and p weighted sums of it, with weights that are optimised for the workload.
 
-    The measurements are (I; T) D h, where h is the histogram of N elements. (I; T) is the identity
-    with the rows of T (p, N) below it. T has entries of 0 or more, and D is the diagonal matrix of
-    1 / (1 + column sums of T). So every column of (I; T) D has l1 norm 1.
-    T is chosen so that the answers, which least squares computes, have a small error. This problem
-    is not convex. A quasi-Newton descent finds a local minimum. It starts near hat functions along
-    the list of elements.
+    The measurements are (I; T) D h plus Laplace noise, where h is the histogram of N elements.
+    (I; T) is the identity with the rows of T (p, N) below it. T has entries of 0 or more, and D is
+    the diagonal matrix of 1 / (1 + column sums of T). So every column of (I; T) D has l1 norm 1, up
+    to rounding. T is chosen so that the answers, which least squares computes, have a small error.
+    This problem is not convex. At most 200 steps of a quasi-Newton method approach a local minimum.
+    The first step starts near hat functions along the list of elements.
 
     Parameters
     ----------
