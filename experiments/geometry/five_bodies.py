@@ -51,7 +51,7 @@ class Solid(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """The bodies that are drawn for each solid."""
+    """The kinds of bodies in a panel; the relaxation is drawn for `Solid.PAIRS` only."""
 
     ANSWERS = "K: all answers"
     CHANGES = "K - K: changes by one record"

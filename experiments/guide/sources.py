@@ -52,5 +52,5 @@ def assemble(folder: Path, scripts: Sequence[LoadedScript], folders: Folders) ->
 
 
 def _lessons(lessons: Sequence[Lesson]) -> str:
-    """The lessons as a numbered list."""
+    """The titles of the lessons as a numbered list."""
     return "".join(f"{lesson.number}. {inspect.cleandoc(lesson.title)}\n" for lesson in lessons)

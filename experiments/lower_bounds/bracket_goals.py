@@ -14,7 +14,7 @@ from experiments.engine.goals import Aim, Goal
 from experiments.lower_bounds.bracket_problems import Error, Guarantee
 
 #: Goals for the ratio of the two bounds. `MEDIAN` is the goal for the median ratio. `LARGEST` has a
-#: goal for the largest ratio in each range of epsilon, by the upper end of the range.
+#: goal for the largest ratio in each range of epsilon; the keys are the upper ends of the ranges.
 MEDIAN = 4.0
 LARGEST = {1.0: 12.0, 10.0: 20.0}
 #: Number of guarantees for which brackets are wanted: pure, zero-concentrated and approximate.

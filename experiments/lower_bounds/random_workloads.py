@@ -14,10 +14,10 @@ from experiments.lower_bounds.bracket_problems import Error
 SEED, COUNT = 17, 60
 #: Values of epsilon. Successive problems of one kind take these values in turn.
 EPSILONS = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: Target errors are log-uniform between these.
+#: Target errors are log-uniform between these two numbers.
 ALPHAS = (0.01, 0.1)
-#: Largest number of elements of a universe, of columns of marginals and parities, and of queries of
-#: the workloads `RandomSigns` and `Explicit`.
+#: A universe has at most `ELEMENTS` elements. Marginals and parities have at most `COLUMNS`
+#: columns. The workloads `RandomSigns` and `Explicit` have at most `QUERIES` queries.
 ELEMENTS, COLUMNS, QUERIES = 32, 5, 12
 
 

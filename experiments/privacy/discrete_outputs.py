@@ -1,7 +1,8 @@
-"""Mechanisms with few possible outputs, whose laws are exact: sparse vector runs and selections.
+"""Mechanisms with few possible outputs, whose laws are computed: sparse vector and selection.
 
-Outputs are drawn from these laws, so the mechanisms need not run. Tests of the library compare the
-laws with runs. Noise scaled by a factor c is the noise of the mechanism that claims epsilon / c.
+The law of a mechanism gives the probability of each output. Outputs are drawn from these laws, so
+the mechanisms need not run. Tests of the library compare the laws with runs. Noise scaled by a
+factor c is the noise of the mechanism that claims epsilon / c.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class Discrete(Protocol):
 
     @property
     def learners(self) -> Sequence[gd.audit.Learner]:
-        """Learners of the scores that an audit tries. They may know the laws of correct noise."""
+        """Learners of the scores that an audit tries. They may know the laws for unscaled noise."""
 
     def outcomes(self, factor: float) -> tuple[npt.NDArray[np.int64], Laws]:
-        """The outputs (k, ...), and their laws on both inputs, with noise scaled by `factor`."""
+        """The k possible outputs, and their laws on both inputs, with noise scaled by `factor`."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +42,23 @@ class Scales:
 
     threshold: float  # Scale of the noise on the threshold
     query: float  # Scale of the noise on each query
-    redraw: bool  # Whether the threshold noise is drawn anew after each query found above
+    redraw: bool  # Whether each query found above the threshold redraws the threshold noise
 
 
 @dataclass(frozen=True)
 class Stream:
     """A sparse vector run on six queries with true answers at the threshold.
 
-    Between neighbours, the last `cutoff` answers move down by 1, and all others move up by 1.
-    Streams of 1 to 8 queries with two distances from the threshold were compared. With 10^5 draws,
-    the best event refutes the largest noise factor on this one.
+    At the neighbour, the last `cutoff` answers are lower by 1, and all others are higher by 1.
+    Streams of 1 to 8 queries at two distances from the threshold were compared. With 10^5 draws,
+    the largest noise factor that an audit can refute (`best_factor`) is largest on this stream.
     """
 
     build: Callable[[], gd.AboveThreshold | gd.Sparse]  # The mechanism
     cutoff: int  # The run halts after this many queries found above the threshold
 
     def laws(self, factor: float) -> list[gd.audit.SparseVectorLaw]:
-        """The laws of the transcript on the two inputs."""
+        """The laws of the transcript on the two inputs, with noise scaled by `factor`."""
         stated = self.build().scales
         scales = Scales(factor * stated.threshold, factor * stated.query, stated.redraw)
         moved = np.concatenate([np.ones(QUERIES - self.cutoff), -np.ones(self.cutoff)])
@@ -81,8 +82,8 @@ class Stream:
 class Selected:
     """The choice between two counts. At the neighbour one count is larger by 1, the other smaller.
 
-    With a larger gap between the counts, one choice is rarer, but its privacy loss is larger. The
-    gaps of `DISCRETE` are the best ones for 10^4 draws among 0, 1, 2, 3, 4 and 6.
+    With a larger gap between the counts, one choice is rarer, but its privacy loss is larger. Of
+    the gaps 0, 1, 2, 3, 4 and 6, those in `DISCRETE` are the best for an audit with 10^4 draws.
     """
 
     kind: Callable[..., gd.mechanisms.Selection]  # The mechanism
@@ -90,7 +91,7 @@ class Selected:
 
     @property
     def learners(self) -> Sequence[gd.audit.Learner]:
-        """Learned scores: frequencies of the two outputs."""
+        """The default learners, which learn scores of the two outputs from draws."""
         return gd.audit.DEFAULT_LEARNERS
 
     def outcomes(self, factor: float) -> tuple[npt.NDArray[np.int64], Laws]:
@@ -124,7 +125,7 @@ def audited_outputs(
 
 
 def drawn_from(outputs: npt.NDArray[np.int64], law: npt.NDArray[np.float64]) -> gd.audit.Sampler:
-    """A sampler of outputs (trials, ...) from their law (k,)."""
+    """A sampler that draws entries of `outputs` with the probabilities `law`."""
     masses = law / law.sum()
 
     def sample(trials: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -10,7 +10,7 @@ import geomdp as gd
 from experiments.engine.cells import Row
 from geomdp.noise import LaplaceNoise
 
-#: Uniform numbers behind `Generator.laplace` are multiples of this in [0, 1).
+#: `Generator.laplace` computes noise from uniform numbers in [0, 1) that are multiples of 2^-53.
 GRID = 2.0**-53
 #: Number of records of a correctly rounded release. It is a power of two, so that dividing by it
 #: is exact in float64 and the means lie on a grid.
@@ -20,14 +20,17 @@ KINDS = 3
 
 
 def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
-    """Count noisy versions of the answer 0 that 1 cannot give, and those that 0 cannot give."""
+    """Count noisy versions of the answer 0 that noise added to the answer 1 cannot give.
+
+    `hits` is this count. `unexplained` counts the versions that noise on the answer 0 cannot give.
+    """
     released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
     explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
 
 
 def rounded_outputs(epsilon: float, releases: int) -> Row:
-    """Count releases without a seed that are off the grid of the data set, or of its neighbour.
+    """Count unseeded releases that the neighbour, or the data set itself, cannot give.
 
     The noise can be any multiple of the grid's unit. Therefore a data set can give its exact sums
     plus any multiples of the unit.

@@ -60,7 +60,7 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content)
     for stale in folder.iterdir():
-        # An earlier report has left these files.
+        # Delete the pages and pictures that an earlier report has left.
         if stale.suffix in (".html", ".webp") and stale.name not in files:
             stale.unlink()
     verdicts = [claim["passed"] for entry in found for claim in entry.claims]

@@ -23,7 +23,7 @@ LISTED = 8
 
 
 def section(entry: Gathered, preset: Preset) -> str:
-    """One ``article`` of a page."""
+    """The HTML element ``article`` about one script."""
     paragraphs = (entry.script.module.__doc__ or "").strip().split("\n\n")[1:]
     parts = [
         f'<article id="figure-{entry.name}"><h2>{prose(entry.script.headline)}</h2>',
@@ -206,7 +206,7 @@ def _column(configurations: Iterable[Mapping[str, Any]], name: str) -> list[Any]
 
 
 def _values(values: list[Any]) -> str:
-    """The distinct values; of many numbers only the least, the largest and how many there are."""
+    """The distinct values, or a summary if there are more than `LISTED` of them."""
     distinct = sorted({json.dumps(value): value for value in values}.items())
     found = [value for _, value in distinct]
     if all(isinstance(value, int | float) for value in found):

@@ -4,14 +4,14 @@ Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries"
 and 4.12; formula sheet BR-CONJ, BR-OIC, BR-PROJ.
 
 Claim: a conjunction on d - k literals is 2^k-sparse, so all of them are answered without listing
-the 2^d elements. The interactive route is sparse multiplicative weights behind NumericSparse. Its
-errors are within 3 alpha0, which falls as n^(-1/2) up to logarithms. The errors of one summary of a
-projection are within the bound of Theorem 4.9, which falls as 1 / n. This holds with far fewer rows
-than the paper's if the distortion of these rows is below the bound. Guarantees are judged where
-they are below 1. The mean squared errors of the projection agree with the exact expectation for
-queries of 2^k elements. Its answers are unbiased over noise and keys; they would be biased if an
-answer left out one element of its query. Where both routes are run, the projection errs less. True
-answers are counted from the literals, not from the elements of the sparse queries.
+the 2^d elements. The interactive route runs sparse multiplicative weights with NumericSparse. Its
+errors are within its stated accuracy 3 alpha0, which falls as n^(-1/2) up to logarithms. The errors
+of one summary of a projection are within the bound of Theorem 4.9, which falls as 1 / n. This holds
+with far fewer rows than the paper's if the distortion of these rows is below the bound. Guarantees
+are judged where they are below 1. The mean squared errors of the projection agree with the exact
+expectation for queries of 2^k elements. Its answers are unbiased over noise and keys; they would be
+biased if an answer left out one element of its query. Where both routes are run, the projection
+errs less. True answers are counted from the literals, not from the elements of the sparse queries.
 
 Run time on one core: quick 8 s, full 2 minutes.
 """
@@ -46,7 +46,7 @@ ONES = 0.9
 
 
 class Route(enum.StrEnum):
-    """The two corollaries."""
+    """The two ways to answer the conjunctions, one for each corollary."""
 
     ONLINE = "interactive: sparse weights"
     PROJECTION = "projection"
@@ -73,7 +73,7 @@ def queries(d: int, k: int) -> list[SparseQuery]:
 
 @cache
 def met(d: int, k: int) -> np.ndarray:
-    """Array (q, 2^d): whether each conjunction holds for each element, from its literals alone."""
+    """Whether a conjunction (row) holds for an element (column), computed from literals alone."""
     elements = np.arange(1 << d)
     literals = [(1 << d) - 1 - sum(1 << i for i in free) for free in combinations(range(d), k)]
     return np.array([elements & bits == bits for bits in literals])
@@ -115,7 +115,7 @@ def errors_projection(
     variance sigma^2 |Q|^2 / n^2 from the noise, plus
     (|Q|^2 |u|^2 + <Q, u>^2 - 2 sum of Q_i^2 u_i^2) / (T n^2) from the projection. The expected mean
     square is the mean of this variance over the queries, which have m = 2^k elements of weight 1.
-    The mean of all errors is the error of the mean query.
+    The mean of all errors is the error of the query whose weights are the mean over all queries.
     """
     asked = queries(config.d, config.k)
     project = gd.SparseProject(
@@ -146,7 +146,7 @@ def guaranteed(config: Config) -> float:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of each run's largest error, the guarantee, and deviations from exact moments."""
+    """Mean square of the runs' largest errors, the guarantee, and deviations from exact moments."""
     largest, off, shift = np.empty(config.runs), np.zeros(config.runs), np.zeros(config.runs)
     for i in range(config.runs):
         counts = rng.multinomial(config.n, shares(config.d))
@@ -195,7 +195,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def holds(route: Route, table: pd.DataFrame) -> Claim:
-    """The guarantee of a route, by binomial tests at every point where it is below 1.
+    """Binomial tests of the guarantee of a route, at every point with a guarantee below 1.
 
     True answers lie in [0, 1], so the answer 0 meets every guarantee of 1 or more.
     """
@@ -213,7 +213,7 @@ def holds(route: Route, table: pd.DataFrame) -> Claim:
 
 
 def exactly(table: pd.DataFrame) -> Claim:
-    """Two-sided: mean squared errors of the projection, divided by their exact means, are 1."""
+    """A two-sided test that mean squared errors of the projection equal their exact means."""
     shares = [
         MeanSquare.pooled(
             [MeanSquare(1 + row.off, row.off_stderr, row.runs) for row in rows.itertuples()]
@@ -235,7 +235,7 @@ def exactly(table: pd.DataFrame) -> Claim:
 
 
 def is_unbiased(table: pd.DataFrame) -> Claim:
-    """Two-sided: the mean error of a run, in units of its exact standard deviation, is 0.
+    """A two-sided test that errors are 0 on average, in units of their exact standard deviation.
 
     An answer is a sum over at least 2^14 rows, so sums over runs are close enough to normal for
     this test.
@@ -300,7 +300,7 @@ def grid(
     rows: int,
     runs: dict[Route, int],
 ) -> tuple[Config, ...]:
-    """Projection at `few` records and at the first of `many`, the interactive route at `many`."""
+    """The projection for n in `few` and for `many[0]`, the interactive route for n in `many`."""
     summaries, online = runs[Route.PROJECTION], runs[Route.ONLINE]
     return tuple(
         config

@@ -18,14 +18,14 @@ Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 GEOMDP = "geomdp"
-#: Number of chains of a hit-and-run walk. The chords of all chains are computed together, as in the
-#: samplers.
+#: Number of chains of the hit-and-run walk whose chords are timed. The chords of all chains are
+#: computed together, as in the samplers.
 CHAINS = 64
-#: Number of chains on polytopes with listed facets. All chains make each step together.
+#: Number of chains of a walk in a polytope with listed facets. All chains make each step together.
 LOCKSTEP = 256
 #: Number of points that are projected to the same body in `Work.MANY`.
 TARGETS = 100
-#: Most directions in one dense product.
+#: Largest number of directions in one dense product of the peer in `Work.WIDTH`.
 DIRECTIONS = 16
 
 
@@ -65,15 +65,16 @@ class Config:
     #: attributes.
     dimension: int
     count: int  # Number of vertices or facets N; 0 where it does not apply
-    operations: int  # Operations of geomdp
-    peer_operations: int  # Operations of each peer; 0 leaves the peers out
+    operations: int  # Number of operations that geomdp performs
+    peer_operations: int  # Number of operations of each peer; 0 leaves the peers out
 
 
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
     """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
 
     The queries are m pairs of attributes, from the smallest number of attributes that has m pairs.
-    N elements are drawn from a pool of N / 2, so that most answer vectors occur more than once.
+    N elements are drawn from a pool of N / 2 elements, or of m + 1 if this is more. If the pool has
+    N / 2 elements, most answer vectors occur more than once.
     """
     count, dimension = config.count, config.dimension
     if config.vertices is Vertices.GAUSSIAN:
@@ -88,7 +89,7 @@ def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
 
 
 def timed(operation: Callable[[], T]) -> tuple[T, float]:
-    """The result with the processor seconds it took."""
+    """The result of `operation`, and the processor seconds that the call took."""
     start = time.process_time()
     result = operation()
     return result, time.process_time() - start
@@ -99,7 +100,8 @@ def line(
 ) -> Row:
     """One method's row: median seconds per operation, and how far its answer is from geomdp's.
 
-    For geomdp itself, `disagreement` is the certificate: a bound on the error of the answer.
+    For geomdp itself, `disagreement` is a number computed from the certificate of the answer. If
+    the certificate holds, this number is at most `allowed`.
     """
     return {
         "method": method,

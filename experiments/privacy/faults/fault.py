@@ -18,7 +18,8 @@ class Fault:
     breaks : str
         What is wrong while the fault is planted.
     where : str
-        ``module:function`` or ``module:Class.method``, without the leading ``geomdp.``.
+        The edited function as ``module:function`` or ``module:Class.method``, without the leading
+        ``geomdp.``.
     old, new : str
         `old` occurs once in the text of the function, and `new` takes its place.
     tests : tuple of str
@@ -34,5 +35,5 @@ class Fault:
 
     @property
     def edit(self) -> Edit:
-        """The edit alone."""
+        """The edit that plants the fault."""
         return Edit(f"geomdp.{self.where}", self.old, self.new)
