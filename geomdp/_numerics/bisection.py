@@ -51,7 +51,7 @@ def least_whole(enough: Callable[[int], bool], low: int, high: int) -> int:
 def _bracket(
     above: Callable[[float], bool], low: float, high: float, tolerance: float
 ) -> tuple[float, float]:
-    """Halve [low, high] until its ends are adjacent floats, or at most `tolerance` |high| apart.
+    """Halve [low, high] until its ends are adjacent floats, or at most `tolerance` * |high| apart.
 
     If `above` is false at `low` and true at `high`, this also holds for the returned ends.
     """

@@ -86,8 +86,9 @@ def _newton_step(
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
     multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues
-    with numbers a and b. The relative accuracy of the step is the norm of the gradient divided by
-    `size`, the largest entry of the given diagonal, within the limits 1e-12 and 1e-2.
+    with numbers a and b. Conjugate gradients stop when the relative residual is at most
+    ||gradient|| / `size`, within the limits 1e-12 and 1e-2, or after 4 p steps. Here `size` is the
+    largest entry of the given diagonal.
     """
     from scipy.sparse.linalg import LinearOperator, cg  # slow import
 

@@ -94,11 +94,11 @@ class SymmetrisedBox(Body):
         return Facets(self.gauge(points), normals)
 
     def radius(self) -> float:
-        """||u||_2."""
+        """||u||_2, the largest norm of a point."""
         return float(np.linalg.norm(self.upper))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact, O(m) per draw.
+        """Exact uniform points, at cost O(m) each.
 
         Let y = x / u for a point x of the body. The set of all y with k given entries non-negative
         and the others negative has volume k! (m - k)! / m!. For each k, there are

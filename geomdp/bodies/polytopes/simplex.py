@@ -68,11 +68,11 @@ class Simplex(BarycentricBody):
         return inside and bool(self._origin_weights.min() > RANK_TOLERANCE)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, v_i>."""
+        """The largest <u, v_i> over the vertices v_i, for each direction u."""
         return np.asarray((directions @ self.vertices.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The first vertex with the largest <u, v_i>."""
+        """The first vertex v_i with the largest <u, v_i>, for each direction u."""
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -93,7 +93,7 @@ class Simplex(BarycentricBody):
         return Facets(gauges, slopes[winners])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether x is in the affine hull up to rounding, and no weight is below -`tolerance`."""
+        """Whether x is in the affine hull and no weight is negative, both up to `tolerance`."""
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self._map.weights(points).min(axis=1) >= -tolerance
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
@@ -113,18 +113,18 @@ class Simplex(BarycentricBody):
         lowest = int(weights.argmin())
         if weights[lowest] >= -MEMBERSHIP_TOLERANCE:
             return None
-        # The weight is 1 / (r + 1) + <l, x - centre>, and at least 0 on the simplex.
+        # The weight is 1 / (r + 1) + <slope, x - centre>, and at least 0 on the simplex.
         slope = self._map.linear[lowest]
         return Halfspace(-slope, 1 / len(weights) - float(slope @ self._map.centre))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi) where a barycentric weight becomes 0; 0 for directions outside the span."""
+        """Ends (lo, hi), where a weight becomes 0; both are 0 for directions outside the span."""
         weights = np.maximum(self._map.weights(points), 0.0)
         slopes = -directions @ self._map.linear.T
         return ratio_test(weights, slopes, off_span(directions, self._map.basis))
 
     def implements(self, verb: Verb) -> bool:
-        """Projection has a closed form only if the vertices are the unit vectors."""
+        """The rule of `Body`, but `project` needs the unit vectors as vertices."""
         own = super().implements(verb)
         return own and (verb is not Body.project or self._at_units)
 
@@ -146,7 +146,7 @@ class Simplex(BarycentricBody):
         return AffineHull(self._map.centre, self._map.basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Dirichlet(1, ..., 1) weights on the vertices, exact."""
+        """Exact uniform points: the weights on the vertices are Dirichlet(1, ..., 1)."""
         weights = rng.standard_exponential((n, len(self.vertices)))
         weights /= weights.sum(axis=1, keepdims=True)
         return np.asarray(weights @ self.vertices)
@@ -171,7 +171,7 @@ class Simplex(BarycentricBody):
         return self.vertices
 
     def difference(self) -> Body:
-        """A `SimplexDifference`."""
+        """The difference body of the simplex, as a `SimplexDifference`."""
         return SimplexDifference(self.vertices)
 
     def symmetric_hull(self) -> Body | None:

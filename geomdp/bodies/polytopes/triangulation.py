@@ -33,8 +33,8 @@ class Triangulation:
     points: FloatArray  # (k, r): vertices of the polytope
     simplices: IntArray  # (s, r + 1): vertex numbers of each simplex
     volumes: FloatArray  # (s,): volumes of the simplices, all above 0
-    normals: FloatArray  # (F, r): of length 1
-    offsets: FloatArray  # (F,)
+    normals: FloatArray  # (F, r): normals of the facets, of length 1
+    offsets: FloatArray  # (F,): offsets of the facets
 
 
 def most_simplices(count: int, dimension: int) -> int:
@@ -86,7 +86,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
         If the upper bound theorem allows more than 2^20 simplices, or if finding the simplices can
         take more work than `MAX_WORK`.
     ArithmeticError
-        If rounding makes the sum of the simplices' volumes differ from the volume of the hull.
+        If the volumes of the simplices do not add up to the volume of the hull, up to a relative
+        error of 1e-9.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -140,10 +141,10 @@ class _Hull:
 
 
 def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
-    """Affine hull, largest coordinate and convex hull of distinct points.
+    """Affine hull, largest modulus of a coordinate, and convex hull of distinct points.
 
     The coordinates of a point are taken within the affine hull. The convex hull is in these
-    coordinates, divided by the largest coordinate.
+    coordinates, divided by their largest modulus.
     """
     hull = AffineHull.of_points(points)
     # The bound on the number of simplices in dimension r - 1 also bounds the number of facets of a

@@ -47,7 +47,7 @@ from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 #: The interval between the two bounding chains is widened by this amount on each side. Rounding of
 #: quantiles is far smaller, so it cannot put a state outside the interval.
 MARGIN = 1e-9
-#: Largest number of entries of matrices in memory at a time: 2^20 float64 numbers take 8 MB.
+#: Largest number of entries of one batch of matrices: 2^20 float64 numbers take 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -134,8 +134,8 @@ def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
 def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Rows svec(V diag(lambda) V^T) with independent Haar matrices V; O(d^3) each.
 
-    `spectra` (n, d) are the lambda; the result is (n, d (d + 1) / 2). V is the orthogonal factor of
-    a Gaussian matrix. The signs of the columns of V cancel in the product.
+    The rows of `spectra` (n, d) are the vectors lambda. V is the orthogonal factor of a Gaussian
+    matrix. The signs of the columns of V cancel in the product.
     """
     n, d = spectra.shape
     points = np.empty((n, d * (d + 1) // 2))

@@ -53,7 +53,7 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
 
 
 def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
-    """`values` as a read-only array, shape (a, b), of row numbers in a list of `count` elements.
+    """`values` as a read-only matrix, whose entries are row numbers of a list of `count` elements.
 
     Raises
     ------

@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float64]
 
 #: Relative rounding error allowed for a sum over the T steps of a line. The rounding errors of
 #: T = 1000 steps are below a quarter of this number. `geomdp.bounds.lines.bayes_risk` leaves a
-#: larger margin: at least half of its `MARGIN`, 5e-12.
+#: larger margin: about 5e-12, which is half of its `MARGIN`, or more.
 ROUNDING = 1e-12
 #: The risk of a line is checked for a list of estimates y. This is the largest product of the
 #: number of estimates and the number of steps of the line.
@@ -96,7 +96,7 @@ def _price(prior: Vector, allowances: Vector, epsilon: float, moment: int, spaci
     Let V_t(y) be the least value of the sum of `_holds` from t on, divided by f_t. K is the sum
     over t = 1, ..., T of e^-epsilon max_y V_t(y) (0 if negative) and of -min_y V_t(y) (0 if
     negative). An upper bound replaces the maximum: the sum for equal densities f, at y = 0 or
-    y = T. The minimum over all y is attained at one of the points y of `_holds`.
+    y = T. For the minimum, it suffices to take the points y of `_holds` from 0 to T.
     `geomdp.bounds.lines.approximate_risk` has the proof.
     """
     last = len(prior) - 1

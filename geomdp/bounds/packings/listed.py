@@ -23,8 +23,8 @@ from geomdp.bounds.certificates.workloads import (
 from geomdp.bounds.metrics import Metric
 from geomdp.workloads import Workload
 
-#: Largest number of entries of answer differences in memory at a time: 2^22 float64 numbers take
-#: 32 MB.
+#: Answer differences are computed in blocks of at most this many entries, or of one row. A block of
+#: 2^22 float64 numbers takes 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
 #: most 2^-53 per operation. The program that checks certificates adds in another order, so this

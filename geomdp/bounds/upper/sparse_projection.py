@@ -33,7 +33,7 @@ class PaperSizes:
         tau = beta / (4k), the failure probability allowed for each inner product. The whole run may
         fail with probability beta.
     distortion : float
-        2 sqrt(m) / (m + n^2).
+        s = 2 sqrt(m) / (m + n^2), the relative distortion allowed for the projection.
     rows : int
         T = ceil(4 * 64^2 ln(1/tau) / distortion^2), which is enough for the proof.
     boxed_rows : int

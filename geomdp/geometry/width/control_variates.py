@@ -44,7 +44,7 @@ class EllipsoidControl:
 
     @property
     def mean(self) -> float:
-        """E Y for g standard Gaussian, by one-dimensional quadrature with an error near 1e-13."""
+        """E Y for g standard Gaussian, by quadrature with a relative error near 1e-13."""
         if not self.rows.any():
             return 0.0
         return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
