@@ -28,8 +28,8 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: Number of chunks that are searched for more bad values after the first chunk with a bad value.
-#: With chunks of 32,768 rows, 64 chunks hold two million rows.
+#: Largest number of chunks that are searched for more bad values after the first chunk with a bad
+#: value. With chunks of 32,768 rows, 64 chunks hold two million rows.
 SEARCHED = 64
 
 Read = TypeVar("Read")
@@ -78,9 +78,9 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     ValueError
         At the call, if the schema does not fit the universe. While chunks are read, if a value does
         not fit its column: an unknown category, a missing value that the column does not declare, a
-        text that is not a number, or a number outside edges or bounds. Such an error names rows and
-        columns. Also while chunks are read, if a chunk is not a DataFrame, lacks a column, or has
-        two columns of the same name.
+        text that is not a number, a number outside the edges, or a number outside bounds to which
+        the column does not clip. Such an error names rows and columns. Also while chunks are read,
+        if a chunk is not a DataFrame, lacks a column, or has two columns of the same name.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class Level:
 
     @cached_property
     def energy(self) -> Estimate:
-        """E ||Z||_2^2 at epsilon = 1: A = (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
+        """E ||Z||_2^2 at epsilon = 1, which is (D + 1)(D + 2) E ||keep U||_2^2 (JL-L14)."""
         D = self.source.body.dimension
         factor = (D + 1) * (D + 2)
         draws = self.source.draws

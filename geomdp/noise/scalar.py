@@ -51,7 +51,7 @@ class ScalarNoise(Protocol):
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Draw index i with probability proportional to exp(scores[i] / scale); scores are (k,).
+        """Draw index i with probability proportional to exp(scores[i] / scale).
 
         This is the exponential mechanism (GEN-3). It is eps-DP if `scale` is 2 / eps times the
         sensitivity of a score.

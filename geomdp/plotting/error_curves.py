@@ -108,8 +108,8 @@ def error_curve(
 
     Curves are predictions, made without records. Dashed curves belong to mechanisms with a
     heuristic sampler. These mechanisms have no guarantee. The shaded errors are proved to be out of
-    reach: on some data set of n records, a mechanism with the guarantee `privacy` has at least the
-    error at the upper edge of the shaded region. If no error is proved to be out of reach, the
+    reach: every mechanism with the guarantee `privacy` has, on some data set of n records, at least
+    the error at the upper edge of the shaded region. If no error is proved to be out of reach, the
     legend says so. If `records` are given, markers with bars show the errors measured on them.
 
     Parameters
@@ -119,7 +119,7 @@ def error_curve(
     ns : sequence of int
         Numbers of records: at least two, in increasing order.
     privacy : PureDP, ApproxDP or ZCDP
-        Guarantee of every mechanism.
+        Guarantee of every mechanism with an exact sampler; a target for other mechanisms.
     exact_only : bool
         Whether mechanisms with a heuristic sampler are left out.
     adjacency : Adjacency
@@ -150,7 +150,7 @@ def error_curve(
     Notes
     -----
     Privacy: without `records`, the result depends on public arguments only. With `records`, the
-    measured errors are not private, although the mechanisms are private. No noise is added to the
+    measured errors are not private, even for mechanisms that are private. No noise is added to the
     errors, and no ledger is charged for them. Publish them only if the records are public.
 
     Examples

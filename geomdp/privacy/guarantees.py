@@ -45,7 +45,7 @@ def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Exact:
-    """The noise has exactly the stated distribution: it is drawn in closed form or by rejection.
+    """The noise has exactly the stated distribution, up to the caveat on the arithmetic (SAM-6).
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Guarantee:
     Raises
     ------
     ValueError
-        For a field of another type.
+        If `privacy`, `adjacency`, `sampler` or `seeded` has another type.
 
     Examples
     --------

@@ -19,7 +19,7 @@ CertificateArgument = Annotated[
 
 
 def check_bound(file: CertificateArgument) -> None:
-    """Check the lower bound in FILE: compute every answer, distance and constant again."""
+    """Check the lower bound in FILE: compute its numbers again, and show what the proof assumes."""
     from geomdp.bounds.checker import CertificateRejected, check_certificate
 
     with working("checking"):

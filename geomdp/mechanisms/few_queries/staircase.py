@@ -10,8 +10,8 @@ from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import StaircaseNoise
 
-#: If epsilon is larger than this number, the noise for this number is drawn, which gives a stronger
-#: guarantee than epsilon. The standard deviation of this noise is below 10^-18 of the sensitivity,
+#: If epsilon is above 128, the noise for epsilon = 128 is drawn, which gives a stronger guarantee
+#: than the stated epsilon. The standard deviation of this noise is below 10^-18 of the sensitivity,
 #: less than the rounding error of a mean.
 MOST_EPSILON = 128.0
 
@@ -35,12 +35,13 @@ class Staircase(PureMechanism):
     e^epsilon. The sampler is exact.
 
     Error: exactly D_1 (2^(-2/3) b^(2/3) (1 + b)^(2/3) + b)^(1/2) / ((1 - b) n) with
-    b = exp(-epsilon). This error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. It
-    falls like exp(-epsilon / 3) for large epsilon. No epsilon-DP noise on a real number has a
-    smaller error (Geng-Viswanath 2014). On small universes, unseeded releases round answers that
-    are not whole numbers before noise is added. `predicted_rmse` includes this rounding where it
-    matters, and `answer_rounding` bounds it. If the query has whole numbers as answers, `Geometric`
-    can be better, because its noise is on whole numbers too.
+    b = exp(-epsilon), for epsilon up to 128. A larger epsilon has the error of epsilon = 128. The
+    error is less than the error sqrt(2) D_1 / (epsilon n) of `Laplace`. For large epsilon up to
+    128, the error falls like exp(-epsilon / 3). For epsilon up to 128, no epsilon-DP noise on a
+    real number has a smaller error (Geng-Viswanath 2014). On small universes, unseeded releases
+    round answers that are not whole numbers before noise is added. `predicted_rmse` includes this
+    rounding where it matters, and `answer_rounding` bounds it. If the query has whole numbers as
+    answers, `Geometric` can be better, because its noise is on whole numbers too.
 
     References
     ----------
@@ -72,7 +73,7 @@ class Staircase(PureMechanism):
 
     @cached_property
     def noise(self) -> StaircaseNoise:
-        """Distribution of Z, on the sum of answers."""
+        """Distribution of the noise Z on the sum of answers."""
         return self._noise_for(self._sensitivity)
 
     def _noise_for(self, sensitivity: float) -> StaircaseNoise:

@@ -26,7 +26,7 @@ def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Answers (N, m); under replace-one, minus the mean of each query over the elements."""
+    """`answers` (N, m); under replace-one, the mean of each query over elements is subtracted."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
     # Subtracting the first row before the mean makes constant columns exactly 0.
