@@ -43,7 +43,7 @@ RECORDS, EPSILON = 5000, 1.0
 MOST_TIMES = 6.0
 #: The most milliseconds that an exact release of MANY_COLUMNS columns may take.
 MOST_MILLISECONDS, MANY_COLUMNS = 1000.0, 100
-#: Number of scalar answers of OpenDP that are attacked. OpenDP's noise is a multiple of
+#: Number of scalar answers of OpenDP that are attacked. The noise on these answers is a multiple of
 #: 2^-PEER_GRID.
 ATTACKED, PEER_GRID = 100_000, 30
 #: The most milliseconds that an exact covariance of COVARIANCE_COLUMNS columns may take.

@@ -1,4 +1,4 @@
-"""Parts of the table of brackets: eight workloads in two sizes, three errors, three guarantees."""
+"""The problems of `bracket_table`: eight workloads in two sizes, three errors, three guarantees."""
 
 from __future__ import annotations
 

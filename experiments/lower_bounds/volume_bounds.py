@@ -138,7 +138,7 @@ FLAT = 0.15
 
 
 def round_bodies(table: pd.DataFrame) -> Claim:
-    """The ratio is 1 to 1.6 times that of a ball, and hardly depends on the dimension."""
+    """The ratio is 1 to 1.6 times the ratio of a ball, and hardly depends on the dimension."""
     shares = np.array([table.ratio_low, table.ratio_high]) / CONSTANT
     slopes = {
         str(family): float(np.polyfit(np.log(rows.dimension), np.log(rows.ratio), 1)[0])
@@ -162,7 +162,7 @@ def round_bodies(table: pd.DataFrame) -> Claim:
 
 
 def long_boxes(table: pd.DataFrame) -> Claim:
-    """The ratio of K-norm noise grows with the dimension; recursive noise halves it at the end."""
+    """K-norm noise: the ratio grows with the dimension. Recursive noise halves the last ratio."""
     plain, split = (table[table.method == method] for method in Method)
     grows = (plain.ratio_low.to_numpy()[1:] > plain.ratio_high.to_numpy()[:-1]).all()
     gain = plain.ratio_low.iloc[-1] / split.ratio_high.iloc[-1]

@@ -20,9 +20,9 @@ AUDITS_OF_SEARCH = 9
 #: Longest time of a search that the full run can afford, in seconds.
 AFFORDED = 60.0
 MOST_DRAWS = 1_000_000
-#: The best event needs only a share of an audit's draws to refute the same noise factor. These are
-#: the least values of the share: for each mechanism, and on average. An audit tests on one half of
-#: its draws. Chance moves the share of one search by about 40 percent.
+#: The best event needs only a share of an audit's draws to refute the same noise factor. The share
+#: is to be at least `LEAST_SHARE` for each mechanism, and `LEAST_MEAN_SHARE` on average. An audit
+#: tests on one half of its draws. Chance moves the share of one search by about 40 percent.
 LEAST_SHARE, LEAST_MEAN_SHARE = 0.25, 0.35
 
 

@@ -54,7 +54,8 @@ SLACKS = (1e-6, 1e-3, 0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 #: Largest delta at which the shortcut follows from advanced composition for one step at
 #: epsilon = 1, to three decimals (GEN-2b).
 ONE_STEP = 0.709
-#: Largest relative distance from Gaussian noise that the claim on many steps allows.
+#: Largest relative difference that `tends_to_gaussian` allows between the epsilon of many shortcut
+#: steps and the epsilon of Gaussian noise.
 NEAR_LIMIT = 0.03
 
 
@@ -200,9 +201,9 @@ def gaussian_epsilon(delta: float) -> float:
     """The epsilon, at this delta, of the Gaussian noise that many shortcut steps tend to.
 
     For epsilon = 1 the shortcut takes T steps of epsilon_0 = mu / sqrt(T), where mu = 1 / sqrt(8
-    ln(1/delta)). For large T their total loss tends to that of Gaussian noise of deviation 1 / mu
-    on an answer of sensitivity 1. The result is 0 if this noise has a smaller delta at epsilon = 0
-    already.
+    ln(1/delta)). For large T the distribution of their total loss tends to the distribution for
+    Gaussian noise of standard deviation 1 / mu on an answer of sensitivity 1. The result is 0 if
+    this noise is (0, delta)-DP.
     """
     scale = math.sqrt(8 * math.log(1 / delta))
 
@@ -213,7 +214,7 @@ def gaussian_epsilon(delta: float) -> float:
 
 
 def tends_to_gaussian(table: pd.DataFrame) -> Claim:
-    """The exact epsilon of many shortcut steps is within `NEAR_LIMIT` of that of Gaussian noise."""
+    """The exact epsilon of many shortcut steps is close to the epsilon of Gaussian noise."""
     found = table[(table.quantity == Quantity.NEEDED) & (table.steps == table.steps.max())]
     limits = found.delta.map(gaussian_epsilon)
     some = limits > 0
@@ -230,7 +231,7 @@ def tends_to_gaussian(table: pd.DataFrame) -> Claim:
 
 
 def agreement(found: pd.DataFrame) -> list[Claim]:
-    """Simulated losses have the exact delta for randomised responses, and no more for Laplace."""
+    """Simulated randomised responses have the exact delta; Laplace steps have no larger delta."""
     reach = quantile(LEVEL / (2 * len(found)), int(found.draws.min()))
     response, laplace = (found[found.rule == kind] for kind in Step)
     off = ((response.value - MEASURED) / response.stderr).abs()

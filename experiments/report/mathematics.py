@@ -1,4 +1,4 @@
-"""Prose with LaTeX between dollar signs as HTML with MathML, and as plain text."""
+"""Convert prose with LaTeX between dollar signs to HTML with MathML, or to plain text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r'<mrow>(?:<mi mathvariant="normal">[A-Za-z]</mi>){2,}</mrow>
 #: Names of functions whose argument has no brackets.
 _FUNCTION = re.compile(r"(<mi>(?:ln|log|cos|sin|arccos|dim|tr)</mi>)(?=<m[infrs])")
 _MATH = re.compile(r"\$([^$]+)\$")
-#: Commands of Matplotlib that the converter does not know or converts badly, and replacements.
+#: Commands of Matplotlib that the converter does not know or converts badly, with replacements.
 _SPELLINGS = {r"\mathdefault": r"\mathrm", r"\lVert": r"\|", r"\rVert": r"\|"}
 
 

@@ -18,7 +18,7 @@ class Entry:
     """One line of the contents."""
 
     file: str  # File of the page
-    title: str  # Heading of the page, and its line in the contents
+    title: str  # Heading of the page; `_short` shortens it for the contents
     sections: tuple[tuple[str, str], ...] = ()  # Identifiers and names of its figures
 
 
@@ -66,7 +66,7 @@ def page(contents: Sequence[Entry], here: Entry, body: str) -> str:
 
 
 def _short(title: str) -> str:
-    """The question at the start of a title, to keep window titles short; else the whole title."""
+    """The question at the start of a title, or the whole title if it has no question mark."""
     return title.partition("?")[0] + ("?" if "?" in title else "")
 
 

@@ -18,7 +18,7 @@ class Spectrum(enum.StrEnum):
 def unit_vectors(
     spectrum: Spectrum, count: int, d: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Directions (count, d) of Gaussian vectors with standard deviations 1, or 2^-i (decaying)."""
+    """Directions (count, d) of Gaussian vectors. Entry i has deviation 1, or 2^-i if decaying."""
     decay = 2.0 ** -np.arange(d) if spectrum is Spectrum.DECAYING else 1.0
     normal = rng.standard_normal((count, d)) * decay
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
