@@ -151,8 +151,8 @@ def sample_complexity_bracket(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or all records have the same answers. Also if every
-        mechanism needs more than 2^53 records, because alpha is small.
+        If a parameter is out of range, or if neighbours always have the same sums of answers. Also
+        if every mechanism needs more than 2^53 records, because alpha is small.
 
     Notes
     -----

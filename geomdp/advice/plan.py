@@ -75,8 +75,8 @@ class Plan:
         Raises
         ------
         ValueError
-            If the workload, the guarantee or the neighbour relation differs from the plan, or if
-            the plan names no mechanism of this package.
+            If the workload, the guarantee or the neighbour relation differs from the plan. Also if
+            the plan names no mechanism of this package, or a mechanism that does not apply.
         """
         asked = {
             "workload": workload_hash(workload),

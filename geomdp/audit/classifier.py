@@ -21,8 +21,8 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
     Let p_a and p_b be the densities of outputs on the two inputs. If both inputs have equal numbers
     of outputs, the log-odds of a perfect classifier are ln(p_a / p_b). No other score gives more
-    powerful tests. Outputs are first rounded to multiples of 2^-30 times the largest output, so
-    that the classifier cannot learn from the rounding of float64.
+    powerful tests. Outputs are first rounded to multiples of 2^-30 times the largest absolute
+    value of an output, so that the classifier cannot learn from the rounding of float64.
 
     Parameters
     ----------

@@ -191,8 +191,8 @@ def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
     Raises
     ------
     ValueError
-        If an argument is not a `SparseVectorLaw`, or the laws have other numbers of queries or
-        other cutoffs.
+        If an argument is not a `SparseVectorLaw`, or if the two laws do not have the same possible
+        transcripts.
 
     Examples
     --------

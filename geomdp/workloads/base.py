@@ -142,7 +142,7 @@ class Workload(abc.ABC):
     def evaluate(self, records: Records) -> FloatArray:
         """Answer vectors Q(x), one row per record: (n, m).
 
-        ``ValueError`` for records outside the universe; the error names rows and columns.
+        ``ValueError`` for records outside the universe (see `Universe.validate`).
         """
 
     @abc.abstractmethod

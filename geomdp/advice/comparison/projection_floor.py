@@ -24,9 +24,9 @@ def projection_floor(noisy: AdditiveMechanism) -> float:
     r"""A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
 
     Let Z be the noise on the sums of the m answers over n records. Let K be the convex hull of the
-    answers of all elements, with support function h_K. The prediction is (s / m)^{1/2}, where s is
-    the least of E||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. For symmetric Z and any
-    two points q, q' of K,
+    answers of all elements, with support function h_K. The prediction is at least (s / m)^{1/2},
+    where s is the least of E||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K. For
+    symmetric Z and any two points q, q' of K,
 
     .. math:: E h_K(Z) \ge E |<Z, q - q'>| / 2 \ge (Var <Z, q - q'> / 8)^{1/2}.
 

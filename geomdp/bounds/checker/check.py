@@ -109,11 +109,12 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        If a number differs from the recomputed number; the message names the first such number.
-        Also if the file is malformed or too large to check. The limits are 16 MB of JSON, 1 GB of
-        arrays, and an amount of work that grows with the file: a few seconds for a file of 1 KB.
+        If a number differs from the recomputed number, or a step of the proof fails; the message
+        names the first failure. Also if the file is malformed or too large to check. The limits are
+        16 MB of JSON, 1 GB of arrays, and an amount of work that grows with the file: a few seconds
+        for a file of 1 KB.
     OSError
-        If the file cannot be read.
+        If the .json file cannot be read.
 
     Notes
     -----
@@ -230,9 +231,9 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
     """Recompute all constants of a packing; return the range of numbers of records excluded.
 
-    `geomdp.bounds.certificates.rung` explains the notation. The number of copies must satisfy its
-    inequality with a relative margin of 1e-14. This margin is far above the rounding of the few
-    operations here. It is far below the margins of a certificate.
+    `geomdp.bounds.certificates.rung` explains the notation. The distance times the number of copies
+    must be below `largest_distance`, with a relative margin of 1e-14. This margin is far above the
+    rounding of the few operations here. It is far below the margins of a certificate.
     """
     require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 #: Relative or absolute difference allowed between two evaluations of the same few operations.
 CLOSE = 1e-9
-#: A number is 0 or has an absolute value from LEAST to LARGEST, and a whole number is below MOST.
-#: So products and squares of a few such numbers stay in the range of float64.
+#: A number outside an array is 0 or has an absolute value from LEAST to LARGEST, and a whole number
+#: is below MOST. Entries of arrays are at most LARGEST in absolute value. So squares, and products
+#: of up to three such numbers, stay below the largest float64 number.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
 #: Whole numbers up to this number are exact in float64.
 MOST_EXACT = 1 << 53
@@ -164,9 +165,9 @@ class Part:
 def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
     """The first and last number of records that a rung excludes, after a check.
 
-    The data sets of the proof need `least` records. With n >= `least` records, every mechanism has
-    an error above alpha on one of them if n < `reach`. The number `reach` is known up to rounding.
-    The last number of records must be `reach`, rounded down.
+    The data sets of the proof need at least `least` records. If they have n records, and n is at
+    most `reach`, every mechanism has an error above alpha on one of these data sets. The last
+    number of records must be `reach` rounded down, up to the rounding error of `reach`.
     """
     first, last = rung.whole("first"), rung.whole("last")
     require(first == least, f"first is {least}, the file says {first}")

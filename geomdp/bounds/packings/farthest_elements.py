@@ -26,7 +26,7 @@ ROUNDING = 2.0**-49
 
 
 class FarthestElements(NamedTuple):
-    """Elements in farthest-point order: each is the farthest from all elements before it.
+    """Elements in farthest-point order: each adds the answers farthest from all answers before.
 
     Parameters
     ----------

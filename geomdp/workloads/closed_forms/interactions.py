@@ -36,7 +36,7 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The block of the parts of the set S of columns, with exact diameter and radius.
+    """The block of a set S of columns, spanned by the parts of S, with exact diameter and radius.
 
     `levels` are the numbers of levels l_i of all columns. Columns in S have at least 2 levels. The
     cells of all tables form one vector. `places` maps each table, given by its column numbers, to

@@ -188,7 +188,7 @@ class _Rows(Universe):
 
     @property
     def size(self) -> int | None:
-        """None, because the universe is infinite."""
+        """None for an infinite universe. Finite universes override this property."""
         return None
 
     @property
