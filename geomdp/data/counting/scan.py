@@ -1,8 +1,9 @@
 """Count the records of a source: DuckDB encodes and checks them, and batches of codes are counted.
 
 The code of a value is the number of its label among the labels of the column. DuckDB finds the
-codes. If DuckDB finds no code for a value, the records are read again with the checks of `encode`.
-These checks recognise the spelling of the value, or raise an error that names row and column.
+codes. Single columns may be counted by `grouped` instead. If no code is found for a value, the
+records are read again with the checks of `encode`. These checks recognise the spelling of the
+value, or raise an error that names row and column.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A mechanism is asked queries of a declared sensitivity, one after the other. Each query can depend
 on earlier answers. For each query the mechanism says whether the answer is above a public
-threshold. Only queries found above the threshold cost privacy. The mechanism halts after `cutoff`
-such queries. The module `stream` compares the queries with the threshold, and the module `scales`
-computes the scales of the noise.
+threshold. The privacy loss does not grow with the number of queries found below the threshold. The
+mechanism halts after `cutoff` queries found above the threshold. The module `stream` compares the
+queries with the threshold, and the module `scales` computes the scales of the noise.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class AboveThreshold(SparseVectorStream):
         Bound D on the change of one query between neighbours, in the units of the queries.
     monotone : bool
         Declares that all queries change in the same direction between neighbours, as counting
-        queries do under add/remove. The noise on queries is then half as large. Under replace-one
-        `monotone` is not allowed, because replacing a record can raise one counting query and lower
-        another counting query.
+        queries do under add/remove. In this class the noise on queries is then half as large. Under
+        replace-one `monotone` is not allowed, because replacing a record can raise one counting
+        query and lower another counting query.
     adjacency : Adjacency
         The neighbour relation for which `sensitivity` is stated.
     records : object, optional

@@ -22,13 +22,13 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`), the part of an
-#: answer that is released without noise. The unit is the standard deviation of the noise on the
-#: answer at epsilon = 1. One record changes this part by at most sqrt(2) times the length of the
-#: row.
+#: Largest accepted length of a row of W - sum of R_i C_i (see `check_rebuilt`). The product of this
+#: row with the histogram is the part of an answer that is released without noise. The unit is the
+#: standard deviation of the noise on the answer at epsilon = 1. One record changes this part by at
+#: most sqrt(2) times the length of the row.
 MISFIT = 1e-8
-#: Largest accepted rounding error of an answer, as a share of the answer: a few hundred units in
-#: the last place of float64.
+#: Allowance for rounding errors in addition to `MISFIT`, as a share of the length of the same row
+#: of W: a few hundred units in the last place of float64.
 ROUNDING = 1e-13
 #: Upper bound on the share by which rounding of the noise scales can increase the privacy loss.
 OVERSPENT = Fraction(1, 2**40)

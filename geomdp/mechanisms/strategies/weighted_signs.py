@@ -22,8 +22,8 @@ from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
 #: Number of random elements on which `Design` checks that the measurements determine the answers.
-#: If a product is needed but not measured, it takes both values on these elements almost surely, so
-#: the check fails.
+#: If a product is needed but not measured, it takes both values on these elements except with
+#: probability 2^-63, so the check fails.
 CHECKED = 64
 
 
@@ -108,7 +108,7 @@ class WeightedSigns:
 
 
 def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
-    """A function from records to the sums of the sign products chosen by `places` (bool)."""
+    """A function from counts of records to the sums of the sign products chosen by `places`."""
 
     def sums(counts: Counts) -> FloatArray:
         if not isinstance(counts, RecordCounts):

@@ -1,10 +1,10 @@
-"""Random sign matrices with limited independence, stored as a key of a few hundred bytes.
+"""Random sign matrices with limited independence, computed from a key of at most 32 KB.
 
 The matrix A has T rows and a column for each element of a universe. Its entries are +-T^(-1/2), and
 any r entries are independent. The entries are computed from a random polynomial over GF(2^64). Each
-pair of a block b and an element x has a point, at which the polynomial takes a uniform 64-bit word
-as value. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL,
-X-GF).
+pair of a block b and an element x has a point of its own. The value of the polynomial at this point
+is a uniform 64-bit word. The bits of this word are the signs of rows 64 b, ..., 64 b + 63 in column
+x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HashedSigns:
     rows : int
         Number of rows T, a power of two from 64 to 2^24.
     key : (2^k,) uint64 array
-        Uniform random words, the coefficients of the polynomial. k is at least 1.
+        Uniform random words, the coefficients of the polynomial. k is from 1 to 12.
     """
 
     rows: int
