@@ -129,7 +129,7 @@ BOUNDS = (
         LINES,
     ),
     Fault(
-        "checker: statements rounded to nearest",
+        "checker: statements rounded up",
         "a printed bound may be larger than what was proved",
         "bounds.checker.values:rounded_down",
         "decimal.ROUND_FLOOR",
