@@ -17,7 +17,7 @@ from experiments.engine.cells import Cell, Outcome
 from experiments.engine.run import ExecutorError, Work
 
 #: A cell counts as failed after this many deaths of its process. A Dask scheduler with its default
-#: settings gives up after one more.
+#: settings gives up after one more death.
 DEATHS = 3
 
 
@@ -95,7 +95,7 @@ class Processes:
         return [process for process in self._processes if process.cell is not None]
 
     def _answering(self) -> list[_Process]:
-        """Busy processes that have answered or died; waits for the first."""
+        """Busy processes that have sent something or died; waits for the first."""
         by_connection = {process.connection: process for process in self._busy()}
         return [by_connection[ready] for ready in wait(list(by_connection))]  # type: ignore[index]
 
@@ -149,7 +149,7 @@ class _Process:
         return self._process.pid
 
     def start(self, work: Work, cell: Cell[Any]) -> None:
-        """Send a cell. If the process is already dead, its answer will say so."""
+        """Send a cell. If the process is already dead, `answer` finds that out."""
         self.cell, self._since = cell, time.perf_counter()
         try:
             self.connection.send((work, cell))
@@ -157,7 +157,10 @@ class _Process:
             self.alive = False
 
     def answer(self) -> Outcome[Any] | Exception | None:
-        """The outcome or an error; None if the process has just become ready or has died."""
+        """The outcome or an error; None if the process has just become ready or has died.
+
+        A process that ends by itself before it is ready gives an error.
+        """
         try:
             received = self.connection.recv()
         except (EOFError, OSError):
@@ -175,7 +178,7 @@ class _Process:
         return received  # type: ignore[no-any-return]
 
     def stop(self) -> tuple[Cell[Any], float]:
-        """End the process at once; returns its cell, if any, and the seconds since it got it."""
+        """Kill the process; return its cell, if any, and the seconds since a cell was last sent."""
         self._process.kill()
         self._process.join()
         self._process.close()

@@ -1,4 +1,4 @@
-"""Errors of the accuracy frontier: predicted, excluded, or found by walks; and their goals."""
+"""Errors for `accuracy_frontier`: predictions, lower bounds, estimates by chains; and goals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from geomdp.geometry.sampling import bulk_ess, split_r_hat
 from geomdp.workloads import MarginalTables
 
 RECORDS = 5000
-#: Public draws behind a prediction that is not in closed form.
+#: Number of public draws from which a prediction without a closed form is estimated.
 PUBLIC_DRAWS = 1024
 
 
@@ -61,18 +61,18 @@ EXCLUDED = (Source.ADDITIVE, Source.ALL)
 
 @dataclass(frozen=True)
 class Config:
-    """One error on one line."""
+    """One source of an error, on one workload (a line of the accuracy tables)."""
 
     line: Line  # Workload
     source: Source  # Mechanism, heuristic noise or bound
-    #: Number of independent chains, and number of their steps, the first quarter of which is
-    #: burn-in. Both are 0 where no chain runs.
+    #: Number of independent chains, and number of steps of each chain. The first quarter of the
+    #: steps is burn-in. Both numbers are 0 where no chain runs.
     chains: int = 0
     steps: int = 0
 
 
 def excluded(config: Config) -> Row:
-    """The square of a lower bound on the error: of all mechanisms, or of all additive noise."""
+    """The square of a lower bound on the error of all mechanisms, or of all additive noise."""
     if config.source is Source.ALL:
         error = excluded_error(config.line, RECORDS)
     else:
@@ -90,7 +90,7 @@ def predicted(line: Line, method: Method) -> Row:
 
 
 def walked(config: Config, rng: np.random.Generator) -> Row:
-    """Estimate the error that uniform points of a body would give, from chains with diagnostics.
+    """Estimate by Markov chains the error of noise that is made from uniform points of a body.
 
     Let K be a body of dimension r with centroid 0. For U uniform in K - K the noise is Z = R U with
     R ~ Gamma(r + 1). For U_1 and U_2 uniform in K, it is Z = R (U_1 - U_2) with R ~ Gamma(2 r + 1).
@@ -118,7 +118,8 @@ def body_of(config: Config) -> Framed:
     return polytope(Q) if config.source is Source.PAIRED else difference(polytope(Q))
 
 
-#: Goals for the error of a mechanism with an exact sampler, divided by the error of the peer.
+#: Goals for the error of a mechanism with an exact sampler, divided by the error of the peer (the
+#: matrix mechanism).
 GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
 
 
@@ -156,7 +157,7 @@ CAUSES = {
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """Compare our least exact error with the goal of each line, beside the heuristic error."""
+    """For each line, the goal for our least error by exact samplers, and the heuristic error."""
     found, wanted = ratios(table), []
     for line in dict.fromkeys(table.line):
         ours = best_source(found, line, OURS)

@@ -1,8 +1,9 @@
 """Streams of queries, one per rule, that force a large share of the updates that the bound allows.
 
-All records are element 0. Except for the median rule, every gap is alpha, the least that an update
-needs, so that the rule learns as little as possible. The factor `SLIGHTLY` keeps rounding errors
-from making a gap smaller than alpha.
+All records are element 0. The gap of a query is the difference between the true answer and the
+answer of the hypothesis. Except for the median rule, every gap is about alpha, the least that an
+update needs, so that the rule learns as little as possible. The factor `SLIGHTLY` keeps rounding
+errors from making a gap smaller than alpha.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
     The relative entropy of the data to the hypothesis starts at ln M for M elements. An update by a
     query f with gap alpha lowers this entropy by eta alpha - ln E e^(eta (f - E f)), where eta is
     the learning rate and E the mean over the weights. By Hoeffding's lemma this decrease is at
-    least eta alpha - eta^2 / 8. The decrease is hardly larger if f is 0 on elements with half of
-    the total weight and 1 on the others.
+    least eta alpha - eta^2 / 8. The decrease is hardly larger than this if f is 0 on elements with
+    half of the total weight and 1 on the others.
     """
     updates = 0
     while True:
@@ -34,7 +35,7 @@ def multiplicative_weights(hypothesis: Any, alpha: float) -> int:
         rest = 1 - weights[0]
         if rest < alpha * SLIGHTLY:
             return updates
-        # The query is 1 on the lightest other elements, up to a total weight of 1/2.
+        # The query is 1 on the lightest other elements, of total weight at most 1/2.
         order = 1 + np.argsort(weights[1:], kind="stable")
         room = min(0.5, rest - alpha * SLIGHTLY)
         before = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])

@@ -287,7 +287,7 @@ def _(mo, names):
 def _(body_of, functools, gd, np, width_of):
     @functools.cache
     def outlines(name, m, through_corner):
-        """A body of width mu_m, and an orthonormal basis of the plane, shape (2, m)."""
+        """A body as wide as the unit ball, and an orthonormal basis (2, m) of the plane."""
         body = body_of(name, m)
         to_one = gd.geometry.mean_gaussian_norm(m) / width_of(name, m)
         directions = np.random.default_rng(5).normal(size=(2, m))
@@ -418,7 +418,7 @@ def _(Figure, accuracy, gd, log_size, np, picture):
 
 @app.cell
 def _(gd, np):
-    # Widths of real workloads, to compare with sqrt(2 k ln N); answers in [0, 1] or [-1, 1].
+    # Widths of workloads, to compare with sqrt(2 k ln N). All answers lie in [-1, 1].
     _signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(64, 256))
     _workloads = {
         "64 random signs, N = 256": (gd.workloads.Explicit(_signs), 256),

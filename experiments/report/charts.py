@@ -32,7 +32,9 @@ class Curve:
     joined: bool  # Whether lines join the points
     marked: bool  # Whether the points have markers
     filled: bool  # Whether the markers are filled
-    borrowed: bool  # Whether the label is that of another line of the same look or colour
+    #: Whether the line has no label of its own. `label` is then the label of another line of the
+    #: same look or colour, if there is one.
+    borrowed: bool
     points: tuple[Point, ...]  # In the units of the axes
 
 
@@ -61,7 +63,7 @@ class Panel:
 
 
 def panels_of(figure: Figure) -> list[Panel]:
-    """Data of all axes that hold curves. Axes with only images or histogram bars are left out."""
+    """Data of all visible axes, except 3D axes, with at least one curve of two points or more."""
     names = _names(figure)
     panels = []
     for axes in figure.axes:
@@ -79,7 +81,7 @@ def panels_of(figure: Figure) -> list[Panel]:
 def legend_of(panels: Iterable[Panel]) -> list[Curve]:
     """One curve for each label, in the order of first appearance.
 
-    For each label, a curve that has it is preferred to one that borrowed it.
+    A curve with a label of its own is preferred to a curve that borrowed the same label.
     """
     found: dict[str, Curve] = {}
     for panel in panels:

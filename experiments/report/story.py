@@ -20,10 +20,11 @@ class Chapter:
     """One step of the story with its picture."""
 
     title: str
-    #: Paragraphs of prose, formulas as in docstrings.
+    #: Paragraphs of prose. Formulas are written as in docstrings.
     text: tuple[str, ...]
-    figure: str  # Short name of the script that draws it
-    #: Claims of that script whose names begin with one of these are quoted, with what was measured.
+    figure: str  # Short name of the script that draws the picture
+    #: Claims of that script are quoted, with what was measured, if their names begin with one of
+    #: these texts.
     quoted: tuple[str, ...] = ()
 
 

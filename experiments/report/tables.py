@@ -41,7 +41,7 @@ def all_claims(entries: Sequence[Gathered]) -> str:
 
 
 def theorem_index(entries: Sequence[Gathered]) -> str:
-    """Every theorem with the figures whose claims it names and the functions that implement it."""
+    """Every theorem with the figures that test or mention it, and the code that implements it."""
     shown: dict[str, list[Gathered]] = {theorem.id: [] for theorem in THEOREMS}
     for entry in entries:
         for theorem in entry.theorems:

@@ -23,7 +23,7 @@ CLASSES, CLASS_SEED = 4, 0
 
 
 class Method(enum.StrEnum):
-    """Mechanisms, ours first."""
+    """Mechanisms: ours, then the peers, then those in `NOT_OURS`."""
 
     CONE = "cone"
     TIGHT_CONE = "cone, cut"
@@ -51,13 +51,13 @@ class Method(enum.StrEnum):
     ADVISED = "advised"
 
 
-#: Not counted as ours: a closed form that no mechanism of the library has, and the choice of
-#: `advise`, which is one of the other methods.
+#: Methods that are neither ours nor peers. `LIFTED` is an error in closed form that no mechanism of
+#: the library has. `ADVISED` is the mechanism that `advise` offers, which can be a peer.
 NOT_OURS = (Method.LIFTED, Method.ADVISED)
-#: Methods that exist without this library: independent noise and optimised strategies with least
-#: squares (matrix mechanism, HDMM), each with and without projection of the answers, ball noise,
-#: and graphical models. The optimised strategies are those of `Matrix`. `Matrix` is therefore a
-#: peer, and its errors never count as ours.
+#: Methods that exist without this library: independent noise, optimised strategies with least
+#: squares (matrix mechanism, HDMM), ball noise and graphical models. Laplace noise and optimised
+#: strategies are also compared with projection of the answers. The library finds optimised
+#: strategies in `Matrix`, so `Matrix` is a peer and its errors never count as ours.
 PEERS = (
     Method.JOINT,
     Method.LAPLACE,
@@ -165,7 +165,7 @@ def advice(line: Line, n: int, epsilon: float) -> Advice:
 
 
 def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
-    """The mechanism for n records at epsilon = 1. JL has n rows, but at most half the dimension."""
+    """The mechanism for n records at epsilon = 1. JL has min(n, half the dimension) rows."""
     if method is Method.ADVISED:
         return advice(line, n, PRIVACY.epsilon).best
     if method is not Method.JL:

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from geomdp.workloads.smooth import Coefficients, GaussianMixture
 
-#: Number of kernels of one query, and of places of the records.
+#: Number of kernels of one query, and number of places at which the records lie.
 KERNELS, PLACES = 3, 10
 #: Narrowest bandwidth of a kernel by number of variables, below the resolution 1 / t of the
-#: summaries. A larger t resolves narrower kernels but adds noise, so the worst query depends on t.
+#: summaries of degree t. A larger t resolves narrower kernels but adds noise, so the worst query
+#: depends on t.
 NARROWEST = {1: 1e-3, 2: 1e-2, 3: 5e-2}
 #: Public seed of the queries, which are a part of the problem.
 SEED = 20131205
@@ -23,8 +24,8 @@ def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture,
     """Random Gaussian mixtures; derivatives of order 0 to K = `smoothness` are at most 1 in size.
 
     Each mixture has three kernels at uniform centres. Its weights are Gaussian, divided by the
-    mixture's bound on derivatives up to order K. Logarithms of bandwidths are uniform, from that of
-    `NARROWEST` to 0. A larger family begins with the queries of a smaller one.
+    mixture's bound on derivatives up to order K. The logarithm of its bandwidth is uniform between
+    ln(NARROWEST[d]) and 0. A larger family begins with the queries of a smaller one.
     """
     rng = np.random.default_rng(SEED)
     queries = []
@@ -46,7 +47,7 @@ def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float6
 
     Approximation errors change sign over the cube and would cancel for records spread smoothly. The
     theorem is claimed for every data set, so the records are put at a few places, where the errors
-    do not cancel.
+    cancel less.
     """
     return np.resize(places, (n, places.shape[1]))
 
@@ -61,7 +62,7 @@ def shares(n: int) -> npt.NDArray[np.float64]:
 def true_answers(
     queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
 ) -> npt.NDArray[np.float64]:
-    """Exact answers (r, q) of q queries on n records, for each of r lists: `places` (r, 10, d)."""
+    """Exact answers (r, q) of q queries on n records at each of r lists of `places` (r, 10, d)."""
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
     return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), shares(n)))

@@ -5,13 +5,14 @@ formula sheet BR-L4.8, BR-PROJ.
 
 Claim: let Y be the sum of q_i Y_i over T independent Y_i ~ Lap(b), with |q_i| <= B. Then |Y|
 exceeds a B b with probability at most exp(-a^2 / (6 T)) for a <= T, and exp(-a / 6) for a > T.
-Equal weights B are the worst (Birnbaum: the larger the weights, the less peaked is a sum of
+Equal weights q_i = B are the worst (Birnbaum: the larger the weights, the less peaked is a sum of
 symmetric log-concave variables). For them the tail is known exactly: the density of a sum of T
-terms is a mixture of T Gamma densities on each side of 0. The lemma holds everywhere. For tails of
-a hundredth or less, the lemma's exponent is between a sixth and three quarters of the exact
-exponent. The share is a sixth for large deviations of a single term. For sums of many terms, the
-exact exponent is about a^2 / (4 T) for small a. At a = T it is about (theta + ln(1 - theta^2)) T
-with theta = sqrt(2) - 1, and there the lemma's exponent T / 6 is closest to the exact one.
+terms is a mixture of T Gamma densities on each side of 0. No exact tail is above the lemma's bound.
+The exponent of a tail or of a bound is minus its logarithm. For tails of a hundredth or less, the
+lemma's exponent is between a sixth and three quarters of the exact exponent. The share is a sixth
+for large deviations of a single term. For sums of many terms, the exact exponent is about
+a^2 / (4 T) for small a. At a = T the exact exponent is about (theta + ln(1 - theta^2)) T with
+theta = sqrt(2) - 1, and there the lemma's exponent T / 6 is closest to the exact one.
 
 Tails of uneven weights are simulated. The other tails are exact, and simulated as a check. Run time
 on one core: quick 2 s, full 20 s.
@@ -43,7 +44,8 @@ FloatArray = npt.NDArray[np.float64]
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: A tail of at most this probability is called small.
 SMALL = 0.01
-#: Simulated tails with fewer hits are not drawn, and claims do not state their ratios.
+#: A hit is a simulated sum of at least the deviation. Simulated tails with fewer hits than this are
+#: not drawn, and claims do not state their ratios to exact tails.
 SHOWN = 10
 #: The lemma's exponent divided by the exponent of Chernoff's bound, at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
@@ -81,7 +83,7 @@ def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The number of simulated sums beyond each deviation, the lemma's bound and the exact tail."""
+    """Counts of sums beyond each deviation, the lemma's bound, and exact tails of equal weights."""
     T = config.rows
     coefficients = {
         Weights.EQUAL: lambda: np.ones(T),

@@ -99,7 +99,7 @@ def measured_shares(table: pd.DataFrame) -> dict[tuple[str, int], tuple[float, s
 
 
 def _as_measured(table: pd.DataFrame) -> list[Goal]:
-    """Goals where releases were made: the least proved bound need not err least when measured."""
+    """Goals for measured errors: the advised mechanism may not be the one that errs the least."""
     return [
         Goal(
             f"{line}, n = {n}: measured error of what `advise` offers over the least measured",

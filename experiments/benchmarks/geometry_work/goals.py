@@ -51,8 +51,8 @@ RATIOS: dict[tuple[str, str, int, str], float] = {
 }
 #: Goals for the number of draws per second, by work and dimension.
 RATES = {(Work.DRAW, 20): 50.0}
-#: Directions that `gaussian_width` takes by default, and the seconds aimed at for all of them, by
-#: work and number of attributes.
+#: `DIRECTIONS` is the number of directions that `gaussian_width` takes by default. `SECONDS` holds
+#: the goals for the time of all these directions, by work and number of attributes.
 DIRECTIONS, SECONDS = 4096, {(Work.WIDTH, 24): 30.0}
 
 #: Why an operation does not take less time, for each kind of work.
@@ -77,9 +77,10 @@ REASONS: dict[Work, str] = {
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of peers, with the ratio of their seconds to those of geomdp, and its goal.
+    """Rows of peers, with the ratio of their seconds to the seconds of geomdp, and a goal for it.
 
-    The goal applies to the fastest method of a peer.
+    The goal applies to the fastest of the methods with the same beginning of the name. It is NaN
+    where `RATIOS` has no goal.
     """
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
     peers = table[table.method != GEOMDP].copy()
@@ -98,13 +99,13 @@ def _of(table: pd.DataFrame) -> Iterable[pd.Series]:
 
 
 def _word(work: str, vertices: str, dimension: int, method: str) -> str:
-    """The beginning of a peer's name for which the line has a goal; empty if there is no goal."""
+    """The beginning of the name `method` for which `RATIOS` has a goal; empty if it has none."""
     words = (word for *line, word in RATIOS if line == [work, vertices, dimension])
     return next((word for word in words if method.startswith(word)), "")
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """A goal for every target that the table measures, with the ratio to the physical limit."""
+    """The goals whose operations are in the table, each with the ratio to the physical limit."""
     own = table[table.method == GEOMDP].set_index(KEYS, drop=False)
     peers = ratios(table)
     found = []
@@ -141,7 +142,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
 
 
 def _extrapolated(row: pd.Series) -> str:
-    """Note on the number of timed directions if the goal is about more of them; else empty."""
+    """Words that state the number of timed directions if it is below `DIRECTIONS`; else empty."""
     timed = int(row.operations)
     return f", extrapolated from {timed:,}" if timed < DIRECTIONS else ""
 
