@@ -295,7 +295,7 @@ def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
 def _exact_projections(
     body: Body, basis: FloatArray, points: FloatArray
 ) -> dict[int, tuple[float, str]]:
-    """Exact volume radii, by dimension: of K, and of its projections on principal axes."""
+    """Volume radii, rounded down, by dimension: of K and of its projections on principal axes."""
     rank = basis.shape[1]
     within = points @ basis
     axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T

@@ -99,7 +99,7 @@ class ResidualNoise:
         return np.asarray(self.scales**2 / doublings(self.residuals))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); O(m) each."""
+        """Independent draws (size, m). A draw takes O(k) additions per cell of a k-way table."""
         found = np.empty((size, self.residuals.dimension))
         for group in self.residuals.groups:
             drawn = rng.standard_normal((size * group.count, drawn_size(group.shape)))
@@ -139,7 +139,7 @@ class ResidualNoise:
         return np.asarray((self._squares(points - shifts) - z) / 2)
 
     def _squares(self, points: FloatArray) -> FloatArray:
-        """For each row, the sum of (squared length of the residual of A) / s_A over all s_A > 0."""
+        """For each row, the sum of |residual of A|^2 / s_A over all sets A with s_A > 0."""
         moving = self._set_variances > 0
         coordinates = self.residuals.of_counts(points / self.residuals.workload.weights)
         lengths = self.residuals.squared_lengths(coordinates)[:, moving]

@@ -78,7 +78,7 @@ class ChosenTables(TableQueries):
 
     @property
     def universe(self) -> CategoricalProduct:
-        """The product of the columns."""
+        """The set of all records: one level code per column."""
         return self._universe
 
     @property

@@ -60,12 +60,12 @@ def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def assemble(values: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Rows svec(V diag(values) V^T) (b, D), with the matrices V in `vectors` (b, d, d)."""
+    """Vectors svec(V diag(w) V^T), (b, D), for each row w of `values` and matrix V of `vectors`."""
     return svec((vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
 
 def eigenvalues(vectors: FloatArray) -> FloatArray:
-    """Ascending eigenvalues (b, d) of the matrices with svec in the rows of `vectors` (b, D)."""
+    """Ascending eigenvalues (b, d) of the matrices whose svecs are the rows of `vectors` (b, D)."""
     return np.asarray(np.linalg.eigvalsh(unsvec(vectors)))
 
 

@@ -19,8 +19,8 @@ class Measure:
     Parameters
     ----------
     norm : callable
-        Takes rows (b, k) of errors of k queries, and returns the norm (b,) of each row. The norm is
-        the root mean square or the largest absolute value.
+        Takes an array (b, k) whose rows are errors of k queries, and returns the b norms of the
+        rows. The norm is the root mean square or the largest absolute value.
     moment : int
         The number p: 1 for a mean, 2 for a root mean square. For a mechanism of error alpha, the
         p-th moment of the norm of the errors is at most alpha^p.
@@ -33,10 +33,11 @@ class Measure:
     largest: bool
 
     def log_odds(self, factor: float) -> float:
-        """ln(q / (1 - q)) for the separation factor c, with q = 1 - (2 / c)^moment.
+        """ln(q / (1 - q)) for q = 1 - (2 / c)^moment, where c = `factor` is above 2.
 
-        Let a mechanism have error alpha. By Markov's inequality, the norm of its errors is below
-        c alpha / 2 with probability at least q.
+        Let a mechanism have error alpha, and let any two answers be at least c alpha apart. By
+        Markov's inequality, the norm of its errors is below c alpha / 2, half of this distance,
+        with probability at least q.
         """
         return math.log((factor / 2) ** self.moment - 1)
 

@@ -1,10 +1,11 @@
 """Lower bounds from lines along single queries, for any workload: choice of the lines and steps.
 
 `geomdp.bounds.lines.query_lines` explains the bound. Say that a pair of elements changes a query if
-its two answers to the query differ. For each query, the search finds a pair that changes the fewest
-queries, among the pairs with answers to this query that differ by at least half of their range. The
-lines are chosen from the last to the first: each new line has a query that no chosen pair changes.
-Among these lines, the search chooses a line that changes the fewest other such queries.
+the two elements have different answers to the query. For each query, consider the pairs whose
+answers to this query differ by at least half of the range of its answers. Among these pairs, the
+search finds a pair that changes the fewest queries. The lines are chosen from the last to the
+first. A query is free if no chosen pair changes it. The next line belongs to a free query whose
+pair changes the fewest free queries.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -33,19 +34,21 @@ from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Largest number E^2 k of answers that are compared for E elements and k queries, and the largest
-#: number of queries for which lines are sought.
+#: `MAX_COMPARED` is the largest number E^2 k of comparisons of answers, for k queries and E > 2
+#: elements. `MAX_QUERIES` is the largest number of queries for which lines are sought.
 MAX_COMPARED, MAX_QUERIES = 1 << 24, 1 << 9
 #: Largest number of lines. The bound grows with the logarithm of this number.
 MOST_LINES = 64
-#: Least answer difference of a pair, as a share of the range of the query in the sample.
+#: Least difference of the two answers of a pair to its query, divided by the range of the answers
+#: of the sample to this query.
 LEAST_SHARE = 0.5
 #: Queries with a smaller range are left out. `check_certificate` rejects smaller numbers, and half
 #: of the range 5e-324 would be rounded to 0.
 LEAST_RANGE = 1e-100
 #: Numbers of steps that are tried for each line.
 STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: Approximate privacy losses of one step of a line. The number of copies is chosen for these.
+#: The numbers of copies that are tried are 1, and numbers that give one step of a line about these
+#: privacy losses.
 STEP_EPSILONS = (0.25, 1.0)
 
 
@@ -61,7 +64,7 @@ def query_lines_bound(
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size. A sample of its elements is used.
+        k queries, on a universe of any size. Of a large universe, a sample is used.
     epsilon, alpha, adjacency : as for `Problem`
         Privacy, error and the neighbour relation. The error is measured by `WorstCase`.
 
@@ -94,7 +97,7 @@ def query_lines_bound(
 def query_line_rungs(workload: Workload, problem: Problem) -> list[QueryLineRung]:
     """One rung for each plan that excludes at least one number of records.
 
-    The metric of the problem must be `WorstCase`, and its guarantee pure.
+    The problem must have the metric `WorstCase` and a guarantee of pure privacy.
     """
     assert isinstance(problem.metric, WorstCase)
     rungs = []
@@ -119,7 +122,7 @@ def _plans(workload: Workload, epsilon: float) -> tuple[QueryLinePlan, ...]:
 
 
 def _all_plans(lines: QueryLines, epsilon: float) -> Iterator[QueryLinePlan]:
-    """The plan with the best prior for each number of lines, of steps and of copies."""
+    """The plan with the best prior, for each number of lines, steps and copies that is tried."""
     most = len(lines.pairs)
     sizes = sorted({*(round(math.sqrt(2) ** i) for i in range(2 * most.bit_length())), most})
     subsets = [lines.last(size) for size in sizes if size <= most]
@@ -156,10 +159,10 @@ def found_lines(workload: Workload) -> QueryLines | None:
 
 
 def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
-    """For each of the `queries`, the pair of rows of `answers` that differ in the fewest columns.
+    """For each of the `queries`, a pair of rows of `answers` that differ in the fewest columns.
 
-    The answers of a pair to its query differ by at least `LEAST_SHARE` of their range. The result
-    has shape (queries, 2).
+    Only pairs whose answers to the query differ by at least `LEAST_SHARE` of the range of its
+    answers are considered. The result has shape (len(queries), 2).
     """
     chosen = answers[:, queries]
     least = LEAST_SHARE * np.ptp(chosen, axis=0)
@@ -178,7 +181,7 @@ def _cleanest_pairs(answers: FloatArray, queries: IntArray) -> IntArray:
 
 
 def _last_to_first(changed: np.ndarray) -> IntArray:
-    """Indices of queries, in an order in which no pair changes a query after its own query.
+    """Indices of queries, in an order in which the pair of a query changes no later query.
 
     Entry (i, j) of `changed` says whether the pair of query i changes query j.
     """

@@ -49,7 +49,7 @@ from geomdp.bounds.metrics import MEAN_L2, Metric, WorstCase
 from geomdp.bounds.packings.farthest_elements import farthest_elements
 from geomdp.workloads import Workload
 
-#: Largest number M^2 k of differences of answers that are computed for k queries.
+#: Largest number M^2 k of differences of answers that are computed for M elements and k queries.
 MOST_DIFFERENCES = 1 << 26
 
 
@@ -66,7 +66,7 @@ class DistantElements:
     separation, distance : float
         gamma and D, both rounded down.
     moment : int
-        p.
+        The moment p.
     """
 
     workload: Workload
@@ -87,7 +87,7 @@ class DistantElements:
         return {"separation": self.separation, "distance": self.distance}
 
     def document(self) -> dict[str, Any]:
-        """The entries of a certificate file about the elements, except their answers."""
+        """The entry of a certificate file that states the type of the elements."""
         return {"type": "distant elements"}
 
 
@@ -117,5 +117,5 @@ def _distant(workload: Workload, metric: Metric, moment: int) -> tuple[DistantEl
 
 
 def _least_mean(distances: FloatArray) -> float:
-    """The least mean distance of one of M elements from the M - 1 others; `distances` is (M, M)."""
+    """The least mean distance from an element to the M - 1 others; `distances` is (M, M)."""
     return float(distances.sum(axis=1).min()) / (len(distances) - 1)

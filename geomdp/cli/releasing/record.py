@@ -16,7 +16,7 @@ from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Privacy
 from geomdp.tabulation.results import Tabulation
 
-#: These packages compute the released numbers, so a record states their versions.
+#: A record states the versions of these packages, which take part in computing the answers.
 RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")
 
 

@@ -23,7 +23,7 @@ def decided_below(first: arb, second: arb) -> bool:
     Raises
     ------
     Undecided
-        If the balls overlap.
+        If the error bounds of the balls leave both answers possible.
     """
     if first < second:
         return True
@@ -59,9 +59,9 @@ def laplaces(count: int, draw: Draw) -> Vector:
 def geometric_differences(means: Vector, draw: Draw) -> list[int]:
     """For each m in `means`, a whole number j of probability proportional to exp(-|j| / m).
 
-    The numbers j are independent.
-    The whole part of m E, with an exponential variable E, is geometric: it is at least k with
-    probability exp(-k / m). Each result is a difference of two such numbers.
+    The numbers j are independent. The whole part of m E, with an exponential variable E, is
+    geometric: it is at least k with probability exp(-k / m). Each result is a difference of two
+    such numbers.
     """
     pairs = exponentials(2 * len(means), draw)
     firsts, seconds = pairs[: len(means)], pairs[len(means) :]
@@ -87,7 +87,7 @@ def box_multiples(
 
 
 def staircase(epsilon: arb, share: arb, draw: Draw) -> arb:
-    """A number of staircase density with steps of width 1, see `StaircaseNoise`."""
+    """A number with the density of `StaircaseNoise`, for steps of width 1."""
     steps = whole_part(exponentials(1, draw)[0] / epsilon)
     part, place = draw.uniforms(2)
     outer_weight = (1 - share) * (-epsilon).exp()
@@ -114,7 +114,7 @@ def half_gamma(twice_shape: int, draw: Draw) -> arb:
     """A gamma variable of shape k / 2 and scale 1 for k = `twice_shape` >= 0; it is 0 for k = 0.
 
     A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
-    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. It is drawn as
+    logarithm. For an odd k, g^2 / 2 with a standard Gaussian g is added. This term is drawn as
     E cos^2(2 pi V), which has the same distribution for E exponential and V uniform on [0, 1].
     """
     total = arb(0)

@@ -54,13 +54,13 @@ class Means(Workload):
         return self.d
 
     def evaluate(self, records: Records) -> FloatArray:
-        """The records themselves: (n, d)."""
+        """The records themselves, as an array (n, d)."""
         return np.array(self.universe.validate(records), dtype=np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """u / ||u||_2 for each row u of `directions`; for u = 0, the first unit vector.
 
-        For u = 0, every record is extreme.
+        For u = 0, every answer y maximises <u, y>.
         """
         directions = batch(directions, self.d, "directions")
         # Divide by the largest entry first, because squares of tiny or huge entries are outside the

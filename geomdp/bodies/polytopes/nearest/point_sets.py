@@ -14,7 +14,8 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
 
-#: Largest number of inner products in memory at a time: 2^22 float64 numbers take 32 MB.
+#: Largest number of inner products in a block of two or more directions or targets: 2^22 float64
+#: numbers take 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -98,7 +99,7 @@ class VertexColumns(Columns):
         return found
 
     def _blocks(self, rows: int) -> Iterator[slice]:
-        """Blocks of rows. The products of a block with all points fit in `BLOCK_ENTRIES`."""
+        """Blocks of rows. A block of several rows has at most `BLOCK_ENTRIES` inner products."""
         height = max(1, BLOCK_ENTRIES // len(self))
         for start in range(0, rows, height):
             yield slice(start, start + height)
@@ -115,7 +116,7 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, found one at a time and kept.
+    """Extreme points of a body, found on demand and kept.
 
     `matrix` is A (d, m), or None for the identity. `seeds` (b, m) are points of the body that an
     earlier projection found, or None. The keys of the seeds are 0..b-1.
