@@ -106,7 +106,7 @@ class FunctionOfSums(abc.ABC):
 class Mechanism(FunctionOfSums):
     """A private mechanism for one workload, one number n of records and one privacy guarantee.
 
-    Only the constructor of a concrete mechanism makes the privacy claim.
+    This class proves no privacy. Each concrete mechanism states its own claim in `guarantee`.
 
     Examples
     --------
@@ -210,7 +210,8 @@ class Mechanism(FunctionOfSums):
             For records outside the universe or, under replace-one, a number of records other than
             n. Nothing is paid.
         BudgetExhausted
-            If the ledger cannot pay. The records are not read.
+            If the ledger cannot pay. The records are not read, unless another release spends the
+            budget at the same time. Nothing is released.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 

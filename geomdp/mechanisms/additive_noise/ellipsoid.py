@@ -23,11 +23,11 @@ from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload
 
-#: Largest universe in which all pairs of elements are searched. One search is then a product of two
-#: matrices with 4096 rows: about a tenth of a second for 100 dimensions.
+#: Largest universe in which all pairs of elements are searched. One search is then a few products
+#: of matrices with 4096 rows: about a tenth of a second for 100 dimensions.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Largest number N r of coordinates in memory. The answers of N elements vary in r dimensions. 2^24
-#: float64 are 128 MB.
+#: Largest number N r of coordinates in memory, for N elements whose answers lie in an affine space
+#: of r dimensions. 2^24 float64 numbers are 128 MB.
 MAX_COORDINATES = 1 << 24
 #: Number of elements that are evaluated together.
 CHUNK_ELEMENTS = 8192
@@ -68,12 +68,12 @@ class Ellipsoid(PureMechanism):
     -----
     Privacy: for all neighbouring X, X' and measurable T, Pr[M(X) in T] <= e^epsilon Pr[M(X') in T],
     in real arithmetic. A shift by a vector v of the subspace changes the density of Z by a factor
-    of at most exp(epsilon (v^T S^+ v)^(1/2)). S is scaled up until every difference v of sums of
-    neighbours has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
-    optimisation. The sampler is exact.
+    of at most exp(epsilon (v^T S^+ v)^(1/2)). Every difference v of sums of neighbours has
+    v^T S^+ v <= 1, even if the optimisation does not converge, because S is then scaled up. The
+    sampler is exact.
 
     Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query. If the optimisation converges,
-    tr S is within 0.5% of the least possible trace for the set above.
+    tr S is at most 0.5% above the least possible trace for the set above.
 
     References
     ----------
@@ -147,9 +147,9 @@ def is_around_differences_alone(workload: Workload, adjacency: Adjacency) -> boo
 
 
 def _has_few_patterns(workload: Workload) -> bool:
-    """Whether all sets of columns in which two records can agree are few enough to list.
+    """Whether the sets of columns in which two records can agree are few enough to list.
 
-    The columns are the columns of `MarginalTables`. The result is False for other workloads.
+    The result is False for workloads other than `MarginalTables`.
     """
     if not isinstance(workload, MarginalTables):
         return False
@@ -157,7 +157,7 @@ def _has_few_patterns(workload: Workload) -> bool:
 
 
 def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
-    """Root (m, r) of an ellipsoid that contains Q(x) - Q(x') for all x, x'."""
+    """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) - Q(x') for all x, x'."""
     if isinstance(workload, MarginalTables) and _has_few_patterns(workload):
         return _pattern_root(workload)
     size = workload.universe.size
@@ -182,7 +182,7 @@ def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
 
 
 def _add_remove_root(workload: Workload, span: AffineHull) -> FloatArray:
-    """Root (m, r) of an ellipsoid that contains Q(x) and -Q(x) for all x."""
+    """Root B (m, r) of an ellipsoid {B u : |u| <= 1} that contains Q(x) and -Q(x) for all x."""
     size = workload.universe.size
     if size is None or not _fits(size, span):
         return l2_sensitivity(workload, Adjacency.ADD_REMOVE) * span.basis
@@ -205,7 +205,7 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 
 
 def _pattern_root(workload: MarginalTables) -> FloatArray:
-    """Root (m, r) of the least-trace ellipsoid for tables, computed from patterns of agreement.
+    """Root B (m, r) of the least-trace ellipsoid, from sets of columns in which records agree.
 
     Some optimal S is a multiple of the identity on every block of the workload. The reason is that
     renaming the levels of columns permutes the differences Q(x) - Q(x'). By convexity, the average

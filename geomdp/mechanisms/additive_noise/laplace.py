@@ -66,8 +66,7 @@ class Laplace(PureMechanism):
         return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
 
     def _proved_as_computed(self) -> bool:
-        # If the sensitivity is a whole number below 2^53, it is exact. The scale is then rounded
-        # up.
+        # For whole-number answers, a sensitivity below 2^53 is exact. The scale is rounded up.
         return self._sensitivity.is_integer() and self._sensitivity < LARGEST_SUM
 
     def _on_real_records(self) -> RealRecords:

@@ -32,8 +32,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     NumericSparse compares f(D) - f(H) and f(H) - f(D) with the threshold 2 alpha0. If one
     difference is found above the threshold, a noisy value of this difference gives the answer, and
     H is updated. If not, the answer is f(H). The update rule needs at most B(alpha0) updates, where
-    B is its bound. After c = floor(B(alpha0)) updates, all answers come from H without access to
-    the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+    B is its bound. After c = max(1, floor(B(alpha0))) updates, all answers come from H without
+    access to the data (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
     By default alpha0 is the result of `solve_accuracy`. Then, with probability 1 - beta, every
     answer has an error of at most 3 alpha0. The theorem needs many records. For fewer records,

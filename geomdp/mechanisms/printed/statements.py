@@ -1,4 +1,4 @@
-"""The printed statements as functions: accuracies, a step of composition, and a noise scale."""
+"""Statements as printed in the papers, as functions: accuracies, a step and a noise scale."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def printed_iterative_accuracy(
 ) -> float:
     """The error alpha of Theorems 7 and 8 as printed in Roth's lecture; both theorems are false.
 
-    alpha = 8 B / (n eps) ln(2 B k / beta), where k = `queries`, and B = `bound`(alpha/2) bounds the
-    number of updates. For approximate DP, the factor 8 B is replaced by 16 sqrt(B ln(1/delta)). The
-    error can be 3 alpha / 2 (DISC-13). The corrected `bounds.upper.iterative_accuracy` has the same
-    parameters and raises the same errors.
+    alpha = 8 B / (n eps) ln(2 B k / beta), where k = `queries`, and B = max(1, `bound`(alpha/2))
+    bounds the number of updates. For approximate DP, the factor 8 B is replaced by
+    16 sqrt(B ln(1/delta)). The error can be 3 alpha / 2 (DISC-13). The corrected
+    `bounds.upper.iterative_accuracy` has the same parameters. Both raise ``ValueError`` if n is too
+    small.
 
     Examples
     --------
@@ -97,10 +98,10 @@ def printed_online_weights_accuracy(
 def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> float:
     """The epsilon of one of T steps as printed, eps / sqrt(8 T ln(1/delta)); a false statement.
 
-    The formula is printed for every delta below 1. For delta above 0.709 at eps = 1, its proof
-    fails. For delta near 1, T such steps can spend more than (eps, delta) (DISC-5). The corrected
-    `privacy.shortcut_step_epsilon` refuses an epsilon above 1 and a delta of 1/2 or more. No
-    mechanism uses this step.
+    The formula is printed for every delta below 1. At eps = 1 its proof fails for delta above 0.709
+    if T = 1, and for delta above 0.779 for every T. For delta near 1, T such steps can spend more
+    than (eps, delta) (DISC-5). The corrected `privacy.shortcut_step_epsilon` refuses an epsilon
+    above 1 and a delta of 1/2 or more. No mechanism uses this step.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def printed_shortcut_step(epsilon: float, slack_delta: float, steps: int) -> flo
 
 
 def printed_smooth_scale(d: int, degree: int, *, n: int, epsilon: float) -> float:
-    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; it is too small for eps-DP.
+    """The scale t^d / (n eps) of Laplace noise on Chebyshev moments; often too small for eps-DP.
 
     t is `degree`. Under replace-one, the moments of neighbours can differ by more than t^d / n in
     the l1 norm for t >= 3. For d = 1 and large t, such noise spends 1.217 eps (DISC-15).

@@ -92,7 +92,7 @@ class PairMarginals(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """d / sqrt(2 m) times the bound on the Frobenius norm, at most 1; see the class."""
+        """d / sqrt(2 m) times the bound on the error of N in Frobenius norm, but at most 1."""
         inner = self.inner.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
@@ -147,7 +147,7 @@ class PairMarginals(PostProcessed):
     def _pairs(
         self, records: Records | Iterable[Records] | CountedRecords
     ) -> tuple[int, FloatArray]:
-        """Number of records and the sum of x x^T, whole numbers (d, d)."""
+        """Number of records and the sum of x x^T, a matrix (d, d) of whole numbers."""
         d = self.workload.d
         if isinstance(records, CountedRecords):
             pairs = records.totals(self.workload).sums
