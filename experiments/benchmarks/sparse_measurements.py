@@ -30,7 +30,7 @@ class Task(enum.StrEnum):
 
 
 class Elements(enum.StrEnum):
-    """Universes."""
+    """The universe of the queries' elements; NONE for tasks without a choice of universe."""
 
     FEW = "10^3 numbers"
     MANY = "10^9 numbers"

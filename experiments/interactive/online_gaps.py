@@ -1,4 +1,4 @@
-"""Queries at a set distance from the hypothesis of an online construction.
+"""Queries at a fixed distance from the hypothesis of an online construction.
 
 Distances are in units of the alpha0 of the formula sheet (BR-OIC), noise is in units of its scale.
 Both units are computed here from the equations, without the code that is measured.
@@ -22,9 +22,9 @@ from geomdp.workloads import SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
 QUERIES, BETA = 60, 0.05
-#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2, and with
-#: probability 1 - beta its comparisons err by at most 1: then no query at NEAR causes an update,
-#: and every query at FAR causes one. LEFT is just below 2.
+#: Distances of queries from the hypothesis, in units of alpha0. The threshold is 2. The comparisons
+#: with the threshold err by at most 1, with probability at least 1 - beta. Then no query at NEAR
+#: causes an update, and every query at FAR causes one. LEFT is just below 2.
 NEAR, LEFT, FAR = 0.95, 1.9, 3.05
 
 

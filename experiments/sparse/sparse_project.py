@@ -7,11 +7,12 @@ Claim: the error of an answer to a query Q has two parts, the noise and the proj
 keys and noise, their root mean squares are sigma ||Q|| / n and at most sqrt(2 / T) ||Q||. Both mean
 squares are known exactly, and the measured errors agree with them. With T = (eps n)^2 rows the
 error falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
-vector is smaller than Laplace noise on its rows. From some thousand records on, the bound of
-Theorem 4.9 is below 1 and therefore informative. The errors then stay below the bound with far
-fewer rows than in the paper. The bound is about sqrt(48 ln(4k/beta) log2(2kT/beta)) standard
-deviations of an answer's noise. This factor is 163 or more here, although about 3 would suffice,
-because the proof bounds every coefficient of a projected query by the largest (Corollary 4.7).
+vector is smaller than Laplace noise on its rows. From about 2400 m^(1/2) records on, where m is the
+sparsity, the bound of Theorem 4.9 is below 1 and therefore informative. The errors then stay below
+the bound with far fewer rows than in the paper. The bound is about
+sqrt(48 ln(4k/beta) log2(2kT/beta)) standard deviations of an answer's noise. This factor is 163 or
+more here, although about 3 would suffice, because the proof bounds every coefficient of a projected
+query by the largest (Corollary 4.7).
 Every release here draws a new key, so that errors are averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
@@ -71,9 +72,9 @@ class Noise(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure."""
+    """One measured point. All panels except `Panel.THEOREM` are drawn."""
 
-    panel: Panel  # Where it is shown
+    panel: Panel  # Panel of the point
     noise: Noise  # Noise of the summary
     n: int  # Number of records
     sparsity: int  # Sparsity of the queries
@@ -82,7 +83,10 @@ class Config:
 
 
 def balanced_rows(n: int) -> int:
-    """T = n^2, rounded up to a power of two, at most 2^16; distortion and noise are balanced."""
+    """T = n^2, rounded up to a power of two, at most 2^16.
+
+    Below 2^16, noise and distortion both fall as 1 / n.
+    """
     return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
 
 
@@ -93,12 +97,12 @@ class Errors:
     squares: np.ndarray  # Mean squared error of each release
     exact: np.ndarray  # Expectation of each square over keys and noise, given the records
     distortion: np.ndarray  # The part of `exact` that is due to the projection
-    within: int  # Number of releases with all errors below Theorem 4.9
+    within: int  # Number of releases with all errors at most the bound of Theorem 4.9
     sigma: float  # Standard deviation of the noise on a row
 
 
 def exact_square(queries: list[SparseQuery], records: np.ndarray, config: Config) -> float:
-    """Mean over the queries of the squared change by the projection, in expectation over keys.
+    """Mean over the queries of the projection's squared error, in expectation over keys.
 
     Let u be the counts and Q a 0/1 query of m elements. If any four signs are independent, the
     expectation is (m |u|^2 + <Q, u>^2 - 2 sum of u_i^2 over Q) / (T n^2).
@@ -232,7 +236,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def exactly(table: pd.DataFrame) -> Claim:
-    """Mean squared errors agree with their exact means, on both sides."""
+    """Mean squared errors are neither above nor below their exact means by more than chance."""
     worst, reach = scores_of(table, "off")
     return Claim(
         "squared errors are on average sigma^2 m / n^2 and the variance of the projection",

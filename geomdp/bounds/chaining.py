@@ -165,7 +165,8 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     WorkloadSizeError
         If N k is above 2^26, the universe is infinite, or the net has more than 4096 points.
     SideConditionError
-        If alpha is at least D. A single point is then a net, and there is no packing.
+        If alpha is at least D. For alpha above D, no two answers are alpha apart, so there is no
+        packing.
 
     Notes
     -----

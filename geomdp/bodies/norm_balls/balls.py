@@ -102,8 +102,8 @@ class Ball(NormBall):
 class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of the points +-r e_i.
 
-    Its verbs (methods of `Body`) are closed forms that cost at most O(m log m) per point. It
-    implements neither `facets` nor `vertex_list`.
+    Its verbs (methods of `Body`) are closed forms, except the quadrature `gaussian_width`. They
+    cost at most O(m log m) per point. Neither `facets` nor `vertex_list` is implemented.
 
     Parameters
     ----------

@@ -71,10 +71,11 @@ def sensitivity_polytope(workload: Workload) -> Body:
     * second moments: the spectraplex;
     * a linear map of another workload: the image of the body of that workload (an ellipsoid if the
       body is a ball);
-    * any other workload on N elements with N m <= 2^24: a `Simplex` if the distinct answer vectors
-      are affinely independent, and a `VPolytope` if they are dependent;
-    * for larger N m and infinite universes: a `WorkloadPolytope`, which uses the workload's own
-      search for extreme answers.
+    * `SparseQueries`: the body of its workload `explicit`, which has the same answer vectors;
+    * any other workload on N elements with N m <= 2^24, and `Coarsened` of any size: a `Simplex` if
+      the distinct answer vectors are affinely independent, and a `VPolytope` if they are dependent;
+    * for larger N m and other infinite universes: a `WorkloadPolytope`, which uses the workload's
+      own search for extreme answers.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     The list is never empty, and its order has no meaning.
 
     Computed half-widths, and the vertices of the body cut into simplices, are multiplied by 1 +
-    1e-9, so that rounding cannot make a body too small. The bodies of the last two pairs of
+    1e-9, so that rounding cannot make these bodies too small. The bodies of the last two pairs of
     workload and adjacency are kept in memory. So mechanisms compared for one workload share the
     bodies and the computed properties of these bodies.
 

@@ -70,7 +70,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     The simplices give an exact uniform sampler, volume, centroid and second moment. The F facets
     are found together with the simplices. With the facets, membership, gauge and chords have closed
-    forms, O(F r) per point. The simplices are computed at first use (JL-L14, SAM-4).
+    forms, O(F m) per point. The simplices are computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class TriangulatedPolytope(HullOfPoints):
     ------
     ValueError
         At construction: if there are no rows or columns, or an entry is NaN or infinite. At first
-        use: if, by the upper bound theorem, N points can have too many facets, or the vertices
-        among them can give too many simplices. The limit is the smaller of 2^20 and
+        use: if, by the upper bound theorem, the hull of N points can have too many facets, or the
+        vertices can give too many simplices. The limit is the smaller of 2^20 and
         2^33 / (r + 1)^4 simplices. So at most 1449 vertices are allowed for r = 3, 187 for r = 5,
         75 for r = 7 and 27 for r = 15. `VPolytope` has no such limit.
 
@@ -120,7 +120,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     @cached_property
     def _corners(self) -> FloatArray:
-        """The points that are vertices of the hull: (k, m)."""
+        """The points that are vertices of the hull, as the rows of an array (k, m)."""
         return self._parts[0].embed(self._cells.points)
 
     @cached_property
@@ -162,7 +162,10 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each facet's inequality holds up to `tolerance` times the radius."""
+        """Whether points are in the affine hull and on the inner side of each facet.
+
+        Both hold up to `tolerance` times the radius.
+        """
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
         inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)

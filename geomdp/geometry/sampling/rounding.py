@@ -3,7 +3,7 @@
 Let r be the dimension of the affine hull of a body K in R^m. A point x of K is written as
 x = offset + root @ y, with coordinates y and a matrix root (m, r) of rank r. The set of all y with
 x in K is full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends
-on the body alone, never on records.
+on the body and on random numbers, never on records.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Ker
 #: 4. For a larger ratio, hit-and-run needs more steps. Below 4, another round costs more than it
 #: saves.
 ROUND = 4.0
-#: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
-#: extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
+#: Chains per dimension. The sample covariance of 16 r independent points of an isotropic body in
+#: R^r has extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
 CHAINS_PER_DIMENSION = 16
 #: Number of steps of the chains per round. In 8 steps the points spread over about 3 step lengths
 #: along a long axis, so the round shortens this axis by a factor of about 3.
@@ -86,8 +86,8 @@ def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
 def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # Drop each inequality with a normal that maps to 0, such as the two halves of an equality. Its
-    # left side does not depend on y, and it holds at the offset, so it holds for every y.
+    # Drop each inequality whose new normal is 0, such as the two halves of an equality. Its left
+    # side does not depend on y, and the inequality holds at y = 0, so it holds for every y.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
