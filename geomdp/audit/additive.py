@@ -57,7 +57,7 @@ class KnownDensity(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DensityScore:
-    """The log-density ratio of an output on two inputs that differ by `change`.
+    """The log-density ratio of an output on two inputs with sums that differ by `change`.
 
     The score of an output y is ln(p_a(y) / p_b(y)). Here p_a is the density of the noise, and p_b
     is this density shifted by `change` (m,). If the stated density is correct, no other score gives
@@ -131,8 +131,8 @@ def audit_noise(
     Raises
     ------
     ValueError
-        If a parameter is out of range, the workload is constant or has more than 2048 queries, or
-        draws have a wrong shape.
+        If a parameter is out of range, the workload has more than 2048 queries, neighbours always
+        have the same sums, or draws have a wrong shape.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from geomdp.privacy import SamplerStatus
 #: Number of uniform points U of a body from which E ||U||^2 is estimated. In dimensions 10 to 100,
 #: the standard deviation of ||U||^2 is 10% to 30% of its mean. The mean over 2048 points then has a
 #: relative standard error of at most 0.7%. The error of a mechanism is proportional to the square
-#: root of this mean, which has a relative standard error of at most about 0.3%.
+#: root of this mean. The relative standard error of this root is at most about 0.3%.
 MOMENT_DRAWS = 2048
 
 
@@ -189,7 +189,7 @@ class KNormNoise:
         return scaled(self._squared_length, self._radial_factor)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for rows z of `points` (b, m): (b,).
+        """log f(z), shape (b,), for the rows z of `points` (b, m).
 
         f is the density of Z on the span of K, epsilon^r e^(-epsilon ||z||_K) / (r! vol(K)). The
         result is -inf for rows outside of the span. K needs a gauge and a volume in closed form.
@@ -219,7 +219,7 @@ class KNormNoise:
         return math.lgamma(r + 1) + math.log(volume) - r * math.log(self.epsilon)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+        """log f(z) - log f(z - s), shape (b,), for rows z of `points` and s of `shifts` (b, m).
 
         f is the density of Z on the span of K. Points and shifts must lie in this span. K needs a
         gauge.

@@ -36,7 +36,7 @@ class FiniteWorkload(Workload):
 
     @abc.abstractmethod
     def _weighted_sum(self, counts: FloatArray) -> FloatArray:
-        """Sum over elements x of counts[x] Q(x), from counts (N,): (m,)."""
+        """Sum over elements x of counts[x] Q(x): an array (m,), from the array `counts` (N,)."""
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Number of records and sum of Q(x), which is computed from the count of each element."""

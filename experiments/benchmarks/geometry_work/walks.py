@@ -35,12 +35,12 @@ from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 #: Number of steps before chords are timed. After them the points are near the boundary, as uniform
 #: points are.
 WARM_UP = 5
-#: Largest difference between the ends of a chord and the ends that a linear program with tolerance
-#: 1e-9 finds, divided by the length of the shortest chord.
+#: Largest allowed difference between the ends of a chord and the ends that a linear program with
+#: tolerance 1e-9 finds, divided by the length of the shortest chord.
 CHORD_TOLERANCE = 1e-7
 #: Length of the longest axis of the stretched polytope divided by the shortest.
 STRETCH = 1000.0
-#: Most steps from which the correlation time of a hit-and-run walk on a matrix body is measured.
+#: Largest number of steps to measure the correlation time of hit-and-run on a matrix body.
 MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
 
 
@@ -156,8 +156,8 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
 
     The peer walks on the same body. It finds chords by eigenvalues on the spectraplex and by
     bisection on the difference body. It starts from uniform points, so it needs no burn-in. The
-    walk may be too slow to converge in `MATRIX_STEPS`. Its measured correlation time is then a
-    lower bound, which favours the peer.
+    walk may be too slow to converge in `MATRIX_STEPS` steps. Its measured correlation time is then
+    a lower bound, which favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:

@@ -107,10 +107,11 @@ class PairDifferences(VectorSet):
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The long differences, see `VectorSet.longest`. If v is listed, -v is not.
+        """The long differences, see `VectorSet.longest`.
 
-        Cost: two passes over all pairs, O(N^2 r) each for r up to about 512. A pass takes one block
-        of 512 rows after the other, so no array of distances has N^2 entries for N above 512.
+        Of the differences a - b and b - a of two rows, only one is listed. Cost: two passes over
+        all pairs, O(N^2 r) each for r up to about 512. A pass takes one block of 512 rows after the
+        other, so no array of distances has N^2 entries for N above 512.
         """
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))

@@ -65,8 +65,8 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     not convex. It is solved by descents from many points, and the best result is returned.
 
     Every quantity with a cost above 0, however small, is determined by a measurement with a share
-    above 0. Without this rule, an answer that depends on such a quantity would be released with too
-    little noise.
+    above 0. Without this rule, the measurements would not determine answers that depend on such a
+    quantity.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class SplitError:
         return self._with_gains(shares)[0]
 
     def complete(self, shares: FloatArray) -> BoolArray:
-        """Whether each of b splits (s, b) measures every quantity, (b,)."""
+        """For each of the b splits in `shares` (s, b), whether it measures every quantity."""
         measured = self.transposed @ (shares > 0).astype(np.float64)
         return np.asarray((measured > 0).all(axis=0))
 
