@@ -82,7 +82,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def dimension(self) -> int:
-        """Number r of contrasts."""
+        """Number r of coordinates."""
         return len(self.moves)
 
     @cached_property
@@ -115,7 +115,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities: the first of a two-level column, all of a larger one."""
+        """Levels in triangle inequalities. Of a column with two levels, only the first is needed."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
@@ -155,9 +155,9 @@ def squares_of_chains(
 ) -> FloatArray:
     """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
 
-    Each chain starts in a random normal direction, whose variance along an axis of variance v is v
-    (without `LEAN`). The distance from 0 is distributed like that of uniform points in this
-    direction.
+    Each chain starts in a random normal direction from 0. Along an axis of variance v, the variance
+    of the direction is v (without `LEAN`). The distance of the start from 0 is distributed as for
+    uniform points in this direction.
     """
     r = framed.body.dimension
     ways = rng.standard_normal((chains, r)) / np.sqrt(framed.weights) ** (LEAN / (0.5 + LEAN))

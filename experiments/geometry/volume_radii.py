@@ -139,7 +139,7 @@ def widths(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Q_j of every body with an interval; all intervals together have error probability `level`."""
+    """Q_j of every body, with intervals that all hold with probability at least 1 - `level`."""
     rows = table[table.part == Part.PROJECTIONS].sort_values(["family", "j"])
     reach = quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
     ends = {"low": rows.share - reach, "value": rows.share, "high": rows.share + reach}

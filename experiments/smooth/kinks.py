@@ -21,7 +21,11 @@ def kink(x: FloatArray, order: int) -> FloatArray:
 
 
 def half_power(order: int) -> int:
-    """r = ceil((K + 3) / 2); the Jackson kernel is (sin(t' a / 2) / sin(a / 2))^(2 r)."""
+    """r = ceil((K + 3) / 2), half the power in the Jackson kernel.
+
+    For multiples t of r, the kernel is (sin(t' a / 2) / sin(a / 2))^(2 r) with t' = t / r, up to a
+    constant factor.
+    """
     return math.ceil((order + 3) / 2)
 
 
@@ -54,7 +58,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Limit of the largest modulus of the operator's factor for degrees x t', x in [0, 2]."""
+    """Limit of the largest modulus of the operator's factors for cos(x t' a), 0 <= x <= 2."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))

@@ -160,7 +160,7 @@ class RecursiveNoise:
         return Estimate(value, stderr, (low, high), max(energy.samples for energy in energies))
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for rows z of `points` (b, m): (b,), the sum over the levels.
+        """log f(z), shape (b,), for the rows z of `points` (b, m): a sum over the levels.
 
         f is the density of Z on the sum of all V_i. The result is -inf for rows outside of this
         subspace. The body of each level needs a gauge and a volume in closed form.
@@ -175,7 +175,7 @@ class RecursiveNoise:
         return np.where(off_span(points, self.basis), -np.inf, np.sum(parts, axis=0))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+        """log f(z) - log f(z - s), shape (b,), for rows z of `points` and s of `shifts` (b, m).
 
         f is the density of Z on the sum of all V_i. Points and shifts must lie in this subspace,
         but this is not checked.

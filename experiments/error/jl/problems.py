@@ -1,4 +1,4 @@
-"""Workloads, mechanisms and worst-case data that compare projection alone with the map."""
+"""Workloads, mechanisms and worst-case data, to compare projection with and without a map."""
 
 from __future__ import annotations
 

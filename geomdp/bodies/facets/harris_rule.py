@@ -50,12 +50,14 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """The vertex that stops z first, by the ratio test of Harris, and the length of the step.
+    """The number of the vertex that stops z, by Harris' ratio test, and the length of the step.
 
-    The products of z with the vertices are `values` now, and change by `slopes` per unit of length.
-    Each product must stay in [-bound, bound] if `two_sided`, and in (-inf, bound] if not. Slopes of
-    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
-    every bound. If nothing stops z, the vertex is -1 and the length has no meaning.
+    Of all vertices that stop z first, up to the tolerance `HARRIS_SLACK`, the vertex with the
+    steepest slope is taken. The products of z with the vertices are `values` now, and change by
+    `slopes` per unit of length. Each product must stay in [-bound, bound] if `two_sided`, and in
+    (-inf, bound] if not. Slopes of modulus up to `smallest` are ignored. `times` is overwritten
+    with the length of the step to every bound. If nothing stops z, the number is -1 and the length
+    has no meaning.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

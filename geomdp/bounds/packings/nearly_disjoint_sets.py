@@ -166,13 +166,13 @@ class ReedSolomonSets:
 
 
 def log_whole(log_count: float) -> float:
-    """ln M for M = e^`log_count`, rounded down to a whole number.
+    """ln M, where M is e^`log_count` rounded down to a whole number.
 
     M is the number of sets of a packing. For e^log_count above e^36 > 2^51, ln M and `log_count`
     are the same float64 number. Below e^36, the float64 value of e^log_count is first multiplied by
     1 + 1e-13. Without this factor, a rounding error could lower M by one if e^log_count is a whole
-    number, such as the number of words of a code. The factor can make M too large
-    by a share of 1e-13.
+    number, such as the number of words of a code. With the factor, M can exceed e^log_count by a
+    share of about 1e-13.
     """
     if log_count > 36:
         return log_count

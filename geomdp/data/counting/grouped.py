@@ -72,7 +72,7 @@ def tally_groups(
 
 
 def _compared_exactly(name: str, kind: str) -> str:
-    """SQL for a column that is grouped so that different texts are in different groups.
+    """SQL for grouping by a column, so that different texts are in different groups.
 
     A column may have a collation that ignores case or accents. DuckDB would then count all
     spellings under the spelling that it reads first. One record could then change how other records
