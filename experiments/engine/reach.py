@@ -39,7 +39,7 @@ class Snapshot:
 
     @cached_property
     def _used(self) -> dict[PurePosixPath, set[PurePosixPath]]:
-        """The modules that each module uses. `reached` adds an entry for each module that it reads."""
+        """The modules that each module uses. `reached` adds an entry for each module it reads."""
         return {}
 
     @cached_property

@@ -115,7 +115,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels in triangle inequalities. Of a column with two levels, only the first is needed."""
+        """Levels in triangle inequalities. Of a column with two levels, only the first is used."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
