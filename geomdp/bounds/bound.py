@@ -22,9 +22,9 @@ class Side(enum.Enum):
     True
     """
 
-    #: No mechanism reaches the error with this many records or fewer.
+    #: No private mechanism reaches error alpha with as many records as the bound, or with fewer.
     LOWER = "lower"
-    #: Some mechanism reaches the error with this many records.
+    #: Some private mechanism reaches error alpha with as many records as the bound, rounded up.
     UPPER = "upper"
 
 
@@ -54,8 +54,8 @@ class Bound:
     statement : str
         The statement that is proved, in one sentence.
     assumptions : tuple of str
-        Everything else that the proof assumes: side conditions, probability over public draws,
-        checks made on samples only. Empty for an unconditional bound.
+        Everything else that the proof assumes: side conditions, a failure probability of public
+        draws, checks made on samples only. Empty for an unconditional bound.
     certificate : object or None
         An object with the proof, which can be checked again; None if there is no such object.
 
@@ -63,7 +63,7 @@ class Bound:
     ------
     ValueError
         If `value` is negative or NaN, or if a lower bound is infinite. Also if `side` is not a
-        `Side`, or `assumptions` is a single text.
+        `Side`, or `assumptions` is a single text or no sequence.
 
     Examples
     --------

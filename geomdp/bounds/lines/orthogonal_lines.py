@@ -196,7 +196,8 @@ class LinePlan:
     copies : int
         Number of records b that one step replaces.
     known : tuple of LineRisk
-        The Bayes risk for each different number of steps, in increasing order of these numbers.
+        A bound on the Bayes risk for each different number of steps, in increasing order of these
+        numbers.
     scale : float
         C, rounded down. With n records, the error C / n is excluded.
     """
@@ -244,7 +245,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """The number of lines, and the least error that a mechanism has on its worst data set."""
+        """The number of lines, and a lower bound on the error of any mechanism on some data set."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "

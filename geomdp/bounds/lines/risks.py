@@ -1,4 +1,4 @@
-"""The best of several lower bounds on the Bayes risk of a private count, for each guarantee."""
+"""The largest known lower bound on the Bayes risk of a private count, for each guarantee."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from geomdp.bounds.lines.paired_risk import paired_line
 from geomdp.bounds.lines.smooth_risk import MOST_DIVERGENCE, smooth_line
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Under (epsilon, delta)-DP, numbers of copies are chosen for the loss epsilon, and for the loss
-#: epsilon plus this number times delta. If delta is above epsilon, steps that are chosen by epsilon
-#: alone prove nothing. For epsilon from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the
-#: better of the two losses gives at least 0.96 of the bound for the best number of copies.
+#: One step replaces several copies of a record. Under (epsilon, delta)-DP, the number of copies is
+#: chosen once for the loss epsilon, and once for the loss epsilon plus this number times delta. If
+#: epsilon is small and delta is several times epsilon, the first choice proves nothing. For epsilon
+#: from 0.01 to 1 and delta from epsilon / 100 to 10 epsilon, the better of the two choices gives at
+#: least 0.96 of the bound for the best number of copies.
 DELTA_SHARE = 8.0
-#: If delta changes the number of copies by less than this share, the number is not changed.
+#: The second number of copies is raised by this share before it is rounded down. So a delta that
+#: is tiny beside epsilon does not change the number.
 NEGLIGIBLE = 1e-3
 
 
@@ -30,7 +32,7 @@ class LineRisk(Protocol):
 
     @property
     def risk(self) -> float:
-        """A lower bound on the mean of |y - t|^p for the estimate y, rounded down."""
+        """A lower bound on the mean of |y - t|^p for the estimate y, rounded down; p is 1 or 2."""
 
     def document(self) -> dict[str, Any]:
         """The proof as written to a certificate file."""
@@ -38,7 +40,7 @@ class LineRisk(Protocol):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The parts of a problem on which lines depend: the guarantee, and how errors are measured.
+    """The parts of a problem on which the bounds depend: the guarantee and the measure of error.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def loss(privacy: Privacy) -> float:
 
 
 def known_risk(steps: int, privacy: Privacy, changes: int, moment: int) -> LineRisk:
-    """The best bound for `steps` steps of `changes` changes each; `moment` is p."""
+    """The largest bound for `steps` steps of `changes` changes each; p is `moment`."""
     if isinstance(privacy, PureDP):
         return private_line(steps, privacy.epsilon * changes, moment)
     found: list[LineRisk] = [paired_line(steps, privacy, changes, moment)]
