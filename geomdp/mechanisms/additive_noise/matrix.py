@@ -28,9 +28,9 @@ class Matrix(StrategyMechanism):
     * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
       strategy is `strategy`, or the best known strategy for the workload. For tables, the known
       strategies measure weighted tables of sets of columns (all columns, blocks of covering
-      designs, smaller sets) or products of signs. For listed universes, the known strategies are a
-      tree, the Haar wavelet, soft bins (for at most 2^10 elements) and the p-identity strategy (for
-      at most 2^8 elements).
+      designs, smaller sets) or products of signs. For workloads on at most 2^12 elements, except
+      `MarginalTables`, a tree and the Haar wavelet are known strategies. So are soft bins (for at
+      most 2^10 elements) and the p-identity strategy (for at most 2^8 elements).
     * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
       A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
       if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
@@ -50,7 +50,7 @@ class Matrix(StrategyMechanism):
     strategy depends on public arguments only. For the strategies of this package, the sampler is
     exact. For another strategy, the status of the sampler is the status of the strategy's noise.
 
-    Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
+    Error: the root mean squared error per query is exactly (E ||R z||^2 / m)^(1/2) / n.
 
     The set-up runs on first use. With the p-identity strategy, it takes seconds for 256 elements,
     and minutes for 1024 elements. For tables of ten columns it takes a second. For all 4-way tables

@@ -51,7 +51,7 @@ class Measurement(abc.ABC):
 
     @abc.abstractmethod
     def rounding(self, hull: AffineHull | None) -> FloatArray:
-        """Largest distance (m,) of means of rounded answers from means of answers.
+        """Largest distance of the mean of rounded answers from the mean, for each of the m queries.
 
         If `hull` is given, the means of rounded answers are first projected on it.
         """
@@ -71,7 +71,7 @@ class Measurement(abc.ABC):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The queries of a workload in whole multiples of 2^-bits, for every element of its universe.
+    """The answers of all elements of a universe, rounded to whole multiples of 2^-bits.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Units:
 
     @cached_property
     def workload(self) -> Explicit:
-        """The rounded queries as a workload of whole answers on element numbers."""
+        """The rounded queries as a workload with whole answers; its records are element numbers."""
         return Explicit(self.rows.T)
 
     @property
@@ -200,7 +200,7 @@ class ScaledAnswers(Measurement):
         return Totals(int(counts.sum()), counts.astype(np.float64) @ self._units.rows)
 
     def _counts(self, records: Records | Iterable[Records] | CountedRecords) -> IntArray:
-        """How often each element occurs, (N,)."""
+        """Array (N,) of the number of times that each element occurs."""
         universe = self._units.source.universe
         if isinstance(records, CountedRecords):
             records.require(universe)

@@ -34,7 +34,7 @@ from geomdp.workloads.universe.records import Records
 
 #: Unseeded releases round sums and noise to multiples of 2^-k. The k is `EXTRA_BITS` more than
 #: `grid_for` gives for the noise. The noise is calibrated to the rounded sums. At epsilon = 1 this
-#: makes the noise larger by at most 1.4e-9 of its size for each moment.
+#: makes Laplace noise larger by a share of at most 1.4e-9 times the number of moments.
 EXTRA_BITS = 20
 #: The numerical error of a moment is at most the scale of the noise divided by this number.
 NUMERICAL_SHARE = 1000
@@ -89,12 +89,13 @@ class SmoothSummary:
     more than the exact sum. The noise is calibrated to allow for this addition. The errors of the
     moments, `numerical_errors`, are at most a thousandth of the scales of the noise. All these
     bounds are public and need no check on records. Under add/remove they hold for up to n records;
-    for N > n records the rounding error can be N / n times as large.
+    for more records the rounding errors can be larger.
 
-    On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
-    multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid more than the
-    sum itself. The noise is calibrated to allow for this, too. The sensitivities and scales are
-    computed in float64. To cover their rounding errors, the noise is multiplied by 1 + 1e-6.
+    On a computer: unless the attribute `grid` is None, an unseeded release rounds the computed sums
+    and the noise to multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid
+    more than the sum itself. The noise is calibrated to allow for this, too. The sensitivities and
+    scales are computed in float64. To cover their rounding errors, the noise is multiplied by
+    1 + 1e-6.
 
     The error of a query is its approximation error plus the noise. Every answer states both. Under
     add/remove see `SmoothAnswer`.
@@ -157,7 +158,7 @@ class SmoothSummary:
         tolerances = self.workload.table(scales, float(scales.min())) / NUMERICAL_SHARE
         self.transform = _precise_transform(tolerances, self.n)
         rounding = self.transform.rounding(self.n)
-        #: Bounds (t,) * d on the errors of the means of the moments, before noise.
+        #: Array of shape (t,) * d: bounds on the errors of the means of the moments, before noise.
         self.numerical_errors = self.transform.errors + rounding
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of the noise Z on sums.
@@ -190,7 +191,7 @@ class SmoothSummary:
 
     @cached_property
     def noise_std(self) -> FloatArray:
-        """Standard deviations (t,) * d of the noise on the released moments; 0 at m = 0."""
+        """Array of shape (t,) * d: standard deviations of the noise on the moments; 0 at m = 0."""
         return self._deviations(self.noise)
 
     def _deviations(self, noise: CalibratedNoise) -> FloatArray:
@@ -214,11 +215,11 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of points (n, d) of the cube.
+        """The private summary of `records`, an (n, d) array of points of the cube [-1, 1]^d.
 
         The parameters are described in `Mechanism.release`. `geomdp.data.encode` maps columns with
-        bounds to the cube. ``ValueError`` for NaN and for points outside the cube. This error names
-        the row and the column. It is raised before the ledger is charged.
+        bounds to the cube. NaN and points outside the cube raise ``ValueError``. The message names
+        the row and the column. The error is raised before the ledger is charged.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
@@ -286,7 +287,7 @@ def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> 
 
     The addition uses whole numbers, and only the quotient is rounded to float64.
     """
-    # A product with a power of two is exact, and so is the rounding of a float to a whole number.
+    # The product with a power of two is exact, and `rint` gives exactly the nearest whole number.
     scaled = np.rint(np.ldexp(sums, grid)).tolist()
     size = n << grid
     return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

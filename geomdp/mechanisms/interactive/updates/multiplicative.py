@@ -44,7 +44,7 @@ class MultiplicativeWeights:
         object.__setattr__(self, "size", whole(self.size, "size", minimum=2))
 
     def bound(self, alpha: float) -> float:
-        """The largest number of updates, B(alpha) = 4 ln M / alpha^2."""
+        """An upper bound on the number of updates: B(alpha) = 4 ln M / alpha^2."""
         return 4 * math.log(self.size) / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> WeightedHypothesis:

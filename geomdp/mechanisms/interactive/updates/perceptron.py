@@ -45,7 +45,7 @@ class Perceptron:
         object.__setattr__(self, "size", whole(self.size, "size"))
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = M / alpha^2."""
+        """An upper bound on the number of updates: B(alpha) = M / alpha^2."""
         return self.size / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> LinearHypothesis:
