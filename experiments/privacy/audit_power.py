@@ -4,21 +4,20 @@ Clopper and Pearson 1934; Ding, Wang, Wang, Zhang and Kifer 2018. Formula sheet 
 
 Claim: an audit at level 1e-6 draws noise for two neighbouring inputs, searches for the worst
 neighbours, scores and threshold on one half of the draws, and tests one event on the other half.
-It refutes no true claim. For two counting queries, it refutes every additive mechanism without
-noise, with a coordinate that gets no noise, with one draw for two coordinates, with noise in a
-subspace that misses a direction in which neighbours differ, or with noise of half the size (except
-spectral noise). With more draws it refutes noise that is closer to the correct size. Where the laws
-of the outputs are known, the lemma of Neyman and Pearson gives the event that refutes a noise
-factor with the fewest draws. An audit needs about twice as many draws, because it tests on one half
-of them.
+It refutes no true claim. For two counting queries, it refutes every additive mechanism that adds no
+noise, adds no noise to one coordinate, uses one draw for both coordinates, draws noise from a
+subspace that misses a direction in which neighbours differ, or halves the noise (except spectral
+noise). With more draws it refutes noise that is closer to the correct size. Where the laws of the
+outputs are known, the lemma of Neyman and Pearson gives the event that refutes a noise factor with
+the fewest draws. An audit needs about twice as many draws, because it tests on one half of them.
 
 Most mechanisms answer two counting queries, whose answers on one record form the square {0, 1}^2,
 with epsilon = 1 or rho = 1/2. A search for the largest noise factor that audits refute uses one
 seed for all its audits. SecondMoment, PairMarginals and Covariance are audited before the last
-step, a projection. This step does not read the records, so an audit of the released matrix refutes
-no smaller faults. For the same reason, audits of Projected, JL, Coarse, Shrunk and Fitted have at
-most the power of an audit of the noise inside them. Audits of SparseProject with Gaussian noise on
-rows have at most the power of audits of Gaussian at the same rho.
+step, a projection. This step does not read the records, so no event of its output refutes smaller
+faults than events of its input do. For the same reason, audits of Projected, JL, Coarse, Shrunk
+and Fitted have at most the power of an audit of the noise inside them. Audits of SparseProject with
+Gaussian noise on rows have at most the power of audits of Gaussian at the same rho.
 
 A draw of spectral noise takes 10 ms. Spectral noise is therefore audited in the full run only. The
 fault of half the noise is left out there, because 20,000 draws do not refute it. Run time on one
@@ -67,9 +66,9 @@ from experiments.privacy.faulty_noise import (
     audited_scaled,
 )
 
-#: The classifier learns events for noise whose density is not known.
+#: scikit-learn has the classifier that learns events for noise whose density is not known.
 NEEDS = Needs(("sklearn",), extra="audit")
-#: Factors by which the noise is multiplied.
+#: Factors by which these faults multiply the noise.
 FACTORS = {Fault.CORRECT: 1.0, Fault.HALF: 0.5}
 
 
@@ -110,10 +109,10 @@ def verdict(config: Config, seed: int) -> Row:
 def searched(config: Config, seed: int) -> Row:
     """The largest noise factor that audits refute, compared with the best event.
 
-    All factors are tried with the same draws. `needed` is the number of draws with which the best
-    event refutes this factor, and `best` is the largest factor that the best event refutes with
-    all draws. `seconds` is the time of the whole search. If no factor is refuted, `factor` is 0,
-    and `needed` is 1.
+    All factors are tried with the same draws. `seconds` is the time of the whole search. If no
+    factor is refuted, `factor` is 0. Only mechanisms in `KNOWN` have two more entries. `needed` is
+    the number of draws with which the best event refutes `factor`, or 1 if `factor` is 0. `best` is
+    the largest factor that the best event refutes with all draws.
     """
     family, seconds = config.family, list[float]()
     with timed(seconds):
@@ -128,7 +127,7 @@ def searched(config: Config, seed: int) -> Row:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """No true claim is refuted, each planted fault is refuted, more draws see smaller faults."""
+    """No true claim is refuted, each planted fault is, and more draws refute smaller faults."""
     true = table[table.fault == Fault.CORRECT]
     planted = table[table.fault.isin(PLANTED)]
     missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
@@ -191,7 +190,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Goals for what the table does not measure."""
+    """Goals for mechanisms, numbers of draws and speed, which audits may not meet yet."""
     return open_goals(table)
 
 
@@ -206,7 +205,7 @@ def planted(
     few: int = 4_000,
     faults: Sequence[Fault] = PLANTED,
 ) -> tuple[Config, ...]:
-    """Audits with correct and with faulty noise: 40,000 draws for half the noise, else `few`."""
+    """Audits of correct and of faulty noise, with 40,000 draws for halved noise and else `few`."""
     return tuple(
         config
         for family in families
