@@ -20,8 +20,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 
-class EditDoesNotFit(ValueError):  # noqa: N818 (what happened: the code has changed)
-    """The function of an edit does not exist, or the old text is not in its body exactly once."""
+class EditDoesNotFit(ValueError):  # noqa: N818 (the name says what is wrong)
+    """An edit cannot be planted, because the function or its old text is not found as expected."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,11 @@ class Edit:
         return _plain(found)
 
     def code(self) -> CodeType:
-        """The edited code; ``EditDoesNotFit`` unless the function has `old` once in its text."""
+        """The edited code of the function.
+
+        ``EditDoesNotFit`` unless `old` occurs once in the function, outside its decorators and the
+        defaults of its parameters.
+        """
         function = self.function()
         source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
@@ -104,7 +108,8 @@ def _defaults(text: str) -> list[str]:
 
 def _compiled(text: str, function: FunctionType) -> CodeType:
     """The code of the function that `text` defines, with the free variables of `function`."""
-    # A method that calls `super()` has the free variable `__class__`; an outer function gives it.
+    # A method that calls `super()` has the free variable `__class__`. Here, an outer function has a
+    # parameter of this name, so that the compiler finds the variable.
     free = ", ".join(function.__code__.co_freevars)
     outer = f"def outer({free}):\n{textwrap.indent(text, '    ')}"
     flags = __future__.annotations.compiler_flag
