@@ -60,8 +60,9 @@ class Facets:
     gauges : (b,) array
         ||x||_K of each point x; infinite outside the span of K.
     normals : (b, m) array
-        For each point x in the span of K, a vector z with h_K(z) <= 1 and <z, x> = ||x||_K. So K
-        lies in {y : <z, y> <= 1}, and the ray through x leaves K on the boundary of this halfspace.
+        For each point x in the span of K, a vector z with <z, x> = ||x||_K such that K lies in the
+        halfspace {y : <z, y> <= 1}. If ||x||_K is above 0, the ray through x leaves K on the
+        boundary of this halfspace.
 
     Examples
     --------

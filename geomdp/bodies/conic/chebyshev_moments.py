@@ -91,7 +91,7 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
     the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. The coefficients
     follow from 2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # The numbers 2 i, which are even integers for odd t, and odd integers for even t. The row of
+    # `doubled` holds the numbers 2 i. They are even for odd t, and odd for even t. The row of
     # sin(0 a) would be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
@@ -109,8 +109,8 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
     Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body B
     of the moments of all distributions on the cube. Every moment vector M in B is close to a vector
-    of the subset: their entries for m differ by at most (h^2 / 8) sum_i m_i^2, where
-    h = pi / (G - 1). The proof interpolates linearly between grid angles.
+    of the subset: the entries of these two vectors for m differ by at most (h^2 / 8) sum_i m_i^2,
+    where h = pi / (G - 1). The proof interpolates linearly between grid angles.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class PolytopeByRays(Body):
         """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points are in the affine hull, with gauge about `_centre` <= 1 + `tolerance`."""
+        """Whether points lie in the affine hull and have gauge about `_centre` <= 1 + `tolerance`."""
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis
@@ -119,5 +119,5 @@ class PolytopeByRays(Body):
         return Halfspace(normals[0], float(self.support(normals)[0]))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line meets facets; both are 0 for directions outside the affine hull."""
+        """Ends where the line meets facets; both are 0 if the direction leaves the affine hull."""
         return self._about_centre.span_chord(points - self._centre, directions)

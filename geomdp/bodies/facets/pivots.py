@@ -258,10 +258,10 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
     """Normals (b, m) of the facets where rays leave, numbers of pivots (b,), `converged` (b,).
 
     `basis` (m,) and `signs` (m,) are the indices and signs of the vertices of the first facet. Each
-    ray starts at a facet found earlier (see `POOL`). If the pivots from this facet fail, the
-    ray is tried once more from the first facet, with larger pivots and more frequent recomputations
-    of the inverse. If both tries fail, the normal of the ray is 0 and its entry in `converged` is
-    False.
+    ray starts at the facet of an earlier ray (see `POOL`), or at the first facet if it meets none
+    of these facets. If the pivots fail, the ray is tried once more, from the first facet, with
+    larger pivots and more frequent recomputations of the inverse. If both tries fail, the normal of
+    the ray is 0 and its entry in `converged` is False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))
