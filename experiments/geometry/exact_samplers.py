@@ -1,4 +1,4 @@
-"""Exact uniform points of convex bodies against their known laws.
+"""Points drawn uniformly from convex bodies by exact samplers, compared with their known laws.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemma 14; Hardt and Talwar 2010; Lewandowski, Kurowicka and
 Joe 2009 (elliptope). Formula sheet SAM-4, JL-L14, JL-COV, X-SIM, X-SPX, X-LKJ, X-PSDBOX.
@@ -94,7 +94,7 @@ def body(family: Family, size: int) -> gd.bodies.Body:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Second moments against their closed form, and the law of the depth."""
+    """Compare second moments with their closed forms, and depths with the uniform law."""
     K, n = body(config.family, config.size), config.draws
     points, exact = K.sample_uniform(n, rng), K.second_moment()
     products = points[:, :, None] * points[:, None]

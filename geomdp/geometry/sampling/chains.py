@@ -1,4 +1,4 @@
-"""Runs of Markov chains: burn-in, thinning, storage, and means with errors over chains."""
+"""Runs of Markov chains: burn-in, thinning, storage, and means with their standard errors."""
 
 from __future__ import annotations
 
