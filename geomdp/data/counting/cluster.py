@@ -1,6 +1,6 @@
 """Count on a Dask cluster: one task counts each part, and a tree of tasks adds the counts.
 
-If a worker fails, its tasks are run again on other workers.
+If a worker fails, Dask runs its tasks again on other workers.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Frame(Source):
         """The frame as a DuckDB relation, by way of Arrow.
 
         The result is None if the frame has only one chunk, because DuckDB is then not faster. It is
-        also None if Arrow would change the values of a column, for instance because the column
-        mixes types.
+        also None if a column is missing or repeated, or if Arrow could change the values of a
+        column, for instance because the column mixes types.
         """
         table = None if len(self.frame) <= CHUNK_ROWS else _arrow(self.frame, list(columns))
         if table is None:
@@ -90,7 +90,8 @@ def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:
 def _arrow(frame: Any, columns: list[str]) -> pa.Table | None:
     """The columns as an Arrow table.
 
-    The result is None if a name is missing or repeated, or if Arrow would change a value.
+    The result is None if a name is missing or repeated, or if Arrow could change a value or cannot
+    hold it.
     """
     names = list(_names(frame))
     if len(set(columns)) < len(columns) or any(names.count(name) != 1 for name in columns):
