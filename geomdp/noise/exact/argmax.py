@@ -173,7 +173,7 @@ def _by_floats(
         best = int(np.argmax(lowest))
         rivals = keys + wrong
         rivals[best] = -np.inf
-        # The comparison is False for NaN, so balls decide then.
+        # The comparison is False for NaN. Then ball arithmetic decides.
         if (rivals < lowest[best]).all():
             return best
     raise Undecided

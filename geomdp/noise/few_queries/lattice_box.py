@@ -60,7 +60,7 @@ class LatticeBoxNoise:
     polynomial V(r) is the sum over j of a_j C(r, j), with binomial coefficients C(r, j) and whole
     numbers a_j >= 0. The sum of C(r, j) q^r over r is t^j / (1 - q) with t = q / (1 - q). So r is
     drawn in two steps: j has a probability proportional to a_j t^j, and r is j plus a sum of j + 1
-    independent geometric numbers of rate q.
+    independent geometric numbers, each equal to g with probability (1 - q) q^g for g = 0, 1, ...
 
     References
     ----------
@@ -121,7 +121,7 @@ class LatticeBoxNoise:
 
     @cached_property
     def _log_weights(self) -> FloatArray:
-        """ln(a_j t^j) for each j, (m + 1,); -inf for a_j = 0."""
+        """Array (m + 1,) of ln(a_j t^j) for each j; the entry is -inf if a_j = 0."""
         log_t = -self.epsilon - math.log(-math.expm1(-self.epsilon))
         return np.array(
             [math.log(a) + j * log_t if a else -math.inf for j, a in enumerate(self.coefficients)]
@@ -129,11 +129,11 @@ class LatticeBoxNoise:
 
     @cached_property
     def _shares(self) -> FloatArray:
-        """Probability of each j, (m + 1,)."""
+        """Array (m + 1,) of the probability of each j."""
         return np.asarray(np.exp(self._log_weights - np.logaddexp.reduce(self._log_weights)))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m); O(m) each."""
+        """Independent draws (size, m). Each draw takes O(m) operations."""
         terms = rng.choice(self.dimension + 1, size=size, p=self._shares)
         steps = np.floor(rng.standard_exponential((size, self.dimension + 1)) / self.epsilon)
         used = np.arange(self.dimension + 1) <= terms[:, None]
@@ -147,7 +147,7 @@ class LatticeBoxNoise:
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate, u_i^2 E (c_i r)(c_i r + 1) / 3: (m,)."""
+        """Array (m,) of the variances of the coordinates, u_i^2 E[c_i r (c_i r + 1)] / 3."""
         q, rest = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
         j = np.arange(self.dimension + 1)
         # For given j, r - j is a sum of j + 1 geometric numbers of mean q / rest and variance
@@ -167,7 +167,7 @@ class LatticeBoxNoise:
         return math.sqrt(self._moving * self.second_moment().value)
 
     def mean_sizes(self) -> FloatArray:
-        """Upper bounds on the E |Z_i|, as for `mean_length`: (m,)."""
+        """Array (m,) of upper bounds on E |Z_i|, found in the same way as `mean_length`."""
         return np.asarray(np.sqrt(self._moving * self.variances()))
 
     @property
@@ -176,7 +176,7 @@ class LatticeBoxNoise:
         return 1 / (1 + math.exp(-np.logaddexp.reduce(self._log_weights[1:])))
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log P(Z = z) for rows z of `points` (b, m); -inf outside the lattice: (b,)."""
+        """Array (b,) of log P(Z = z) for rows z of `points` (b, m); -inf if P(Z = z) = 0."""
         points = batch(points, self.dimension, "points")
         multiples = np.rint(points / self.units)
         inside = (points == self.units * multiples) & (
@@ -186,7 +186,7 @@ class LatticeBoxNoise:
         return np.where(inside.all(axis=1), at_zero - self.epsilon * self._norms(points), -np.inf)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log P(Z = z) - log P(Z = z - s) for rows z of `points`, s of `shifts`, both (b, m): (b,).
+        """Array (b,) of log P(Z = z) - log P(Z = z - s), for rows z of `points` and s of `shifts`.
 
         For s in the lattice, all z are rounded to the lattice, because sums in float64 may have
         rounding errors. For other s, the result is inf if z is in the lattice, -inf if z - s is in
@@ -204,7 +204,7 @@ class LatticeBoxNoise:
         return np.asarray((near & ~still).all(axis=1))
 
     def _norms(self, points: FloatArray) -> FloatArray:
-        """k(z) of the lattice points z nearest to `points` (b, m): (b,)."""
+        """Array (b,) of k(z), where z is the lattice point nearest to a row of `points` (b, m)."""
         counts = np.array(self.counts, dtype=np.float64)
         moving = counts > 0
         multiples = np.abs(np.rint(points / self.units))[:, moving]
