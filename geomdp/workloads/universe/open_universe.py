@@ -22,12 +22,13 @@ Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 class OpenUniverse(Universe):
     """All hashable Python objects, such as strings, whole numbers and tuples.
 
-    The size is not declared. Records are any iterable of elements, such as a list, a tuple, a
-    Series, a one-dimensional array or a generator. `chunks` reads a generator once and holds one
-    chunk of elements at a time. If an item of the iterable is an array, a Series or a list, it is a
-    chunk of records. If an item is a tuple, it is one element. Two elements are the same if Python
-    calls them equal (``1 == 1.0 == True``). An element must equal itself. So NaN and ``pandas.NA``
-    are refused, also within tuples. The object None is accepted.
+    The size is not declared. Records are an iterable of elements, such as a list, a tuple, a
+    Series, a one-dimensional array or a generator, but not a text or a mapping. `chunks` reads a
+    generator once and holds one chunk of elements at a time. If an item of the iterable is an
+    array, a Series or a list, it is a chunk of records. If an item is a tuple, it is one element.
+    Two elements are the same if Python calls them equal (``1 == 1.0 == True``). An element must
+    equal itself. So NaN and ``pandas.NA`` are refused, also within tuples. The object None is
+    accepted.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class OpenUniverse(Universe):
         return ()
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
-        """Records as an array of objects (n,).
+        """The records as an array (n,) of Python objects.
 
         Raises
         ------
