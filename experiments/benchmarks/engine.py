@@ -1,4 +1,4 @@
-"""The engine itself: what a cell costs beyond its computation, and what a second process gains.
+"""The engine itself: the time that it adds to a cell, and the speed-up by a second process.
 
 A cell is one configuration and one trial of a sweep. A sweep writes the outcome of each cell to a
 database before it asks for the next outcome, so that a kill loses only outcomes that have not yet
@@ -9,10 +9,10 @@ Claims (the quick run checks only processor time): in one process a sweep of 500
 takes less than 3 ms a cell by the wall clock. This time includes opening the database, writing, and
 reading back. Sweeps of all sizes take less than 3 ms of processor time a cell. On 2 processes, the
 parallel efficiency (time of one process divided by twice the time of two, in the same run) is at
-least 0.85 for cells that sleep for 50 ms. When cells compute for 50 ms, both processes spend at
-least 0.85 of the time inside cells. The parallel efficiency of these cells is reported and not
-claimed, because it depends on what else runs on the cores. Starting the processes is not counted (1
-s each).
+least 0.85 for cells that sleep for 50 ms. When cells compute for 50 ms, the two processes spend on
+average at least 0.85 of the time inside cells. The parallel efficiency of these cells is reported
+and not claimed, because it depends on the other programs that run on the cores. The start of the
+processes, which takes 1 s each, is not counted.
 
 Run time on two idle cores: quick 8 s, full 3 minutes.
 """
@@ -74,8 +74,8 @@ WORKERS = 2
 #: also run in the test suite while other work runs, processor time alone is claimed.
 MANY = 5000
 #: Limits of the claims: the most milliseconds that a trivial cell may cost in one process, and the
-#: least parallel efficiency of cells that take LENGTH milliseconds. The share of time inside cells
-#: must reach the same number.
+#: least parallel efficiency of cells that take `LENGTH` milliseconds. The share of time inside
+#: cells must reach the same number.
 MOST_MILLISECONDS, LEAST_EFFICIENCY, LENGTH = 3.0, 0.85, 50.0
 
 
@@ -145,7 +145,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims about the cost of a cell, and about what a second process gains."""
+    """Claims about the time that a cell costs, and about the speed-up by a second process."""
     trivial_cells = table[table.load == Load.NOTHING].groupby("cells")
     cost = trivial_cells[["wall_ms", "processor_ms"]].median()
     long = table[table.milliseconds == LENGTH].groupby("load")[["efficiency", "occupied"]].median()
@@ -214,7 +214,7 @@ REQUIRED, LIMIT = "required at 50 ms", "required"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Cost of a trivial cell by the size of the sweep; parallel efficiency by length of cells."""
+    """Time of a trivial cell by the size of the sweep, and parallel efficiency by time of cells."""
     figure = Figure(figsize=(7.2, 3.9))
     cost, gain = figure.subplots(1, 2)
     sizes = table[table.load == Load.NOTHING].groupby("cells")
@@ -253,7 +253,7 @@ def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:
-    """Sweeps of trivial cells by `sizes`; sweeps of about `seconds` by load and cell `lengths`."""
+    """One sweep of trivial cells per size, and one of about `seconds` per load and cell length."""
     return (
         *(Config(Load.NOTHING, 0.0, size) for size in sizes),
         *(

@@ -20,7 +20,8 @@ DUAL, PRIMAL = 1, 4
 def program(vertices: Array) -> Array:
     """Matrix of the equations for p + t u in conv(+-v_i); the last column, for t, is left at 0.
 
-    With weights a_i, b_i >= 0 they are sum (a_i - b_i) v_i - t u = p and sum (a_i + b_i) = 1.
+    The equations are sum (a_i - b_i) v_i - t u = p and sum (a_i + b_i) = 1, for unknown numbers t
+    and a_i, b_i >= 0.
     """
     count, dimension = vertices.shape
     rows = np.zeros((dimension + 1, 2 * count + 1))
@@ -30,7 +31,7 @@ def program(vertices: Array) -> Array:
 
 
 def chord_by_linprog(vertices: Array, point: Array, direction: Array) -> tuple[float, float]:
-    """Both ends of a chord, each by a new program."""
+    """The least and largest t with `point` + t `direction` in the body, each by a new program."""
     rows = program(vertices)
     rows[:-1, -1] = -direction
     limits = [(0.0, None)] * (rows.shape[1] - 1) + [(None, None)]
@@ -51,13 +52,13 @@ class KeptColumns:
     def __init__(self, vertices: Array, strategy: int) -> None:
         rows = program(vertices)
         self._dimension, self._time = vertices.shape[1], rows.shape[1] - 1
-        rows[:-1, -1] = 1.0  # places for the direction
+        rows[:-1, -1] = 1.0  # `chord` replaces these ones by the direction
         lower = np.append(np.zeros(self._time), -highspy.kHighsInf)
         sides = np.append(np.zeros(self._dimension), 1.0)
         self._model = kept_model(rows, lower, sides, sides, strategy)
 
     def chord(self, point: Array, direction: Array) -> tuple[float, float]:
-        """Both ends; the second solve starts from the basis of the first."""
+        """The least and largest t; the second solve starts from the basis of the first."""
         for row in range(self._dimension):
             self._model.changeCoeff(row, self._time, -direction[row])
         rows = np.arange(self._dimension, dtype=np.int32)
@@ -73,7 +74,8 @@ class KeptColumns:
 class KeptRows:
     """The dual model, with a row per signed vertex, re-solved from its last basis.
 
-    For a point p and a direction u it is min {s - <z, p> : |<z, v_i>| <= s for all i, <z, u> = 1}.
+    For a point p and a direction u, the largest t with p + t u in conv(+-v_i) is
+    min {s - <z, p> : |<z, v_i>| <= s for all i, <z, u> = 1}.
     `vertices` and `strategy` are as in `KeptColumns`.
     """
 
@@ -89,7 +91,7 @@ class KeptRows:
         self._model.changeColCost(self._dimension, 1.0)
 
     def chord(self, point: Array, direction: Array) -> tuple[float, float]:
-        """Both ends, one after the other."""
+        """The least and largest t, one after the other."""
         columns = np.arange(self._dimension, dtype=np.int32)
         self._model.changeColsCost(self._dimension, columns, -point)
         ends = []
@@ -108,7 +110,7 @@ def kept_model(rows: Array, lower: Array, least: Array, most: Array, strategy: i
     program.col_cost_ = np.zeros(rows.shape[1])
     program.col_lower_ = lower
     program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
-    # Missing bounds are infinities of HiGHS, not of NumPy.
+    # For a missing bound, HiGHS expects its own infinity, not the infinity of NumPy.
     program.row_lower_, program.row_upper_ = least, most
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     used = rows.T != 0
