@@ -4,19 +4,18 @@ A hash covers what modules compute, not how they are written down or where they 
 is parsed; its docstrings and import statements are removed, and the rest of the syntax tree is
 hashed. The hash of several modules is the hash of the set of their hashes, without their names.
 
-* The hash does not change with comments, docstrings, arguments of raised exceptions or formatting.
-  It does not depend on the module from which a name is imported, on the place of a module, or on
-  modules that hold only a docstring and imports.
+* The hash does not change with comments, docstrings, formatting, or the arguments and causes of
+  raised exceptions. It does not depend on the module from which a name is imported, on the place of
+  a module, or on modules that hold only a docstring and imports.
 * The hash changes with every other change of code: a constant, a default, the name of a variable,
   the order of statements, a module that is added or removed. Moving a function from one module to
   another changes both modules, and therefore the hash. The hash of geomdp covers the modules that a
   script can reach (`experiments.engine.reach`), so a change of other modules does not make the
   script's figure stale.
 
-Two edits can therefore change a result without changing the hash: importing another object under
-the same name from a package outside this repository, and swapping the names of two modules, or of
-two exports, without touching code. A result's record also names the commit and the versions of
-packages, which tell such cases apart.
+Some edits can therefore change a result without changing the hash: for instance, importing another
+object under the same name, or swapping the names of two modules or of two exports. A result's
+record also names the commit and the versions of packages, which tell such cases apart.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "
 
 @dataclass(frozen=True)
 class Code:
-    """Content hashes of what computes a cell."""
+    """Content hashes of the code that computes a cell of a sweep."""
 
     script: str  # SHA-256 of the code of the script and of all modules of `experiments` it imports
-    library: str  # SHA-256 of the code of the modules of geomdp that these can reach
+    library: str  # SHA-256 of all modules of geomdp that this code can reach
 
     @classmethod
     def of(cls, script: ModuleType) -> Code:
-        """Hashes of `script`, from the files on disk, and of what it can reach in geomdp."""
+        """Hashes of `script`, read from disk, and of the modules of geomdp that it can reach."""
         return cls.of_texts(texts_of(script))
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> Code:
-        """Hashes of the script with these `texts_of`, and of what it can reach in geomdp."""
+        """Hashes of a script, given by its `texts_of`, and of the geomdp modules it can reach."""
         # A script that starts processes may run any command of the library.
         runs = any(_within(name, "subprocess") for text in texts for name in _imported(text))
         modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
@@ -99,8 +98,8 @@ def _within(name: str, package: str) -> bool:
 def _file_of(name: str) -> Path | None:
     """Source file of a module of `experiments`; None if `name` is something inside a module.
 
-    The file is looked up on disk: `importlib.util.find_spec` would import the parent packages, and
-    with them optional packages that a script imports only inside `compute`.
+    The file is looked up on disk. For the name of an object, `importlib.util.find_spec` would
+    import the object's module, which may need optional packages.
     """
     parts = name.split(".")[1:]
     for folder in experiments.__path__:
@@ -131,9 +130,9 @@ def module_hash(source: str) -> str:
 
 
 def _code(part: object) -> object:
-    """A part of a syntax tree as tuples and lists of what is executed.
+    """A part of a syntax tree as tuples and lists, without statements that compute nothing.
 
-    Empty fields are left out: versions of Python differ in which of them exist.
+    Empty fields are left out, because versions of Python differ in which empty fields they have.
     """
     if isinstance(part, ast.Raise):
         # Only the type counts, because the message of an error changes no number.
@@ -147,11 +146,11 @@ def _code(part: object) -> object:
 
 
 def _is_silent(statement: object) -> bool:
-    """Whether a statement is an import, an unused string such as a docstring, or an if of these."""
+    """Whether a statement is an import, an unused string, or an `if` with only such statements."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     if isinstance(statement, ast.If):
-        # if TYPE_CHECKING: imports for type checkers
+        # For instance `if TYPE_CHECKING:` before imports for type checkers.
         return not statement.orelse and all(map(_is_silent, statement.body))
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
         return False
