@@ -1,4 +1,4 @@
-"""Recursive noise against K-norm noise: boxes from round to long, and where to stop.
+"""Errors of recursive noise and of K-norm noise, on boxes from the cube to long boxes.
 
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", section 7; Nikolov 2022
 (arXiv 2208.07410), Lemmas 16, 18 and 19; formula sheet JL-L16, JL-L18, JL-L19, JL-SPLIT.
@@ -68,7 +68,7 @@ class Config:
     ratio: float  # Ratio r of a half-width to the one before it
     family: Family  # Noise
     stop: int  # Level at which the recursion stops, from 1; 0 for the best, -1 for never
-    draws: int  # Releases in one cell
+    draws: int  # Releases, or draws of noise, in one cell
     dimension: int = DIMENSION
 
 
@@ -108,7 +108,7 @@ def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
 
 
 def of_stop_level(config: Config, rng: np.random.Generator) -> Row:
-    """Draws of the noise that stops at a given level, divided by n as in a release."""
+    """Measured and predicted errors of noise that stops at a given level, in units of means."""
     sides = config.ratio ** np.arange(config.dimension)
     stages = decompose(gd.bodies.Box.centred(sides), VARIANTS[config.family], exact=True)
     noise = RecursiveNoise(stopped(stages)[config.stop - (config.stop > 0)], 1.0)
@@ -180,7 +180,7 @@ def never_worse(best: pd.DataFrame) -> Claim:
 
 
 def gains_grow(best: pd.DataFrame) -> Claim:
-    """The smaller the ratio r of successive sides, the larger the gain."""
+    """A smaller ratio r raises the gain, which is the K-norm error over the recursive error."""
     errors = predictions(best).sort_index(ascending=False)
     gains = [errors[Family.KNORM] / errors[family] for family in VARIANTS]
     growing = all((gain.diff().dropna() >= -1e-12).all() for gain in gains)
