@@ -94,7 +94,10 @@ class PolytopeByRays(Body):
         """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points lie in the affine hull and have gauge about `_centre` <= 1 + `tolerance`."""
+        """Whether points in the affine hull have gauge <= 1 + `tolerance`; False for other points.
+
+        The gauge belongs to the body shifted by -`_centre`.
+        """
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis
