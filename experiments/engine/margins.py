@@ -52,7 +52,7 @@ def position(measured: npt.ArrayLike, low: float, high: float) -> float:
 def within_allowance(measured: npt.ArrayLike, allowed: npt.ArrayLike) -> float:
     """For claims that nothing in `measured` exceeds `allowed`, which may be 0.
 
-    Where the allowance is 0, a measurement of 0 gives 0, and every other one is beyond the limit.
+    Where the allowance is 0, a measurement above 0 is beyond the limit, and any other gives 0.
     """
     values, limits = np.asarray(measured, dtype=float), np.asarray(allowed, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -81,7 +81,7 @@ def in_process(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]
 
 
 def ignore(outcome: Outcome[Any]) -> None:
-    """Observe an outcome by doing nothing."""
+    """Do nothing with an outcome: the default observer."""
 
 
 def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
@@ -112,7 +112,7 @@ class SweepResult:
 
     @property
     def failures(self) -> tuple[Outcome[Any], ...]:
-        """The cells that failed."""
+        """Outcomes of the cells that failed."""
         return tuple(outcome for outcome in self.outcomes if outcome.failed)
 
     @property
@@ -147,9 +147,9 @@ def run_sweep(
     executor: Executor = in_process,
     observe: Callable[[Outcome[Any]], None] = ignore,
 ) -> SweepResult:
-    """Run what the store does not hold yet and return the whole sweep.
+    """Run the cells that have no completed outcome in the store, and return all outcomes.
 
-    Completed cells are taken from the store, and failed ones are tried again. Each outcome is on
+    Completed cells are taken from the store, and failed cells are tried again. Each outcome is on
     disk before the next outcome is requested. An interrupt therefore loses only cells whose
     outcomes the executor has not returned yet.
 
@@ -164,7 +164,7 @@ def run_sweep(
     executor : Executor
         Where cells run.
     observe : callable
-        Called with each outcome once it is stored, for progress.
+        Called with each new outcome after it is stored, to show progress.
     """
     cells = sweep.cells()
     done = {outcome.cell.key for outcome in store.outcomes(cells) if not outcome.failed}

@@ -8,8 +8,8 @@ exception: shrinkage that would gain less than 1% is left out. The figure shows 
 mechanism, and its error divided by the error of the best peer. The peers are independent Laplace
 noise and the matrix mechanism. The choice depends on the number of records: with 100 records the
 noise of all workloads but one is shrunk, and with many records it is projected, or left alone for
-100 binary columns. Releases on uniform records, at two numbers of records, err at most as
-predicted; the noise before projection or shrinkage errs exactly as predicted.
+100 binary columns. Releases on uniform records, at two numbers of records, err at most as much as
+predicted; the noise before projection or shrinkage errs exactly as much as predicted.
 
 All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 """
@@ -73,7 +73,7 @@ LINES = (
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure."""
+    """One workload of the figure."""
 
     line: Line  # Workload
     draws: int  # Releases at each n in `MEASURED`; 0 for none

@@ -9,10 +9,11 @@ data the error is at most the rounding error plus the error of K-norm noise for 
 rounding error is less than the radius. All records are copies of the element that the net rounds
 most. With few records a coarse net errs least, and with many records the finest net does. The
 Gaussian width of the net falls as the radius grows. The width stays below the chaining sum of Lemma
-27, which is the sum over j of diam 2^(1-j) sqrt(2 ln N_j). Here diam is the diameter of the net,
-and N_j is the size of a maximal subset of the net with distances of at least diam 2^(-j). For 64
-points at equal distances, which need one scale only, the width is more than half of the sum. For
-prefix sums, which have many scales, the width is less than a third of the sum.
+27. This is the sum of diam 2^(1-j) sqrt(2 ln N_j) over j = 1, 2, ..., up to the first j for which
+N_j counts all points of the net. Here diam is the diameter of the net, and N_j is the size of a
+maximal subset of the net with distances of at least diam 2^(-j). For 64 points at equal distances,
+the sum has one term, and the width is more than half of the sum. For the nets of prefix sums, the
+width is less than a third of the sum.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 15 s.
 """
@@ -53,12 +54,12 @@ class Config:
     """One point of the figure."""
 
     n: int  # Number of records
-    radius: float  # Least distance between points of the net, root mean square per query
+    radius: float  # Least distance that two points of the net may have, RMS per query
     releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error on the data that the net rounds most, with its bound; size of the net."""
+    """Measured error on the data that the net rounds most, its bound, and the size of the net."""
     inner = gd.mechanisms.KNorm(WORKLOAD, n=config.n, privacy=PRIVACY, exact=True)
     mechanism = gd.mechanisms.Coarse(inner, config.radius)
     records = np.full(config.n, rounded_most(mechanism.net))
@@ -98,7 +99,7 @@ def equidistant_share() -> float:
 
 
 def chaining(net: np.ndarray) -> float:
-    """The sum of Lemma 27 for the points in the rows of `net`, in units of the Gaussian width."""
+    """The sum of Lemma 27 for the rows of `net`, with l2 distances, as for the Gaussian width."""
     order = farthest_points(net, lambda rows: np.asarray(np.linalg.norm(rows, axis=1)))
     diameter = gd.workloads.Explicit(net.T).l2_diameter()
     total, level, count = 0.0, 0, 1
@@ -151,7 +152,7 @@ def width_is_below_the_chain(table: pd.DataFrame) -> Claim:
 
 
 def chain_is_needed(table: pd.DataFrame) -> Claim:
-    """Compare the width E max g_i of unit vectors with their sum sqrt(2) sqrt(2 ln N)."""
+    """Compare the width E max g_i of N unit vectors with the chaining sum, 2 sqrt(ln N)."""
     share = float(table.equidistant.iloc[0])
     return Claim(
         f"of {ELEMENTS} points at equal distances the width is more than half of the chaining sum",

@@ -1,4 +1,4 @@
-"""Checks of the built pages: links inside the guide resolve, and it opens without a network."""
+"""Checks of the built pages: links inside the guide resolve, and all loaded files are local."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Page(HTMLParser):
 
 
 def problems(folder: Path) -> list[str]:
-    """Broken links of the pages in a folder, and files that they load from the network."""
+    """Broken links of pages in a folder, and files they load that are missing or on a network."""
     # The theme's own folder holds HTML templates, which are no pages.
     files = set(folder.rglob("*.html")) - set((folder / "_static").rglob("*.html"))
     pages = {path.resolve(): _read(path) for path in files}

@@ -5,13 +5,14 @@ JL-T23, JL-T25, JL-L6.
 
 Claim: let d be the number of attributes and l the width. At a small error the certified lower
 bounds grow with d as d / (alpha eps) for width 1, and as d^((l+1)/2) / (alpha eps) for widths 2 and
-3. These are the rates that Theorem 1 promises: the ratio of Theorem 1 to the lower bounds has a
-log-log slope within 0.1 of 0. At a fixed d and larger errors, the best packing uses some but not
-all Hadamard blocks; there the lower bounds for widths 2 and 3 grow as 1 / alpha^2. The upper bounds
-with explicit constants are those of the formula sheet: ball noise for all widths, and the Wishart
-mechanism (Theorem 23) for width 2. The figure shows how far the lower bounds are below these upper
-bounds. Unlike for random signs, nothing is left to probability: the separations are proved, the
-minimum distances of the codes are computed, and every certificate is checked again from its file.
+3. These are the rates that Theorem 1 promises: the ratio of Theorem 1 to the lower bounds, as a
+function of the n of Theorem 1, has a log-log slope within 0.1 of 0. At a fixed d and larger errors,
+the best packing uses some but not all Hadamard blocks; there the lower bounds for widths 2 and 3
+grow as 1 / alpha^2. The upper bounds with explicit constants are those of the formula sheet: ball
+noise for all widths, and the Wishart mechanism (Theorem 23) for width 2. The figure shows how far
+the lower bounds are below these upper bounds. In contrast to the figure of random signs
+(`lower_worst_case`), every statement here is certain: the separations are proved, the minimum
+distances of the codes are computed, and every certificate is checked again from its file.
 
 Nothing here is random. Run time on one core: quick 6 s, full 15 s.
 """
@@ -123,7 +124,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
     found = exact_slope(1 / table.alpha, table.lower)
     return Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while blocks are left",
-        # n grows as 1 / alpha^2, so 0.2 per unit of ln(1 / alpha) is 0.1 per unit of ln n.
+        # n grows as 1 / alpha^2, so the tolerance 0.1 for a slope against ln n becomes 0.2 here.
         abs(found - 2) <= 2 * SLOPE,
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "
         f"{table.set_size.max()} blocks",
@@ -203,7 +204,7 @@ def plot(table: pd.DataFrame) -> Figure:
 def grid(
     attributes: dict[int, tuple[int, ...]], errors: dict[int, tuple[float, ...]]
 ) -> tuple[Config, ...]:
-    """Each width along `attributes` at alpha = 10^-5, and along `errors` at one d."""
+    """By width: each d in `attributes` at alpha = 10^-5, and each alpha in `errors` at one d."""
     growing = [
         Config(Along.ATTRIBUTES, width, d, 1e-5) for width, ds in attributes.items() for d in ds
     ]

@@ -3,8 +3,8 @@
 Let p and q be the laws. By the lemma of Neyman and Pearson, no event of the same probability under
 q is likelier under p than {p / q >= t}. The best event is therefore of this form, and its
 probabilities are sums of known masses. These probabilities give the least number of draws that can
-refute a claim. No sample is drawn here. Of the code of audits, only the confidence bounds on counts
-are used here, so audits can be compared with these numbers.
+refute a claim. No sample is drawn here. This module shares with audits only the confidence bounds
+on counts, so its numbers are an independent standard for audits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import geomdp as gd
 from experiments.engine.statistics import LEVEL
 
 FloatArray = npt.NDArray[np.float64]
-#: Values of ln(p / q) are rounded to this many decimals. Exact ratios are constant on whole
+#: Values of ln(p / q) are rounded to this many decimals. Exact ratios can be constant on whole
 #: regions, and rounding errors must not split a region.
 DECIMALS = 9
 #: Largest number of events {p / q >= t} that are tried for two laws.
@@ -30,8 +30,8 @@ EVENTS = 400
 #: Number of cells along one side of a square in the plane, and the largest length of this side in
 #: units of the standard deviation of a coordinate. Less than e^-9 of the noise is outside.
 CELLS, SIDE = 240, 20.0
-#: Number of finite edges of the cells for the law of one normal variable. They reach at least this
-#: many standard deviations beyond the means of both laws.
+#: Number of finite edges of the cells for the law of one normal variable. The edges reach at least
+#: `NORMAL_REACH` standard deviations beyond the means of both laws.
 NORMAL_CELLS, NORMAL_REACH = 4000, 9.0
 #: Largest number of draws in a search.
 MOST_DRAWS = 1e12
@@ -65,7 +65,7 @@ class Laws:
         return inside[0].clip(0, 1), inside[1].clip(0, 1)
 
 
-#: The pairs of laws to try, one for each change between neighbours, for noise scaled by a factor.
+#: A function of the noise factor: the pairs of laws to try, one for each change between neighbours.
 LawsAt = Callable[[float], Sequence[Laws]]
 
 

@@ -39,10 +39,10 @@ class Faulty:
     """Noise whose draws are changed."""
 
     noise: gd.audit.AdditiveNoise  # The correct noise
-    change: Callable[[FloatArray], FloatArray]  # A map from draws (b, 2) to faulty draws
+    change: Callable[[FloatArray], FloatArray]  # A map from draws (b, m) to faulty draws (b, m)
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Faulty draws (size, 2)."""
+        """Faulty draws (size, m)."""
         return self.change(self.noise.sample(rng, size))
 
 

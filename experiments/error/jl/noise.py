@@ -1,4 +1,4 @@
-"""The noise that the JL mechanism adds to its measurements, before it finds a nearby point."""
+"""The noise that the JL mechanism adds to its measurements, before its least-squares step."""
 
 from __future__ import annotations
 

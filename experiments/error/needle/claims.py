@@ -15,8 +15,9 @@ from experiments.engine.statistics import Slope, pooled_by
 from experiments.error.needle.needle import Route, width
 from geomdp.bounds.upper import from_width
 
-#: Assumed ratio c2 / c1 of the constants of noise and distortion, which Theorem 21 leaves open. The
-#: number of rows used is eps n divided by this ratio.
+#: Assumed ratio c2 / c1 of the constants of noise and distortion, which Theorem 21 leaves open.
+#: A map with K-norm noise has eps n divided by this ratio rows, rounded up, but at most k - 1. In
+#: the panel `Panel.ROWS` the number of rows varies instead.
 NOISE_TO_DISTORTION = 2.0
 #: Measured errors must be at least this share of the bound.
 LEAST_SHARE = 1 / 7
@@ -55,7 +56,7 @@ def agrees(name: str, slope: Slope, expected: float, rival: float) -> Claim:
     """The interval covers the expected slope and excludes the slope `rival`.
 
     Let h be the half-length of the interval. The margin used is the larger of two ratios: |slope -
-    expected| / h and h / |slope - rival|. Each condition holds if its ratio is at most 1.
+    expected| / h and h / |slope - rival|. Each condition fails if its ratio is above 1.
     """
     half = (slope.high - slope.low) / 2
     return Claim(

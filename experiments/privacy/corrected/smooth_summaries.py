@@ -1,4 +1,4 @@
-"""Theorem 3.1 for smooth queries: its noise is too small, its error does not fall as 1 / epsilon.
+"""Theorem 3.1 for smooth queries: too little noise, and an error that does not fall as 1 / epsilon.
 
 The formula sheet corrects the printed scale t^d / (n eps) for replace-one (DISC-15) and the rate of
 the error at large epsilon (DISC-17).
@@ -22,14 +22,14 @@ from geomdp.bounds.upper import smooth_accuracy
 from geomdp.mechanisms.printed import printed_smooth_scale
 from geomdp.workloads.smooth import SmoothQueries, Truncation, approximate_many
 
-#: Angles per frequency among which two neighbouring records are sought.
+#: Two neighbouring records are sought among the cosines of `ANGLES` t + 1 angles, for degree t.
 ANGLES = 8
-#: Derivatives, records and queries with which the error is measured, in one variable.
+#: For the error in one variable: the number of bounded derivatives, of records and of queries.
 SMOOTHNESS, RECORDS, FAMILY = 1, 1000, 40
 
 
 def loss(version: Version, degree: float, *_: object) -> Measured:
-    """Largest privacy loss over neighbours in one variable, and the promised epsilon = 1.
+    """Largest privacy loss over neighbours on a grid in [-1, 1], and the promised epsilon = 1.
 
     For Laplace noise of scale b_m on moment m, the largest loss over all outputs is the sum over m
     of |difference_m| / b_m. The constant moment is released exactly.
@@ -54,8 +54,8 @@ def largest_distance(points: npt.NDArray[np.float64]) -> float:
 def error(version: Version, epsilon: float, runs: int, rng: np.random.Generator) -> Measured:
     """Root mean square of the worst error over a family of queries, and the rate of Theorem 3.1.
 
-    The degree t is that of the theorem. The noise has the corrected scale in both versions, and
-    only the rate differs: the printed one falls as 1 / epsilon.
+    The theorem gives the degree t. The noise has the corrected scale in both versions, and only the
+    rate differs: the printed rate falls as 1 / epsilon.
     """
     summary = gd.SmoothSummary(
         1,
