@@ -1,4 +1,4 @@
-"""Write files so that no path ever holds half a file."""
+"""Write files so that none of the given paths ever holds half a file."""
 
 from __future__ import annotations
 

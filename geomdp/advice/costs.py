@@ -38,9 +38,9 @@ MOMENT_DRAWS = 1024
 #: ms for 40 levels of 10 columns.
 TRY_OPERATIONS = 34
 #: Limit on the set-ups of all purely private noises for tables, if the guarantee asked is not pure:
-#: `axes_work` times this number must fit the budget. By default these noises are then tried for all
-#: pair tables of 28 binary columns, where they take 1.2 s. They would take 2 s for 40 columns and
-#: 13 s for 100 columns. Gaussian noise is better for so many columns.
+#: `axes_work` times this number must be at most `Budget.work`. By default these noises are then
+#: tried for all pair tables of up to 28 binary columns; for 28 columns they take 1.2 s. They would
+#: take 2 s for 40 columns and 13 s for 100 columns. Gaussian noise is better for so many columns.
 PURE_TABLES_SHARE = 8.0
 #: Operations to refine an outer slab body, divided by N r^2 for N elements and dimension r of the
 #: answers' hull. Measured: 7 s for 1024 elements in dimension 55, 22 s for 2000 in dimension 64.
@@ -65,8 +65,8 @@ def breadth_work(workload: Workload) -> float:
     each, the number of operations is 2 N log2 N if a transform scores all elements, and N m / 8 if
     the answers are listed. If the body is an elliptope, the number is the cost of two support
     values of the elliptope. The number is 0 if there is a closed form, or if the universe is
-    infinite. It is also 0 if N is above `MAX_SCORES`, because scoring all elements then raises an
-    error before any work.
+    infinite. For bodies other than an elliptope it is also 0 if N is above `MAX_SCORES`, because
+    scoring all elements then raises an error before any work.
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None:

@@ -19,7 +19,7 @@ is at least the integral over s of one minus this number:
 
     max_X E ||n (M(X) - Q(X))||_inf  >=  C = (b delta / 2) sum over m of (1 - (1 - p(m))^g).
 
-An error alpha is excluded for all n from b g T to C / alpha.
+An error alpha is excluded for all n with b g T <= n < C / alpha.
 
 C grows like ln(g) / epsilon for large T. The bounds of `orthogonal_lines` hold for root mean
 squares over the queries, so they do not grow with g if the answers of each pair differ in few

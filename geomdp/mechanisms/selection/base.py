@@ -148,7 +148,7 @@ class Selection(abc.ABC):
 
     @cached_property
     def _capacity(self) -> int:
-        """Largest number of records for which sums of whole answers are exact."""
+        """A number of records up to which all sums of whole answers are exact."""
         return int(EXACT_BELOW // max(1.0, self.workload.l1_radius())) - 1
 
     @abc.abstractmethod
@@ -199,7 +199,8 @@ class Selection(abc.ABC):
             For records outside the universe, or too many records for exact sums. Under replace-one,
             also if the number of records is not n. Nothing is paid.
         BudgetExhausted
-            If the ledger cannot pay. The records are not read.
+            If the ledger cannot pay. The records have then not been read, unless the budget was
+            spent elsewhere during the call. Nothing is released.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 

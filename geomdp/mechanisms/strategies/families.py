@@ -41,7 +41,7 @@ def combined_split(
     overlap : (s, u) sparse array
         The matrix g of `best_split`, non-negative. Every column has an entry above 0.
     families : sequence of (f,) array of int
-        Increasing numbers of the measurements of each family.
+        The numbers of the measurements of each family, in increasing order.
     known : sequence of (s,) array
         Splits that are known already: shares with sum 1 that measure all quantities. If no family
         measures all quantities, at least one known split is needed.
@@ -49,8 +49,8 @@ def combined_split(
     Returns
     -------
     Split
-        The error is at most the error of every split in `known`. It is also at most the error of
-        equal shares for any single family that measures all quantities.
+        Before tiny shares are set to 0, the error is at most the error of every split in `known`,
+        and at most the error of equal shares for any single family that measures all quantities.
     """
     error = SplitError.of(costs, overlap)
     count = overlap.shape[0]

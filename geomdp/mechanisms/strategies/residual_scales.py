@@ -35,8 +35,8 @@ MAX_ROUNDS = 100
 #: Beyond this number of kinds, a formula replaces the search. A round with 1000 kinds takes a
 #: second.
 MAX_KINDS = 1 << 10
-#: The energy of the precisions that were found is called the least energy if it is proved to exceed
-#: the least energy by this share at most.
+#: `is_best` is True only if the energy that was found is proved to be above the least energy by at
+#: most this share.
 UNSOLVED = 1e-3
 #: `_between` tries `STEPS` + 1 mixtures of two choices of precisions.
 STEPS = 8
@@ -71,7 +71,7 @@ class ResidualScales:
 
 
 def best_scales(residuals: Residuals, adjacency: Adjacency) -> ResidualScales:
-    """The variances of least energy, of all variances with a cost of at most 1.
+    """The variances of the least energy found, among variances with a cost of at most 1.
 
     The energy is the sum of the squared errors of all answers. Let v_A be the energy of noise of
     variance 1 on the residual of A. Let p_A be the squared length of that residual for one record.
@@ -232,7 +232,7 @@ def _least_energy(energies: FloatArray, costs: FloatArray) -> FloatArray:
 def _descended(
     x: FloatArray, step: FloatArray, slope: FloatArray, energies: FloatArray, costs: FloatArray
 ) -> FloatArray:
-    """x plus the longest of step, step / 2, step / 4, ... that lowers `value` enough."""
+    """x plus the longest of step, step / 2, step / 4, ... that lowers `value` enough, or x."""
 
     def value(at: FloatArray) -> float:
         slack = 1 - costs @ at
