@@ -3,14 +3,15 @@ r"""Covariance of a distribution, and 2-way marginals from second moments, besid
 Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
 (arXiv 2208.07410), Theorems 3 and 23; formula sheet JL-T3, JL-T23, JL-WIS.
 
-Claims: the private covariance of n records differs from the covariance of their *distribution* by
-at most 3 / n^(1/2), for sampling, plus the private error of the second moments and twice that of
-the mean. Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions uniform on the sphere, and
-this error remains as epsilon grows. The measured noise is 0.9 to 1 times the bound without 3 /
-n^(1/2). It is the length of the noise on the second moments plus twice the length of the noise on
-the mean, each noise at epsilon / 2. All 2-way marginals of d binary attributes are computed from
-the second moments of x / d^(1/2). Their errors stay below (d / (d - 1))^(1/2) times the bound for
-second moments. Every bound is within a factor 8 of what is measured.
+Claims: the private covariance of n records differs from the covariance of their *distribution*, in
+root mean square, by at most 3 / n^(1/2), for sampling, plus the private error of the second moments
+and twice the private error of the mean. Sampling alone errs by ((1 - 1/d) / n)^(1/2) for directions
+uniform on the sphere, and this error remains as epsilon grows. The measured noise is 0.9 to 1 times
+the bound without 3 / n^(1/2). It is the length of the noise on the second moments plus twice the
+length of the noise on the mean, each noise at epsilon / 2. All 2-way marginals of d binary
+attributes are computed from the second moments of x / d^(1/2). Their errors stay below
+(d / (d - 1))^(1/2) times the bound for second moments. Every bound is at most 8 times the measured
+error.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 1 minute.
 """
@@ -60,7 +61,7 @@ class Panel(enum.StrEnum):
 
 
 class Quantity(enum.StrEnum):
-    """What is measured. The legend shows all but `NOISE`, in this order."""
+    """Three errors, and the noise alone. The legend shows all but `NOISE`, in this order."""
 
     PRIVATE = "private covariance"
     SAMPLED = "covariance of the sample"
@@ -72,11 +73,11 @@ class Quantity(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    panel: Panel  # Where it is drawn
-    quantity: Quantity  # What is measured
+    panel: Panel  # Panel in which the point is drawn
+    quantity: Quantity  # Error that is measured, or the noise
     d: int  # Dimension of the records, or number of attributes
     n: int  # Number of records
-    epsilon: float  # Pure privacy
+    epsilon: float  # Epsilon of the pure guarantee
     samples: int  # Independent samples of n records, one release each
 
 
@@ -96,7 +97,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def covariance_errors(config: Config, rng: np.random.Generator) -> list[float]:
-    """Squared Frobenius distances from the covariance I / d of the distribution."""
+    """Squared Frobenius distances of private or sample covariances from I / d, the true one."""
     setting = {"n": config.n, "privacy": gd.PureDP(config.epsilon)}
     M = gd.mechanisms.Covariance(gd.workloads.SecondMoment(config.d), **setting)
     truth = svec(np.eye(config.d) / config.d)
@@ -144,7 +145,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
-    """Claim that errors lie between the least share of the bound and the bound, up to chance."""
+    """Claim that errors are at least `LEAST_SHARE` of the bound, and up to chance at most it."""
     means, bounds = pooled_by(rows, POINT), rows.groupby(POINT).bound.first()
     tail = LEVEL / len(means)
     intervals = {key: mean.root_interval(2 * tail) for key, mean in means.items()}
@@ -163,7 +164,7 @@ def bounded(name: str, id: str, rows: pd.DataFrame) -> Claim:
 
 
 def sampling(rows: pd.DataFrame) -> Claim:
-    """E||M_n - M||_F^2 = (1 - 1/d) / n for n uniform directions, and less than 9 / n."""
+    """A sample covariance of uniform directions has mean squared error near (1 - 1/d) / n."""
     means = pooled_by(rows, POINT)
     scores = []
     for (_, d, n, _), mean in means.items():
@@ -184,7 +185,7 @@ def sampling(rows: pd.DataFrame) -> Claim:
 
 
 def floor(rows: pd.DataFrame) -> Claim:
-    """The error falls as a small epsilon grows, and at large epsilon only sampling errs."""
+    """The error falls as epsilon grows, until at large epsilon the sampling error remains."""
     means = {epsilon: mean for (epsilon,), mean in pooled_by(rows, ["epsilon"]).items()}
     first, last = min(means), max(means)
     d, n = int(rows.d.iloc[0]), int(rows.n.iloc[0])

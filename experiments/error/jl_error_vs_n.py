@@ -13,13 +13,14 @@ is claimed for the random signs only. The answers to the marginals span only 55 
 error goes from the size of the polytope to the rate 1/n within a decade of n.
 
 All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
-(epsilon n)^(2/3) rows. The distortion falls as rows^(-1/2). The noise term of a body with an exact
-sampler grows as rows^(1/4) n^(-1/2). With this number of rows the squares of both are of order
-n^(-2/3). Theorem 21 takes epsilon n rows, for K-norm noise without a known exact sampler. JL is
-left out where the map would have as many rows as the answers have dimensions, or more. With few
-rows the bound of JL is the diameter of the polytope, which no error exceeds. Errors of JL are
-therefore compared with the bound only where the bound is less than the diameter. The distortion is
-checked at every n.
+(epsilon n)^(2/3) rows. The bound on the error of JL has two terms. The distortion by the map is of
+order rows^(-1/2). The noise, with the exact sampler used here, adds a term of order
+rows^(1/4) n^(-1/2). With this number of rows the squares of both terms are of order n^(-2/3).
+Theorem 21 takes epsilon n rows, for K-norm noise without a known exact sampler. JL is left out
+where the map would have as many rows as the answers have dimensions, or more. With few rows the
+bound of JL is the diameter of the polytope, which no error exceeds. Errors of JL are therefore
+compared with the bound only where the bound is less than the diameter. The distortion is checked at
+every n.
 
 Run time on one core: quick 10 s, full 7 minutes.
 """
@@ -113,10 +114,10 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 POINT = ("queries", "data", "family", "n")
-#: Range of n over which projected noise must fall as n^(-1/2) on the random signs, and the slopes
-#: allowed. These were set after a first look (-0.44): -1/2 is the slope of the bound, and errors
-#: for data far from the corners of the polytope fall a little more slowly. The allowed slopes
-#: exclude -1/3.
+#: Range of n over which the error of projected noise must fall as n^(-1/2) on the random signs, and
+#: the allowed slopes. The slopes were set after a first run, which gave -0.44. The bound has the
+#: slope -1/2, and errors for data far from the corners of the polytope fall a little more slowly.
+#: The allowed slopes exclude -1/3.
 PROJECTED_RANGE = (100, 3000)
 PROJECTED_SLOPES = (-0.5, -0.4)
 #: Up to this n, K-norm noise is so large on all workloads that projection must help.
@@ -124,7 +125,7 @@ NOISY = 100
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Slopes, predictions and bounds, each at level 1e-6."""
+    """Claims on slopes, predictions and bounds, and on the distortion and the noise of JL."""
     noise_only = table[table.family.isin(ADDITIVE)]
     bounded = table[table.family == Family.PROJECTED]
     random_map = table[table.family == Family.JL]
@@ -248,7 +249,7 @@ def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.
     """Rows of `data`, with errors divided by the exactly predicted error of K-norm noise."""
     mine = table[table.queries == queries]
     knorm = mine[mine.family == Family.KNORM]
-    # K-norm noise errs as 1/n: one product of n and error gives its error at every n.
+    # K-norm noise errs as c / n. Any row of `knorm` gives c, so c / n is known at every n.
     unit = float((knorm.n * knorm.predicted).iloc[0]) / mine.n
     scaled = mine.assign(
         unit=unit,

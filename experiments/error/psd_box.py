@@ -1,4 +1,4 @@
-"""Second moments of records in a cube: exact uniform matrices, and private cone noise from them.
+"""Second moments of records in a cube: an exact uniform sampler of matrices, and cone noise.
 
 Paper: Lewandowski, Kurowicka and Joe 2009 (correlation matrices); formula sheet X-PSDBOX, X-LKJ,
 X-CONE, GEN-3.
@@ -88,7 +88,7 @@ def entries(config: Config, rng: np.random.Generator) -> Row:
 
 
 def releases(config: Config, rng: np.random.Generator) -> Row:
-    """Mean squared error per second moment over releases."""
+    """Mean squared error per answer over releases, all on the same records."""
     M = mechanism(config.subject, config.order)
     records = rng.uniform(-1, 1, (N, config.order))
     truth = M.workload.answers(records)
@@ -103,10 +103,10 @@ def releases(config: Config, rng: np.random.Generator) -> Row:
 
 
 def cone_error(d: int) -> float:
-    """(8 (m + 1) (m + 2) E |U - c|^2 / m)^(1/2) / n, m = d (d + 1) / 2, at epsilon = 1 (X-CONE).
+    """Error of cone noise at epsilon = 1, (8 (m + 1) (m + 2) E |U - c|^2 / m)^(1/2) / N (X-CONE).
 
-    U is uniform on the body, and c = E U. An entry off the diagonal occurs twice in U; as an answer
-    it occurs once, multiplied by sqrt(2).
+    There are m = d (d + 1) / 2 answers. The matrix U is uniform on the body, and c = E U. An entry
+    off the diagonal occurs twice in U. Among the answers it occurs once, multiplied by sqrt(2).
     """
     m, mean = d * (d + 1) / 2, (d + 1) / (d + 3)
     on = (d + 1) / (d + 5) - mean**2

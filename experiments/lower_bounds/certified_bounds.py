@@ -46,7 +46,7 @@ def certified_columns(bound: bounds.Bound) -> Row:
 
 
 def certificates_hold(table: pd.DataFrame) -> Claim:
-    """The checker confirms the number of records of the construction, in every cell."""
+    """In every cell, the checker confirms the lower bound that the construction states."""
     same = int((table.checked == table.lower).sum())
     return Claim(
         "every certificate is confirmed from its file",

@@ -19,11 +19,12 @@ class Gathered:
     """One script as the report shows it."""
 
     script: LoadedScript  # The script
-    outputs: Outputs  # Where its files are
-    #: The stored record; None if the script has not been run at the preset.
+    outputs: Outputs  # Paths of the script's stored files
+    #: The stored record; None if no record, or no table, is stored for the preset.
     record: dict[str, Any] | None
     panels: tuple[Panel, ...]  # Curves, drawn by the script from the stored table
-    undrawn: str  # Why the script cannot draw the stored table; empty if it can, or without a table
+    #: Why the script cannot draw the stored table; empty if it can, or if `record` is None.
+    undrawn: str
     theorems: tuple[Theorem, ...]  # Theorems that the figure shows or cites
     picture: Picture | None  # The drawing; None if no drawing or no record is stored
 
@@ -39,12 +40,12 @@ class Gathered:
 
     @property
     def goals(self) -> list[dict[str, Any]]:
-        """The stored goals; empty without goals, or if the record is older than the goals."""
+        """The stored goals; empty if the script failed or had none when the record was made."""
         return [] if self.record is None else list(self.record.get("goals", ()))
 
     @property
     def failure(self) -> str:
-        """The stored exception of the script's plot or claims, empty if there was none."""
+        """The stored exception of the script's plot, claims or goals; empty if there was none."""
         return "" if self.record is None else str(self.record.get("failure", ""))
 
     @property
@@ -54,7 +55,7 @@ class Gathered:
 
 
 def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> list[Gathered]:
-    """The stored results of all scripts. Nothing is computed.
+    """The stored results of all scripts. No sweep is run, and no claim is checked again.
 
     Raises
     ------
@@ -78,7 +79,7 @@ def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) ->
 
 
 def _curves(script: LoadedScript, outputs: Outputs) -> tuple[tuple[Panel, ...], str]:
-    """Panels of the stored table, or why the script, which may have changed, cannot draw it."""
+    """Panels of the stored table and no text, or no panels and the error of the script's plot."""
     table = read_table(outputs)
     try:
         with drawing():

@@ -3,19 +3,21 @@
 Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
 Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
 
-Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and uniform Laplace noise at the
-corrected scale of DISC-15. Queries are kernel mixtures in C^K_1, and n records lie at ten random
-places, as in `smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary by the
-paper's direct sums, the summary as the library computes it, and the coefficients of one answer.
+Setting: d = 1 variable, K = 1, 2 and 8, t = n^(1/(2d+K)), and Laplace noise of one scale on all
+moments (corrected by DISC-15). Queries are kernel mixtures in C^K_1, and n records lie at ten
+random places, as in `smooth_error_vs_n`. Times are seconds of one core for three tasks: the summary
+by the paper's direct sums, the summary as the library computes it, and the coefficients of one
+answer.
 
 Claims: with truncated series and K <= 2d the error falls at least as fast as in the table. At K = 8
 the degree t is 2 to 4 at all n here. This range is too small to fit a rate, so the measured
 exponent is only shown. The time of the direct summary grows with the table's exponent. The times of
-the library's summary and of an answer grow slower than the table's, and are only shown: the
-library's cost per record does not depend on t, and one cosine transform replaces quadrature. The
-Jackson operator of the paper multiplies coefficients by the factors that an integration of its
-kernel gives. If t <= r = ceil((K + 3) / 2), the operator answers with the mean of the query over
-uniform angles arccos(x). At K = 8 this is the case at all n here, and the error does not fall.
+the library's summary and of an answer grow with smaller exponents than in the table, and are only
+shown: the library's cost per record does not depend on t, and one cosine transform replaces
+quadrature. The library's coefficients for the Jackson operator of the paper equal the coefficients
+by integration of the operator's kernel. If t <= r = ceil((K + 3) / 2), the operator answers with
+the mean of the query over points x with uniform angles arccos(x). At K = 8 this is the case at all
+n here, and the error does not fall.
 
 Run time on one core: quick 8 s, full 1 minute.
 """
@@ -73,8 +75,8 @@ TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
 #: The timed tasks. The cells of a script that defines this name run one by one.
 TIMED = "summaries and answers"
-#: Tolerance for a fitted exponent of time. A busy machine can change the time by a factor of 1.6
-#: over one decade of n.
+#: Tolerance for a fitted exponent of time. A busy machine can change times at one end of a decade
+#: of n by a factor of 1.6 = 10^0.2.
 CLOCK = 0.2
 
 
@@ -85,7 +87,7 @@ class Config:
     measure: Measure  # Error or time
     smoothness: int  # K
     n: int  # Number of records
-    repetitions: int  # Releases for an error, repetitions for a time
+    repetitions: int  # Number of releases for an error, or of runs whose time is kept
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -130,7 +132,7 @@ def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float
     return np.sort(seconds)[: config.repetitions]
 
 
-#: Exponents of n as functions of d and K. Errors have minus this exponent.
+#: Functions of d and K: the exponent of n for a time, and minus the exponent for an error.
 THEORY: dict[Measure, Callable[[int, int], float]] = {
     Measure.TRUNCATED: smooth_exponents.accuracy,
     Measure.JACKSON: smooth_exponents.accuracy,
@@ -147,7 +149,7 @@ def theory(measure: Measure, K: int) -> float:
 
 
 def fitted(table: pd.DataFrame) -> dict[tuple[str, int], Slope]:
-    """Slope of each curve."""
+    """Slope against n of each curve, in logarithms, by measure and K."""
     found = slopes_by(table, ["measure", "smoothness"], "n")
     return {(measure, int(K)): slope for (measure, K), slope in found.items()}
 
@@ -199,7 +201,7 @@ def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[i
 
 
 def beside(found: dict[int, Slope], measure: Measure) -> str:
-    """Measured exponents beside those of the theorem."""
+    """For each K in words, the measured exponent beside the exponent in Table 1."""
     return ", ".join(
         f"K={K}: {slope.value:.2f} beside {theory(measure, K):.2f}" for K, slope in found.items()
     )
@@ -265,7 +267,7 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
             continue
         if measure in METHODS:
             draw_measured(axes, means, Look(colour, marker, filled), "_")
-        else:  # a band for the mean of five times would say little
+        else:  # a confidence band for the mean of so few times would say little
             times = [mean.root for mean in means.values()]
             draw_points(axes, [*means], times, Look(colour, marker, filled), "_")
         if measure in ANCHORED:

@@ -1,4 +1,4 @@
-"""Errors of the accuracy table that are predicted and not measured: closed forms and advice."""
+"""Errors of the accuracy table that are predicted, not measured: in closed form or by geomdp."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def predicted_row(config: Config) -> Row:
 
 
 def advised_name(config: Config) -> str:
-    """The name of what `advise` offers, for the method `ADVISED`; empty for all others."""
+    """Name of the mechanism that `advise` ranks first, for the method `ADVISED`; else empty."""
     if config.method is not Method.ADVISED:
         return ""
     return advice(config.line, config.n, config.epsilon).rows[0].mechanism
@@ -133,7 +133,7 @@ class Lifted:
 
     @property
     def monomials(self) -> list[int]:
-        """Each monomial as the bits of its set of columns."""
+        """Each monomial as a whole number whose bits mark the columns in it."""
         half = self.d // 2
         parts = (range(half), range(half, self.d)) if self.k == 3 else (range(self.d),)
         pairs = [1 << i | 1 << j for part in parts for i, j in itertools.combinations(part, 2)]
@@ -141,11 +141,14 @@ class Lifted:
 
     @property
     def dimension(self) -> int:
-        """Dimension r = D (D - 1) / 2 of the elliptope of order D."""
+        """Dimension r = D (D - 1) / 2 of the elliptope. Its order D is the number of monomials."""
         return math.comb(len(self.monomials), 2)
 
     def entries(self, order: int) -> list[int]:
-        """For each parity of `order` columns, how many entries above the diagonal equal it."""
+        """For each parity of `order` columns, the number of matrix entries equal to this parity.
+
+        Only entries above the diagonal count.
+        """
         bits = np.array(self.monomials)
         first, second = np.triu_indices(len(bits), 1)
         parities, counts = np.unique(bits[first] ^ bits[second], return_counts=True)
@@ -159,16 +162,16 @@ class Lifted:
     def error(self) -> float:
         """Root mean squared error of a cell of a k-way table, in counts at epsilon = 1.
 
-        A cell is the signed mean of the 2^k parities of its columns. If mu entries above the
-        diagonal equal a parity, its noise has variance 8 (r + 1) (r + 2) / ((D + 1) mu), with r and
-        D as in `dimension`. The parity of the empty set of columns is the number of records.
-        It needs no noise.
+        A cell is a mean of the 2^k parities of its columns, each with a sign. If mu entries above
+        the diagonal equal a parity, the noise on this parity has variance
+        8 (r + 1) (r + 2) / ((D + 1) mu), with r and D as in `dimension`. The parity of the empty
+        set of columns is the number of records. It needs no noise.
         """
         r, order = self.dimension, len(self.monomials)
         once = 8 * (r + 1) * (r + 2) / (order + 1)
         total = 0.0
         for size in range(1, self.k + 1):
-            # Sum of the variances of the parities of this size in a table, averaged over tables.
+            # The sum of the variances of a table's parities of this size, averaged over all tables.
             inside = math.comb(self.k, size) / math.comb(self.d, size)
             total += inside * sum(once / count for count in self.entries(size))
         return math.sqrt(total) / 2**self.k

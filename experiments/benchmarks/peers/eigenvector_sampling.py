@@ -16,7 +16,8 @@ import scipy.optimize
 
 Array = npt.NDArray[np.float64]
 
-#: Share of epsilon for the eigenvalues; the rest is spread evenly over the eigenvectors.
+#: Share of epsilon for the eigenvalues. The first d - 1 eigenvectors share the rest evenly. For
+#: d = 1 the eigenvalue gets all of epsilon.
 VALUES_SHARE = 0.5
 #: Number of proposals drawn at a time.
 BATCH = 64
@@ -38,7 +39,7 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
         inside = frame.T @ total @ frame
         direction = bingham(each / 2 * inside, rng)
         chosen[i] = frame @ direction
-        # An orthonormal basis of what is left: the null space of the direction.
+        # Continue in the orthogonal complement of all chosen eigenvectors.
         rest = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0]
         frame = frame @ rest[:, 1 : len(direction)]
     chosen[d - 1] = frame[:, 0]
@@ -48,9 +49,9 @@ def eigenvector_sampling(total: Array, epsilon: float, rng: np.random.Generator)
 def bingham(matrix: Array, rng: np.random.Generator) -> Array:
     """Draw a unit vector x of R^q exactly, with density proportional to exp(x^T matrix x).
 
-    Let A = lambda_max I - matrix have the eigenvalues a_i, and let b solve
-    sum_i 1 / (b + 2 a_i) = 1. Proposals come from the angular Gaussian with precision I + 2 A / b.
-    For unit vectors,
+    Let A = lambda_max I - matrix, where lambda_max is the largest eigenvalue of `matrix`. Let a_i
+    be the eigenvalues of A, and let b solve sum_i 1 / (b + 2 a_i) = 1. Proposals come from the
+    angular Gaussian with precision I + 2 A / b. For unit vectors x,
     exp(-x^T A x) is at most e^(-(q - b) / 2) (q / b)^(q / 2) (x^T (I + 2 A / b) x)^(-q / 2).
     """
     values, vectors = np.linalg.eigh(matrix)

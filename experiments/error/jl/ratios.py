@@ -1,4 +1,4 @@
-"""Ratios of the error of projection alone to the error with the best map; trends in m."""
+"""Ratios of the error of projection alone to the error with the best map, and slopes against m."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
 
 
 def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
-    """Slope of each curve of ratios against m; all intervals together miss with chance `LEVEL`."""
+    """Slope against m of each curve with two points or more.
+
+    With probability 1 - `LEVEL` the intervals of all slopes cover the true slopes.
+    """
     curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
     for (family, divisor, noise, m), ratio in points.items():
         curves.setdefault((family, divisor, noise), {})[m] = ratio
@@ -59,12 +62,15 @@ def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
 
 
 def stated(points: dict[Point, MeanSquare], key: Point) -> str:
-    """A ratio with interval, curve and m; all intervals together miss with chance `LEVEL`."""
+    """A ratio of errors in words, with its interval, curve and m.
+
+    With probability 1 - `LEVEL` the intervals of all `points` cover the true ratios.
+    """
     low, high = points[key].root_interval(LEVEL, len(points))
     return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
 
 
 def curve_name(key: tuple[str, int, str]) -> str:
-    """Family, noise and regime in words."""
+    """Family, noise and number of records in words; the last part, r/divisor, is epsilon n."""
     family, divisor, noise = key
     return f"{family}, {noise}, r/{divisor}"
