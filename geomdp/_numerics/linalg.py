@@ -9,11 +9,12 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: A singular value below this share of the largest singular value counts as zero. This rule gives
-#: the dimension of an affine hull, the rank of the matrix of a `LinearImage`, and the number of
-#: axes of an ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N)
-#: 2^-53, which is 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as
-#: flat if it is thinner than the tolerance of `contains`.
+#: A singular value counts as zero if it is at most this share of the largest singular value, or of
+#: the largest number from which it was computed (see `significant`). This rule gives the dimension
+#: of an affine hull, the rank of the matrix of a `LinearImage`, and the number of axes of an
+#: ellipsoid. For N points, rounding turns a true zero into a share of up to sqrt(N) 2^-53, which is
+#: 1e-13 for N = 2^20. The value equals `MEMBERSHIP_TOLERANCE`. So a body counts as flat if it is
+#: thinner than the tolerance of `contains`.
 RANK_TOLERANCE = 1e-9
 #: An affine hull in R^m is found from blocks of this many points, or of 2 m points if that is more.
 HULL_ROWS = 4096

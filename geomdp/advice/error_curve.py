@@ -58,8 +58,9 @@ class Quantity(enum.StrEnum):
 #: Name of the curve of excluded errors (see `Quantity`).
 ANY = "any mechanism"
 #: Lower bounds on the number of records are computed for `EXCLUDED_ERRORS` errors. The largest of
-#: these errors is the diameter of the answers, per query. There are `EXCLUDED_PER_DECADE` errors
-#: per decade. Bounds for smaller errors follow by padding (see `_excluded`).
+#: these errors is the l2 diameter of the m answers, divided by sqrt(m). There are
+#: `EXCLUDED_PER_DECADE` errors per decade. Bounds for smaller errors follow by padding (see
+#: `_excluded`).
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Excluded errors are stated at all `ns` (the numbers of records that the caller gives). They are
 #: also stated at this many values of n per decade.
@@ -100,8 +101,8 @@ def error_table(
     Raises
     ------
     ValueError
-        If `ns`, privacy, adjacency or records are invalid, or if the answers are the same for all
-        records.
+        If `ns`, privacy, adjacency or records are invalid, or if the sensitivity is 0: under
+        replace-one if all records have the same answers, under add/remove if all answers are 0.
 
     Notes
     -----
@@ -171,7 +172,7 @@ class _Line(NamedTuple):
 
 
 def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
-    """Every candidate at every n; also JL around K-norm noise, at each n where it saves dimensions.
+    """Each of `trials` at every n; also JL around K-norm noise where JL saves dimensions.
 
     Noise on whole numbers is left out at every n where sums of answers are not exact in float64.
     """

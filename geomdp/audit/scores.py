@@ -14,10 +14,11 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.audit.samplers import Learner, Outputs, Score
 
 #: Standard deviations, and differences of means, below this share of the largest output count as
-#: rounding errors. A sum of 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 =
-#: 2^-33. A further factor of 8 allows for the linear maps that mechanisms apply to their sums. Some
-#: correct mechanisms have noise only in a subspace. Their rounding errors outside this subspace
-#: depend on the sums. Without the threshold, these errors would "refute" the mechanisms.
+#: rounding errors. The rounding error of a sum of 2^20 terms is at most 2^20 * 2^-53 = 2^-33 times
+#: the sum of their moduli. A further factor of 8 allows for the linear maps that mechanisms apply
+#: to their sums. Some correct mechanisms have noise only in a subspace. Their rounding errors
+#: outside this subspace depend on the sums. Without the threshold, these errors would "refute" the
+#: mechanisms.
 ROUNDING = 2.0**-30
 
 
@@ -73,11 +74,11 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     """The linear score that separates two samples best relative to their spread.
 
     The score is <w, y> for an output y, with w = S^+ (mean_a - mean_b). S is the sum of the two
-    sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score is the log-density
-    ratio up to an affine map. For one-dimensional outputs, the score is the output up to sign and
-    scale. The score cannot tell distributions with the same mean apart. It ignores directions in
-    which S is 0 up to rounding; `null_space_score` uses these directions. Cost: O(trials m^2 +
-    m^3).
+    sample covariances and S^+ its pseudo-inverse. For Gaussian noise, the score estimates the
+    log-density ratio, up to an affine map. For one-dimensional outputs, the score is the output up
+    to sign and scale. The score cannot tell distributions with the same mean apart. It ignores
+    directions in which S is 0 up to rounding; `null_space_score` uses these directions. Cost:
+    O(trials m^2 + m^3).
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None if the inputs differ in such directions by at most `ROUNDING` times the largest output.
+        None if the means differ in such directions by at most `ROUNDING` times the largest output.
         Also None for at most m + 2 outputs on both inputs together.
 
     Raises
@@ -164,9 +165,10 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
 
-    score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and
-    0 for all others. Entries are first rounded to multiples of `ROUNDING` times the largest finite
-    entry. Two outcomes are equal if all their rounded entries are equal. NaN equals NaN.
+    score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and 0
+    for all others. Entries are first rounded to multiples of `ROUNDING` times the largest finite
+    modulus of an entry. Two outcomes are equal if all their rounded entries are equal. NaN equals
+    NaN.
 
     Parameters
     ----------
@@ -221,12 +223,12 @@ def quantum(*samples: Outputs) -> float:
 
 
 def snapped(outputs: FloatArray, unit: float) -> FloatArray:
-    """Outputs as whole numbers of `unit`, so that no score can learn from rounding errors."""
+    """Outputs divided by `unit` and rounded, so that scores hardly learn from rounding errors."""
     return np.asarray(np.rint(outputs / unit)) + 0.0  # -0 becomes 0
 
 
 def _keys(outputs: Outputs, unit: float) -> IntArray:
-    """A number for each outcome. Different outcomes have the same number with odds near 2^-64."""
+    """A hash for each outcome. Different outcomes hardly ever have the same hash."""
     _require_numbers(outputs)
     rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
     rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern

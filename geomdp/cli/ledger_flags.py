@@ -76,9 +76,9 @@ class Payment:
     Parameters
     ----------
     path : Path or None
-        --ledger.
+        The file after --ledger; None without this flag.
     budget : str or None
-        --budget.
+        The text after --budget; None without this flag.
     """
 
     path: Path | None

@@ -40,14 +40,14 @@ def check_map(matrix: sp.csr_array, dimension: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ImageMoments:
-    """Moments of U and T U, for U uniform on a body.
+    """Moments of U and T U, for U uniform on a body and a linear map T.
 
     The body must have an exact sampler and a centroid in closed form.
     """
 
-    #: K in R^k.
+    #: The body, in R^k.
     body: Body
-    #: T (m, k); None for the identity.
+    #: The matrix T (m, k); None for the identity.
     matrix: sp.csr_array | None
 
     @property
@@ -99,12 +99,13 @@ class ImageMoments:
 
     @property
     def _squares(self) -> FloatArray:
-        """One number for each draw, (n,). Their mean estimates E ||T (U - E U)||_2^2."""
+        """One number for each draw, (1024,). Their mean estimates E ||T (U - E U)||_2^2."""
         if self.matrix is None:
             return np.asarray((self.draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):
-            # The coordinates U_j are uncorrelated, as in `scatter`. So the mean is the sum over j
-            # of the squared length of column j of T, times the variance of U_j.
+            # The coordinates U_j are uncorrelated (see `scatter`). So E ||T (U - E U)||_2^2 is the
+            # sum over j of Var(U_j) times the squared length of column j of T. Averaging lengths
+            # over a block changes nothing, because all variances of a block are equal.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
             return np.asarray(self.draws**2 @ self.body.block_means(lengths))
         return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))

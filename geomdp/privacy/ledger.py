@@ -1,8 +1,8 @@
 """One privacy budget for one data set, shared by all the mechanisms that read the data set.
 
-A spend is the recorded cost of one mechanism. It is written to disk and committed before it is
-granted. If a process is killed after the spend and before the answer, the spend stays recorded. So
-the recorded total can be too high, but never too low.
+A spend is the recorded cost of one mechanism. If the ledger has a file, the spend is written to
+disk and committed before it is granted. If a process is killed after the spend and before the
+answer, the spend stays recorded. So a crash can make the recorded total too high, but not too low.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Ledger:
     budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2. The total rho implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend (see `ledger_file`, also for the changes that it
-    cannot notice). If the check finds that recorded spends were lost or changed, the ledger grants
-    no more spends. A ledger works only in the process that opened it.
+    The whole file is verified before every spend. If the check finds that recorded spends were lost
+    or changed, the ledger grants no more spends. `ledger_file` lists the changes that the check
+    cannot notice. A ledger works only in the process that opened it.
 
     A ledger is a context manager; leaving it closes the file.
 
@@ -74,7 +74,8 @@ class Ledger:
     Raises
     ------
     ValueError
-        If the file is empty, damaged or not a ledger, or has another budget or adjacency.
+        If an argument is invalid, or if the file is empty, damaged or not a ledger, or has another
+        budget or adjacency.
     OSError
         If the file cannot be opened or created.
 

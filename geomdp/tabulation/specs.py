@@ -31,8 +31,8 @@ ColumnLabels = Mapping[str, Sequence[str]]
 #: Largest number of queries of a specification other than ``marginals``. Mechanisms that store a
 #: basis of the affine hull of the answers accept fewer queries.
 MAX_QUERIES = 32768
-#: Largest number of cells of tables. All 3-way tables of 100 binary columns have 1.3 million cells.
-#: Their release takes half a minute and a gigabyte.
+#: Largest number of cells of all tables of ``marginals``. All 3-way tables of 100 binary columns
+#: have 1.3 million cells. Their release takes half a minute and a gigabyte.
 MAX_CELLS = 1 << 21
 #: Largest number of signs of random sign queries (2^24 float64 are 128 MB), and the public seed
 #: from which the signs are drawn.
@@ -215,7 +215,7 @@ def _parts(spec: str) -> tuple[str, str, str]:
 
 
 def _order(argument: str, name: str, columns: ColumnLabels) -> int:
-    """The number K of columns in one query; ``ValueError`` if not a number in range."""
+    """The number K of columns in one query; ``ValueError`` if K is no whole number in range."""
     if not (argument.isascii() and argument.isdigit()):
         raise ValueError(
             f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "
@@ -249,8 +249,8 @@ def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
 def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
-    # Each table has at least one cell. So if there are more tables than cells are allowed, refuse
-    # the tables before they are listed.
+    # Each table has at least one cell. So if the number of tables is above the limit on cells,
+    # refuse the tables before they are listed.
     _limit(math.comb(len(sizes), k), f"marginals:{k}", MAX_CELLS)
     tables = list(itertools.combinations(columns, k))
     cells = sum(math.prod(sizes[name] for name in table) for table in tables)
@@ -343,7 +343,7 @@ def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
 
 
 def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
-    """K of a workload on binary columns; ``ValueError`` if a column is not binary."""
+    """K of a workload on binary columns; ``ValueError`` if a column is not binary or K is wrong."""
     k = _order(argument, name, columns)
     for column, levels in columns.items():
         if len(levels) != 2:

@@ -26,8 +26,8 @@ from geomdp.workloads import Block, Workload
 
 #: Largest number N^2 m of entries of all differences of N vertices in R^m: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
-#: Computed half-widths and vertices are enlarged by this share. The share is far above the relative
-#: rounding errors of these numbers (SAM-5).
+#: Half-widths, norms and vertices that are computed here from listed points are enlarged by this
+#: share. The share is far above the relative rounding errors of these numbers (SAM-5).
 INFLATION = 1e-9
 
 
@@ -42,7 +42,7 @@ class NamedBody:
     body : Body
         A body in R^m, for sums of answers (not divided by n).
     containment : str
-        Why the body contains the differences of the sums of answers of all neighbours.
+        Why the body contains every change of the sums of answers between neighbours.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def triangulated_neighbours(K: Body, rank: int, adjacency: Adjacency) -> list[Na
     listed points takes time.
 
     The cut is impossible if K lists no vertices, if the neighbour body is beyond the limits of
-    `triangulate`, or if rounding makes the simplices wrong. An example beyond the limits is all
-    pairs of 5 binary columns, with 32 answers in dimension 15. The other bodies of
-    `exact_noise_bodies` then remain.
+    `triangulate` or `MAX_PAIR_ENTRIES`, or if rounding makes the hull or the simplices wrong. All
+    pairs of 5 binary columns, for example, are beyond the limits: they have 32 answer vectors in
+    dimension 15. The other bodies of `exact_noise_bodies` then remain.
     """
     if not K.implements(Body.vertex_list):
         return []
@@ -133,7 +133,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: `block.radius`, or the largest listed value if it is smaller."""
+    """Bound on ||basis^T Q(x)||_2: `block.radius`, or the largest value at a vertex if less."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
@@ -156,7 +156,8 @@ def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
 def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
     """Boxes in the standard axes and in the principal axes of the listed answers.
 
-    `basis` (m, r) spans the neighbour body, and `points` (N, m) are listed answers with hull K.
+    `basis` (m, r) spans the neighbour body. K is the convex hull of the listed answers `points`
+    (N, m).
     """
     centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
     within = (points - centre) @ basis
@@ -173,7 +174,7 @@ def axis_boxes(basis: FloatArray, points: FloatArray, adjacency: Adjacency) -> l
 def _half_widths(coordinates: FloatArray, adjacency: Adjacency) -> FloatArray:
     """Support function (r,) of the neighbour body along r axes, inflated.
 
-    `coordinates` (N, r) are the coordinates along the axes of the listed answers.
+    `coordinates` (N, r) are the coordinates of the listed answers along these axes.
     """
     if adjacency is Adjacency.REPLACE_ONE:
         return np.asarray(np.ptp(coordinates, axis=0) * (1 + INFLATION))

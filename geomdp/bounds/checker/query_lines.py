@@ -26,7 +26,8 @@ Vector = npt.NDArray[np.float64]
 
 #: Largest number of steps of a line, and largest privacy loss of a line.
 MOST_STEPS, MOST_LOSS = 1000, 600.0
-#: Relative rounding error allowed for C; below the margin of 1e-10 in honest files.
+#: Relative rounding error allowed for C, the field `scale` of a rung. It is below 1e-10, the share
+#: by which this package makes C smaller before it writes a file.
 ROUNDING = 1e-11
 
 
@@ -72,9 +73,9 @@ def verify_query_lines(
 
 
 def _length(family: Part, answers: Vector) -> tuple[float, int]:
-    """The least answer difference of a pair in its own query, and the number of pairs.
+    """The least difference between a pair's answers to its own query, and the number of pairs.
 
-    No pair may change the query of an earlier pair. Equal answers must be equal as float64 numbers.
+    Both elements of a pair must have the same float64 answer to the query of every earlier pair.
     """
     pairs, queries = family.whole_array("pairs", axes=2), family.whole_array("queries", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
@@ -95,12 +96,13 @@ def _length(family: Part, answers: Vector) -> tuple[float, int]:
 
 
 def _least_tail(prior: Vector, epsilon: float, width: int) -> float:
-    """The least probability that t is outside `width` consecutive numbers, over all posteriors.
+    """The least probability that t is outside a window of `width` numbers, over all posteriors.
 
-    The least probability is attained at a posterior proportional to
-    prior_t e^(-epsilon |t - peak|), for one of the numbers as `peak`. The prior has the sum 1, and
-    the line loses at most `MOST_LOSS`. So the sum of the masses is at least e^-600, and masses that
-    underflow are too small to matter.
+    The number t is the position on a line, and the window is any list of consecutive numbers. The
+    least probability is attained at a posterior proportional to prior_t e^(-epsilon |t - peak|),
+    for one of the numbers as `peak`. The prior has the sum 1, and the line loses at most
+    `MOST_LOSS`. So the sum of the masses is at least e^-600, and masses that underflow are too
+    small to matter.
     """
     numbers, least = np.arange(len(prior)), 1.0
     for peak in range(len(prior)):

@@ -167,7 +167,8 @@ def _compared(value: float, best: float) -> str:
 def records_for_half(mechanism: Mechanism) -> int | None:
     """The least n, up to one percent, for which the predicted error of `mechanism` is halved.
 
-    None if more than 2^20 times `mechanism.n` records are needed, or more than `mechanism` accepts.
+    None if more than 2^20 times `mechanism.n` records are needed, or if the search reaches a number
+    of records that `mechanism` does not accept.
     """
     from geomdp.mechanisms.few_queries.lattice_mechanism import InexactSumsError  # slow import
 

@@ -25,9 +25,9 @@ DirectionSource = Callable[[FloatArray], FloatArray]
 def facet_directions(body: Body, points: FloatArray) -> FloatArray:
     """Normals of facets, one for each point x outside the body.
 
-    The ray from 0 to x leaves the body through this facet. Slabs with these normals cut off the
-    most, because each slab touches the body in a whole facet. The body needs `facets` and 0 in its
-    relative interior. Cost: one call of `facets` for all points together.
+    The ray from 0 to x leaves the body through this facet. A slab with this normal touches the body
+    in the whole facet, so it usually cuts off much. The body needs `facets` and 0 in its relative
+    interior. Cost: one call of `facets` for all points together.
     """
     found = body.facets(points)
     return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]

@@ -112,11 +112,11 @@ class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
     The preparation reads no records, and its randomness comes from `rng`, by default a public seed.
-    It rounds the coordinates, measures the autocorrelation time tau by a pilot run, and sets the
-    burn-in to `relaxations` * tau. The status reports the diagnostics of the pilot run, which
-    depend on the body and `rng` alone. A draw starts a new chain for every point and runs the full
-    burn-in, so all points are independent. No bound on the distance of their distribution from the
-    uniform distribution is proved.
+    It finds an affine map that makes the body nearly isotropic, measures the autocorrelation time
+    tau by a pilot run, and sets the burn-in to `relaxations` * tau. The status reports the
+    diagnostics of the pilot run, which depend on the body and `rng` alone. A draw starts a new
+    chain for every point and runs the full burn-in, so all points are independent. No bound on the
+    distance of their distribution from the uniform distribution is proved.
 
     Parameters
     ----------
@@ -209,11 +209,12 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     If the body has an exact sampler, or is a small polytope with listed vertices (which can be cut
     into simplices), the points are exactly uniform and independent.
 
-    For other bodies the points come from hit-and-run in rounded coordinates (coordinate hit-and-run
-    on polytopes with listed facets). There are 128 independent chains, or n if n is less than 128.
-    A pilot run measures the autocorrelation time. Each chain runs for 10 autocorrelation times, and
-    then keeps one point every 2 autocorrelation times. Points of one chain are nearly but not
-    exactly independent. `ChainSampler` gives independent points at a higher cost.
+    For other bodies the points come from hit-and-run (coordinate hit-and-run on polytopes with
+    listed facets), after an affine map that makes the body nearly isotropic. There are 128
+    independent chains, or n if n is less than 128. A pilot run measures the autocorrelation time.
+    Each chain runs for 10 autocorrelation times, and then keeps one point every 2 autocorrelation
+    times. Points of one chain are nearly but not exactly independent. `ChainSampler` gives
+    independent points at a higher cost.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     MissingOracle
         If the body has no exact sampler and lacks what the chains need, such as a membership test.
     ValueError
-        If n is below 1, or the body is unbounded.
+        If n is below 1, or if chains are needed and the body is unbounded or a single point.
 
     Examples
     --------

@@ -23,8 +23,8 @@ from geomdp.workloads import Workload
 #: axes 1 + tau times as long. The error of the release is larger by the same factor. The slack
 #: covers all rounding errors in the computation of the ellipsoid.
 SLACK = 1e-6
-#: Largest universe for which all pairs of elements are checked. Distances of 4096 points take a
-#: second.
+#: Largest universe for which all pairs of elements are checked. The distances between all pairs of
+#: 4096 points take a second.
 MAX_CHECKED = 1 << 12
 #: Working precision, in bits, for the residual of an approximate inverse.
 RESIDUAL_BITS = 256
@@ -43,7 +43,8 @@ class CertifiedRows:
     places : (r,) array
         Indices of the r answers among all m answers.
     noise : Noise
-        Noise on the sums of these answers. Its privacy is proved for its parameters in float64.
+        Noise on the sums of these answers. The proof of privacy holds for the float64 values of its
+        parameters.
     lift : (m, r) array
         Let d be a vector of means minus `offset`. `lift` maps the r entries of d at `places` to d.
     offset : (m,) array
@@ -73,8 +74,9 @@ def certified_rows(
 
     The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
     rounding. Therefore the r most independent rows of the root are chosen and multiplied by
-    1 + `SLACK`. They define an ellipsoid in R^r. A check of all pairs of elements proves that this
-    ellipsoid contains all differences of the r chosen answers.
+    1 + `SLACK`. They define an ellipsoid in R^r. A check of all pairs of elements (under
+    add/remove, of all elements) proves that this ellipsoid contains all changes of the r chosen
+    answers between neighbours.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ def longest_difference(
 def proved_bound(longest: float, error: float, rank: int) -> float:
     """A bound on the exact distance between two points that are known up to `error`.
 
-    `longest` is the computed distance: a norm of `rank` entries. The last factor covers rounding in
-    this distance and in the sum.
+    `longest` is the computed distance: a norm of `rank` entries. The factor above 1 covers rounding
+    in `longest` and in the bound.
     """
     return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -22,7 +22,8 @@ class Hierarchical(StrategyMechanism):
     with the budget epsilon_i. The R_i are the least-squares weights, and the epsilon_i add up to
     epsilon. The partitions are:
 
-    * For tables: the cells of tables of chosen sets of columns (`WeightedMarginals`).
+    * For tables: each partition consists of the cells of one table, and `WeightedMarginals` chooses
+      the columns of these tables.
     * For listed universes: either a binary tree over the elements or, for at most 2^10 elements,
       the histogram together with one coarse set of soft bins (`SoftBins`). The choice with less
       error is taken.

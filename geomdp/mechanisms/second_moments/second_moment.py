@@ -1,4 +1,4 @@
-"""Second moments of records in the unit ball: Wishart noise, then a projection."""
+"""Second moments of records in the unit ball: Wishart or Gaussian noise, then a projection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class SecondMoment(PostProcessed):
-    """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, then projected.
+    """Second moments (1/n) sum of x x^T of records in the unit ball: noise, then a projection.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
     privacy Z is cone noise over the body of all such Y (JL-WIS). Cone noise here is the difference
@@ -140,7 +140,7 @@ class SecondMoment(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """The bound in the docstring of the class, divided by sqrt(m); nothing is simulated."""
+        """The root of the bound in the class docstring, over sqrt(m); nothing is simulated."""
         m, d = self.workload.n_queries, self.body.d
         energy, n = self._energy, self.n
         if self.shrink:
@@ -217,7 +217,7 @@ class SecondMoment(PostProcessed):
         return super().release(records, rng, ledger=ledger)
 
     def set_up(self) -> None:
-        """Set up the noise and, for shrinkage, the quantile of its largest eigenvalue."""
+        """Set up the noise and, for shrinkage, the quantile of lambda_max(Z_0)."""
         super().set_up()
         if self.shrink:
             _ = self._noise_limit
@@ -247,10 +247,10 @@ def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
           = E lambda_max(A) - E lambda_min(A)
             + E (k t - lambda_max(A))_+ + E (lambda_min(A) - k t)_+.
 
-    lambda_min(A) is exponential with mean 1 / (d rate), because the cone lambda_min >= x is the psd
-    cone shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate).
-    This sum is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). tr A is
-    Gamma(D, 1 / rate). So both D e and tr A have the mean D / rate. So the sum is at most
+    lambda_min(A) is exponential with mean 1 / (d rate), because {lambda_min >= x} is the psd cone
+    shifted by x I. So it is enough to bound the sum of the last two terms by 1 / (d rate). This sum
+    is at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). tr A is Gamma(D, 1 / rate). So
+    both D e and tr A have the mean D / rate. So the sum is at most
     sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
     """
     D = d * (d + 1) // 2

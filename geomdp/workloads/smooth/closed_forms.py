@@ -25,7 +25,8 @@ from geomdp.workloads.smooth.queries import SmoothQuery
 class ClosedForm(SmoothQuery):
     """A smooth query given by numbers and arrays. It can be written to a file.
 
-    Subclasses are frozen dataclasses. The last axis of the first parameter has length d.
+    Subclasses are frozen dataclasses. The last axis of the first parameter has length d, the number
+    of variables.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class Polynomial(ClosedForm):
     """A polynomial f(x) = sum_j a_j prod_i x_i^{e_ji}.
 
     Let b_j be the maximum of prod_i e_ji (e_ji - 1) ... (e_ji - k_i + 1) over all k with |k| = K.
-    Then |D^k f| <= sum_j |a_j| b_j for all these k.
+    Then |D^k f| <= sum_j |a_j| b_j on the cube [-1, 1]^d for all these k.
 
     Parameters
     ----------

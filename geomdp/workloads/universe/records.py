@@ -40,8 +40,8 @@ def numeric_array(
 
     A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. From a
     DataFrame, the columns `column_names` are taken, or all columns in order if `column_names` is
-    None. Raises ``ValueError`` if the chunk is not numeric, not rectangular, masked or of another
-    shape, or if a column is missing.
+    None. Raises ``ValueError`` if the chunk is not numeric or not rectangular, has masked entries
+    or another shape, or if a column of a DataFrame is missing or occurs twice.
     """
     if _is_frame(records):
         array = _frame_array(records, column_names)
@@ -164,7 +164,7 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` for longer rows.
+    """`array` (n, d) as rows of exact norm at most 1; ``ValueError`` if a row is clearly longer.
 
     By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Let u = 2^-53 and
     t = (d + 8) u. A row is accepted if its computed norm is at most 1 + t. If the exact norm of an
