@@ -164,7 +164,7 @@ def both(work: Work, dimension: int, count: int, operations: int, peers: int) ->
 
 
 def alone(work: Work, dimension: int, count: int, operations: int, peers: int) -> Config:
-    """A line without vertices."""
+    """A line of the benchmark on a body that is not given by vertices."""
     return Config(work, Vertices.NONE, dimension, count, operations, peers)
 
 

@@ -178,7 +178,7 @@ def _share_below(mean: MeanSquare, bound: float, stderr: float, reach: float) ->
 def _deviations(
     table: pd.DataFrame, keys: Sequence[str]
 ) -> dict[tuple[Any, ...], tuple[float, int]]:
-    """At each point, the standard errors above the prediction, and the number of releases."""
+    """Excess over the prediction in standard errors, and number of releases, at each point."""
     means, bounds = pooled_by(table, keys), _bounds(table, keys)
     return {key: (deviation(mean, *bounds[key]), mean.count) for key, mean in means.items()}
 

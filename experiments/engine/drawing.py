@@ -53,7 +53,7 @@ def draw_points(
     axes : Axes
         Where to draw.
     x, y : array_like (n,)
-        Positions; empty ones only make an entry of the legend.
+        Positions. Empty arrays draw no markers, but make an entry of the legend.
     look : Look
         Colour and marker.
     label : str
@@ -128,7 +128,7 @@ def draw_theory(
     label: str,
     dashes: tuple[float, ...] = (4, 2),
 ) -> None:
-    """Draw a dashed curve of theory without markers; `label` is its formula."""
+    """Draw a dashed curve of theory without markers; `label` is its entry in the legend."""
     axes.plot(x, y, color=colour, linestyle=(0, dashes), linewidth=1.1, label=label)
 
 

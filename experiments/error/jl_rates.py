@@ -12,8 +12,8 @@ is more noise. The error stays below w (c1 / m^(1/2) + c2 m^(1/2) / (eps n)), wh
 Gaussian width of the body and the constants are explicit, and is within a factor 7 of this bound.
 The number of records used is 1 to 16 times the number that Theorem 2 with C = 1 asks for at the
 measured error. Sign maps and sparse maps err as Gaussian maps do, up to a factor 1.25 on average.
-At the largest k, the error is larger without a map. Ball noise behind a map uses fewer rows and
-errs more.
+At the largest k, the error is larger without a map. With ball noise, the JL mechanism uses fewer
+rows and errs more.
 
 The body is a needle in a thin ball: one semi-axis of length 1, all others of length k^(-1/2). Its
 width is about 1.35, at most 2^(1/2). Its images are ellipsoids, so all noise has an exact sampler.
@@ -81,7 +81,7 @@ class Config:
     k: int  # Number of queries and dimension of the body
     n: int  # Number of records
     epsilon: float  # Parameter of pure differential privacy
-    rows: int  # Rows of the map, 0 without one
+    rows: int  # Rows of the map; 0 if there is no map
     maps: int  # Number of independent maps in one trial; without a map, number of releases
 
 
@@ -113,7 +113,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Rates, the best number of rows, both sides of the bound, and Gaussian maps against others."""
+    """Claims on rates, on the best number of rows, on the bound, and on the other mechanisms."""
     mapped = table[table.route.isin(LAWS)]
     return [
         *rates(mapped),

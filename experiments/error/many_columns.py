@@ -75,7 +75,7 @@ class Config:
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """The measured error of releases, the predicted error, and the two closed forms below."""
+    """Measured and predicted errors and two closed forms; without draws, times and memory."""
     if not config.draws:
         return [timed(config)]
     d, k = config.columns, config.width
@@ -178,7 +178,7 @@ def isotropic(d: int, k: int, neighbours: Neighbours) -> float:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims on closed forms, on measured errors, and on the gain by optimised variances."""
+    """Claims on closed forms, measured errors, the gain by optimised variances, time and memory."""
     timings = table[table.draws == 0]
     table = table[table.draws > 0]
     added = table[table.neighbours == Neighbours.ADD_REMOVE]

@@ -92,7 +92,7 @@ def squared_length(config: Config) -> float:
 
 
 def exact_share(config: Config, steps: int) -> float | None:
-    """E ||X_t||^2 for t = `steps` from the centre, over its limit; None if no law is known."""
+    """Ratio of E ||X_t||^2 to its limit, t = `steps` steps from the centre; None if not known."""
     if config.walk is Walk.CUBE:
         return 1.0
     rate = (2 / 3) * (1 - 1 / config.dimension)

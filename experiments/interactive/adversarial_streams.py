@@ -32,7 +32,7 @@ class DenseStream:
         self._rng = rng
 
     def candidates(self, hypothesis: Any) -> list[DenseQuery]:
-        """Random 0/1 queries, and queries adapted to the hypothesis if that is a vector."""
+        """Random 0/1 queries, and queries adapted to the hypothesis if it is given by a vector."""
         queries = [self._rng.integers(2, size=len(self.data)) for _ in range(CANDIDATES)]
         current = getattr(hypothesis, "distribution", getattr(hypothesis, "vector", None))
         if current is not None:
@@ -53,7 +53,7 @@ class SparseStream:
     Parameters
     ----------
     rng : Generator
-        Draws data on a few atoms, and queries on atoms and on elements without data.
+        Draws data on a few elements (atoms), and queries on atoms and on elements without data.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:

@@ -5,16 +5,19 @@ and Ullman 2011); Dwork-Roth 2014, section 5.2; formula sheet IC-DIST, IC-ALG, I
 DISC-13.
 
 Claim: with probability 1 - beta the hypothesis errs by at most alpha on every one of the 2^d
-parities, for the alpha of the corrected Theorem 5. The constants as printed give a smaller alpha,
-but with them the proved error is 3 alpha / 2, not alpha: a run can end at a query with a gap near
-alpha, while another query has a larger gap that the distinguisher missed. Up to logarithms, alpha
-falls as n^(-1/3) under pure DP and as n^(-1/2) under approximate DP. A run has at most B rounds of
-two private steps, and these 2 B steps together stay within the budget.
+parities, for the alpha of the corrected Theorem 5. The gap of a query is the error of the
+hypothesis on this query. The distinguisher is the private step that chooses a query with a large
+gap. The constants as printed give a smaller alpha, but with them the proved error is 3 alpha / 2,
+not alpha: a run can end at a query with a gap near alpha, while another query has a larger gap that
+the distinguisher missed. Up to logarithms, alpha falls as n^(-1/3) under pure DP and as n^(-1/2)
+under approximate DP. The update rule limits the rounds of a run to a number B. A round has two
+private steps, and 2 B steps together stay within the budget.
 
 Each step is epsilon_0-DP. Answers have Laplace noise of scale 1 / (epsilon_0 n). If the gaps of
-queries fall in steps of 2 ln 2 / (epsilon_0 n), the distinguisher takes each query twice as often
-as the next. The proof allows the distinguisher, with probability gamma, a gap that is F(epsilon_0)
-or more below the largest gap. If all gaps but the largest are F(epsilon_0) below it, and gamma is
+queries fall in steps of 2 ln 2 / (epsilon_0 n) (the ladder), the distinguisher takes each query
+twice as often as the next. Let F(epsilon_0) = 2 ln(|C| / gamma) / (epsilon_0 n) for |C| queries.
+The proof allows the distinguisher, with probability gamma, a gap that is F(epsilon_0) or more below
+the largest gap. If all gaps but the largest are F(epsilon_0) below it (the cliff), and gamma is
 1/2, a third of the choices miss the largest gap: two thirds of what the union bound of the proof
 allows. A run ends when the noisy gap is below 3 alpha / 4, and one update changes an error by at
 most alpha / 4. So runs that start with an error above 3 alpha / 4 end with an error between
@@ -72,7 +75,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 POINT = ["privacy", "constants", "n"]
 #: A run ends when the noisy gap is below this share of alpha.
 LEVEL_OF_TEST = 3 / 4
-#: Powers of n with which alpha falls.
+#: Up to logarithms, alpha is proportional to n raised to these powers.
 POWERS = {"pure": -1 / 3, "approximate": -1 / 2}
 
 

@@ -34,7 +34,7 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED_STOPPING}
 
 
 class Data(enum.StrEnum):
-    """True answers."""
+    """How the true answers are chosen."""
 
     SHARES = "shares"  # The share of records at an element is proportional to 1 / rank
     LADDER = "ladder"  # Gaps to the uniform hypothesis fall by a fixed step from parity to parity
@@ -140,7 +140,7 @@ def first_choices(built: gd.IterativeConstruction[Any], runs: int, rng: np.rando
 
 
 #: gamma, the probability with which the proof lets the distinguisher choose a query whose gap is
-#: more than F(epsilon) below the largest gap.
+#: more than F(epsilon) below the largest gap. `worse_choices` defines F(epsilon).
 WORSE = 0.5
 
 

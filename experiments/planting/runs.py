@@ -26,7 +26,7 @@ LIMIT = 1200
 class RedClaim:
     """A claim of a figure that does not hold."""
 
-    id: str  # The id of the claim; empty if the figure ends with an error before claims are checked
+    id: str  # The id of the claim; empty if a cell, or the check of the claims, raises an error
     name: str  # The claim in words, or how the figure fails
 
 
@@ -50,7 +50,7 @@ def failing_test(edit: Edit | None, tests: Sequence[str]) -> str | None:
 
 
 def red_claims(edit: Edit, script: str) -> list[RedClaim]:
-    """The claims of a script, by module name, that fail at its quick preset with the edit.
+    """The claims that fail with the edit in a quick run of the script with module name `script`.
 
     Nothing is read from a store of results or from the cache of public set-ups, because both hold
     results of the code without the edit.

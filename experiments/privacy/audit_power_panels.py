@@ -24,7 +24,8 @@ LOOKS = {
 #: the largest that their number of draws can give. At the same height their marks would coincide.
 OFFSETS = {Fault.NONE: 0.3, Fault.DEAD: 0.1, Fault.SHARED: -0.1, Fault.SUBSPACE: -0.3}
 SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
-#: Legend of the factors that the best event refutes, in the colour of the number of draws.
+#: Legend entry of the marks for the largest noise factors that the best event refutes. The colour
+#: of a mark tells the number of draws.
 BEST = "best event known"
 LIMIT = r"correct noise, claimed $\varepsilon$"
 
@@ -35,7 +36,7 @@ def size_label(trials: int) -> str:
 
 
 def drawn(table: pd.DataFrame) -> Figure:
-    """The noise factor refuted, and the bound on epsilon for each planted fault."""
+    """Panel (a): largest noise factors refuted. Panel (b): bounds on epsilon for planted faults."""
     figure = Figure(figsize=(7.2, 7.6))
     power, faults = figure.subplots(1, 2, sharey=True)
     shown = [family for family in Family if (table.family == family).any()]

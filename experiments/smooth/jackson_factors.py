@@ -1,6 +1,7 @@
 """Factors of the Jackson operator, by integration of its kernel (SM-JK).
 
-The library gets the factors from convolutions. The factors here use no code that is measured.
+The library computes the factors by convolutions. This module does not use that code, so that it can
+check the results.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ def factors(order: int, size: int) -> npt.NDArray[np.float64]:
 
 
 def off(config: Config) -> float:
-    """Largest deviation of a coefficient from its formula, over the largest coefficient; d = 1.
+    """Largest error of a coefficient for d = 1, divided by the largest coefficient.
 
-    The formula is the coefficient of the truncated series times a factor, which is 1 for the series
-    itself.
+    The correct value is the coefficient of the truncated series times the factor of the Jackson
+    operator. Methods that only truncate the series have the factor 1.
     """
     K, t = config.smoothness, mechanism(config).degree
     series = stacked(approximate_many(kernel_family(1, K, config.queries), t, 1, Truncation()))
@@ -55,14 +56,14 @@ def off(config: Config) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-#: Largest relative rounding error of coefficients. The sum over k of binomials with changing signs,
+#: Relative rounding error allowed in coefficients. The sum over k of binomials with changing signs,
 #: whose sizes add up to nearly 2^(K+1), loses three of the 16 digits of float64 at K = 8. Sums over
 #: 2 t nodes and (K + 2) t points lose two more.
 ROUNDING = 1e-10
 
 
 def is_the_operator(table: pd.DataFrame) -> Claim:
-    """Coefficients of answers are those by integration of the operator's kernel, up to rounding."""
+    """Coefficients agree with `factors`, integrals of the operator's kernel, up to rounding."""
     off = float(table.operator_off.max())
     return Claim(
         "Jackson operator: coefficients are those of the kernel of power 2r",

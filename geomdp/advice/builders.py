@@ -106,7 +106,7 @@ def _check_whole(setting: Setting) -> None:
 
 @contextmanager
 def _exact_sums() -> Iterator[None]:
-    """Turn `InexactSumsError` into `InapplicableError`: this noise needs exact sums of answers."""
+    """Turn `InexactSumsError` into `InapplicableError`: noise on whole numbers needs exact sums."""
     try:
         yield
     except InexactSumsError as reason:
@@ -242,10 +242,11 @@ def knorm(setting: Setting) -> Mechanism:
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` if `knorm` equals `knorm_exact`, or if `exact_only` is set.
+    """Raise `InapplicableError` if `knorm_exact` is as good as `knorm`, or if `exact_only` is set.
 
-    If the neighbour body has an exact sampler, `knorm` and `knorm_exact` are the same mechanism. If
-    not, the sampler of `knorm` is not exact, and `exact_only` excludes it.
+    If the neighbour body has an exact sampler, `knorm` uses this body. `knorm_exact` uses the same
+    body, or another body with less error. If the neighbour body has no exact sampler, the sampler
+    of `knorm` is not exact, and `exact_only` excludes it.
 
     Raises `UntriedError` if another guarantee than pure privacy is asked and the outer slab body
     would take longer than the budget. Gaussian noise is often better then.
@@ -298,7 +299,7 @@ def pure_matrix_differs(setting: Setting) -> None:
 
 
 def second_moment(setting: Setting) -> Mechanism:
-    """Wishart noise on second moments, then the nearest second moments that records can have."""
+    """Noise on second moments, then the nearest second moments that records can have."""
     workload = setting.workload
     if not isinstance(workload, SecondMomentWorkload):
         raise InapplicableError("the queries are not the second moments of records in a unit ball")

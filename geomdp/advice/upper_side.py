@@ -40,12 +40,12 @@ def upper_bounds(
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
     The function tries a constant answer, and every additive mechanism with an exact sampler, alone
-    and projected on the sensitivity polytope. For the workload `SecondMoment`, it also tries the
-    mechanism of this name. It leaves out JL mechanisms, because their proved error is only an
-    average over the random map, and their geometry depends on n. The geometry of each mechanism is
-    computed once and used for all n. Up to rounding of answers, the error of additive noise is
-    proportional to 1/n, so one division mostly gives the least n. In all other cases, bisection
-    finds the least n.
+    and projected on the sensitivity polytope. On large finite universes it projects at most two of
+    them (see `_built`). For the workload `SecondMoment`, it also tries the mechanism of this name.
+    It leaves out JL mechanisms, because their proved error is only an average over the random map,
+    and their geometry depends on n. The geometry of each mechanism is computed once and used for
+    all n. Up to rounding of answers, the error of additive noise is proportional to 1/n, so one
+    division mostly gives the least n. In all other cases, bisection finds the least n.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def _simulation(compared: int) -> str:
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
 
-    On universes larger than `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the best
-    noise with the guarantee asked, and the best noise with a stronger guarantee. The best noise has
-    the least predicted error.
+    On finite universes larger than `MAX_PROJECTED_UNIVERSE`, at most two noises are projected: the
+    best noise with the guarantee asked, and the best noise with a stronger guarantee. The best
+    noise has the least predicted error.
     """
     trials = Trials(setting)
     for row in CANDIDATES:
@@ -171,7 +171,7 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
 
 def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
-    """A limit on the error of the best known answer that does not depend on the records."""
+    """An upper bound on the error of the best constant answer."""
     hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
     K = sensitivity_polytope(workload)
     if isinstance(metric, WorstCase):

@@ -18,6 +18,7 @@ from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 #: holds at two successive orders is exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
 #: An excess up to this size may be a rounding error; only a larger excess counts as a refutation.
+#: For pure DP and zCDP, the size is multiplied by the claimed epsilon or rho if that is above 1.
 #: Probabilities are sums of a few thousand products of a few dozen factors. So they contain at most
 #: 2^17 rounding errors of 2^-53 each.
 SLACK = 2.0**-36

@@ -22,7 +22,7 @@ SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
 #: modulus is at most 3 times its value at Re y. So a step of 1/8 has an error of about e^(-2 pi
 #: (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
-#: Absolute and relative accuracy that adaptive quadrature must reach.
+#: Adaptive quadrature stops if its absolute or its relative error is estimated below this number.
 QUADRATURE_TOLERANCE = 1e-13
 
 
@@ -101,11 +101,12 @@ def mean_gaussian_modulus(count: int) -> float:
 
 
 def regular_simplex_width(vertices: FloatArray) -> float | None:
-    """Gaussian width of the hull of points (N, m) with equal distances; None for other points.
+    """Gaussian width of the hull of `vertices` (N, m), if all their distances are equal; else None.
 
-    Such points are congruent to N orthogonal vectors of length edge / sqrt(2). Congruent sets have
-    equal widths, so the width is (edge / sqrt(2)) E max(g_1, ..., g_N). The result is also None if
-    there are too many points to compare (see `common_edge`).
+    Let edge be the distance of any two vertices. The vertices are congruent to N orthogonal vectors
+    of length edge / sqrt(2). Congruent sets have equal widths, so the width is
+    (edge / sqrt(2)) E max(g_1, ..., g_N). The result is also None if there are too many vertices to
+    compare (see `common_edge`).
     """
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))

@@ -79,7 +79,7 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Norms of answer differences (b, k), scaled so that errors are per query: (b,)."""
+        """Norms of the rows of `differences` (b, k), scaled so that errors are per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
         """The norm on R^k as a function of squared Euclidean lengths.

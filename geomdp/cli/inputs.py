@@ -146,7 +146,7 @@ class RecordFlags:
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """The workload of `question` for the columns of a bundled sample or of a schema file."""
+    """The queries of `question` on the columns of a bundled sample or of a schema file."""
     return question.task(described_schema(sample, schema).schema)
 
 

@@ -84,7 +84,7 @@ def read_chunks(
 def header(path: Path) -> list[str]:
     """Names of the columns of a CSV or Parquet file. A name may be empty or repeated.
 
-    Other errors are as in `read_chunks`.
+    A missing file, an unknown ending and an unreadable header raise the errors of `read_chunks`.
     """
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))

@@ -11,7 +11,7 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
 
-#: Maps differences (b, m) to their norms (b,).
+#: Maps the rows of an array (b, m) of differences to an array (b,) of their norms.
 Norm = Callable[[FloatArray], FloatArray]
 #: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
@@ -86,7 +86,7 @@ def farthest_points(
     points : (N, m) array
         The set.
     norm : callable
-        Maps differences (b, m) to norms (b,).
+        Maps the rows of an array (b, m) of differences to an array (b,) of their norms.
     least : float
         The order ends when each point that is not listed has a listed point at distance 0, or at a
         distance below this number.
@@ -140,7 +140,7 @@ def farthest_points(
 
 
 def _is_whole(points: FloatArray) -> bool:
-    """Whether all squared distances are whole numbers that float64 computes without rounding."""
+    """Whether coordinates are whole and so small that float64 computes exact squared distances."""
     largest = float(np.abs(points).max())
     return 4 * largest**2 * points.shape[1] < LARGEST_WHOLE and bool((points % 1 == 0).all())
 

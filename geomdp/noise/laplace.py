@@ -19,7 +19,7 @@ class LaplaceNoise:
 
     This is K-norm noise of the l1 ball of radius b epsilon, for any epsilon > 0, drawn coordinate
     by coordinate (JL-L14). Suppose that sums of neighbours differ by at most D in the l1 norm. Then
-    the sums plus Z are D/b-differentially private (GEN-3).
+    the sums plus this noise are D/b-differentially private (GEN-3).
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ class LaplaceNoise:
         return Estimate.exact(2 * self.dimension * self.scale**2)
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """log f(z) for rows z of `points` (b, m), -||z||_1 / b - m ln(2 b): (b,)."""
+        """Log density -||z||_1 / b - m ln(2 b) at each row z of `points`."""
         points = batch(points, self.dimension, "points")
         lengths = np.abs(points).sum(axis=1)
         return np.asarray(-lengths / self.scale - self.dimension * math.log(2 * self.scale))
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
-        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,)."""
+        """log f(z) - log f(z - s) for the density f, with rows z of `points` and s of `shifts`."""
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
         moved = np.abs(points - shifts) - np.abs(points)

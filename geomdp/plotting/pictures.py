@@ -260,8 +260,9 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # A collection that is added to axes in space does not change the limits of the axes, so set
-    # them. With `had_data`, the new limits also include everything drawn before.
+    # In old versions of matplotlib, a collection that is added to axes in space does not change the
+    # limits of the axes, so set them. With `had_data`, the new limits also include everything drawn
+    # before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 

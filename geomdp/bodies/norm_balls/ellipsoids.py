@@ -101,7 +101,7 @@ class Ellipsoid(Body):
         return int(self.root.shape[0])
 
     def _whiten(self, points: FloatArray) -> FloatArray:
-        """Coordinates (b, rank) in which the ellipsoid is the unit ball."""
+        """The `points` in coordinates (b, rank) in which the ellipsoid is the unit ball."""
         directions, lengths = self._axes
         return np.asarray(points @ directions / lengths)
 
@@ -177,7 +177,7 @@ class Ellipsoid(Body):
         return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """l2 divided by the shortest semi-axis, for x in the span; None if the ellipsoid is {0}."""
+        """l2 / (shortest semi-axis), for x as in `Body.gauge_bound`; None if the body is {0}."""
         del l1
         lengths = self._lengths
         return l2 / float(lengths.min()) if len(lengths) else None

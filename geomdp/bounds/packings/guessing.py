@@ -9,7 +9,7 @@ r_i = ||v - a_i||. The error for X_i is t r_i / n.
 Suppose that under a uniform prior on i, for every estimate v, the mean of r_i^p is at least
 lambda^p. Here p is the moment: 2 for root mean squared errors, 1 for other errors. Then no
 mechanism with this privacy loss has an error below t lambda / n on all data sets of n >= t records.
-An error alpha is excluded for all n from t to t lambda / alpha.
+An error alpha is excluded for all n with t <= n < t lambda / alpha.
 
 Two modules prove such a bound lambda: `geomdp.bounds.packings.separated_elements` from the geometry
 of Euclidean space, and `geomdp.bounds.packings.distant_elements` from distances alone, in any norm.
@@ -36,11 +36,12 @@ from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Ratio of successive numbers t of copies that are tried.
+#: Ratio of successive numbers t of copies that are tried, from t = 20 on.
 COPIES_RATIO = 1.05
-#: Largest R / M that is tried for several copies. For larger R, t lambda decreases as t grows.
+#: Largest R / M that is tried for several copies. For larger R, t lambda decreases as t grows,
+#: unless the least distance of two answers limits lambda.
 MOST_ODDS = 16.0
-#: Largest privacy loss epsilon t of all copies together. Its exponential is a float64 number.
+#: Largest privacy loss epsilon t of all copies together. Its exponential does not overflow float64.
 MOST_LOSS = 600.0
 #: Relative margin by which t lambda is rounded down.
 MARGIN = 1e-10
@@ -55,7 +56,7 @@ class GuessedElements(Protocol):
 
     @property
     def elements(self) -> npt.NDArray[Any]:
-        """Records of the workload's universe: (M, ...)."""
+        """The M elements x_i along the first axis; they are records of the workload's universe."""
 
     def risk(self, log_ratio: float) -> float:
         """The number lambda for R = e^`log_ratio`."""
@@ -78,7 +79,7 @@ class GuessRung(ExcludedRange):
     packed : SeparatedElements or DistantElements
         The elements.
     scale : float
-        t lambda, rounded down. With n records, the error t lambda / n is excluded.
+        t lambda, rounded down. With n records, every error below t lambda / n is excluded.
 
     Examples
     --------
@@ -137,13 +138,13 @@ def guessing_bound(
 ) -> Bound:
     """Lower bound on the sample complexity from the average error over separated elements.
 
-    The bound is stronger than the bound by a packing of the same elements. The packing bound uses
-    Markov's inequality, which costs a factor in the error.
+    For the same elements, the argument is stronger than the packing argument, which uses Markov's
+    inequality and so loses a factor in the error.
 
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size. At most 2^11 elements of it are used.
+        k queries, on a universe of any size. At most 2^11 elements of it are searched.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
 
@@ -185,11 +186,11 @@ def guess_rungs(workload: Workload, problem: Problem) -> list[GuessRung]:
 
 
 def rungs_of_elements(packed: GuessedElements, problem: Problem) -> Iterator[GuessRung]:
-    """The rungs for all numbers of copies of each element."""
+    """The rungs for the numbers of copies tried; a number that excludes no n gives no rung."""
     one = problem.pure_epsilon * problem.changes
     most = math.log(MOST_ODDS * len(packed.elements))
-    # t copies with a privacy loss epsilon t above `most` prove little. One copy is tried even then,
-    # if its loss is at most `MOST_LOSS`.
+    # t copies with a privacy loss epsilon t above `most` usually prove little. One copy is tried
+    # even then, if its loss is at most `MOST_LOSS`.
     for copies in _numbers(max(1, math.floor(min(most / one, 2.0**53)))):
         if copies * one > MOST_LOSS:
             continue

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import adbc_driver_manager
 
-#: Kinds of DuckDB errors about the query, the names in it, or files. The first line of the message
-#: can quote the query, names of columns and paths of files.
+#: Kinds of DuckDB errors about the query, the names in it, or files. For these kinds, the first
+#: line of the message is passed on. It can quote the query, names of columns and paths of files.
 UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
 #: First two characters of the SQLSTATE code that PostgreSQL gives to a query with wrong syntax,
 #: unknown names or missing rights.

@@ -89,7 +89,7 @@ def refine_slabs(
     accuracy: float = 0.0,
     rng: RandomState = None,
 ) -> SlabRefinement:
-    """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
+    """Outer slab body of a symmetric body, with up to F slabs, added while E ||U||^2 falls (X-OUT).
 
     The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
     support function of `body`. This set contains `body`. If `body` is a relaxation of a body K,

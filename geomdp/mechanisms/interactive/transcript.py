@@ -18,7 +18,7 @@ class Answer(NamedTuple):
         For sparse vector: whether the query was found above the threshold. For online and iterative
         construction: whether the answer came from the data and was given to the update rule.
     value : float or None
-        The released number; None if the mechanism releases only the comparison.
+        The released number; None if only the result of the comparison is released.
 
     Examples
     --------
@@ -91,9 +91,11 @@ def replay(
 ) -> Hypothesis[Query]:
     """Rebuild the hypothesis from a public record of queries and answers (post-processing).
 
-    Pass the `rule` and `alpha` of the recorded run. `exchanges` are the (query, Answer) pairs of
-    the run, in order. If no hypothesis of the rule agrees with an answer, the hypothesis does not
-    change, as in the run. ``ValueError`` if an answer that updated the hypothesis has no value.
+    Pass the `rule` of the recorded run, and the accuracy for which the run started its hypothesis:
+    for an online construction its `alpha`, for an iterative construction half its `alpha`.
+    `exchanges` are the (query, Answer) pairs of the run, in order. If no hypothesis of the rule
+    agrees with an answer, the hypothesis does not change, as in the run. ``ValueError`` if an
+    answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:
