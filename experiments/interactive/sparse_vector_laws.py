@@ -1,8 +1,8 @@
-"""Exact failure probabilities of the sparse vector mechanisms, at epsilon = 1 and sensitivity 1.
+"""Failure probabilities of sparse vector mechanisms by integration; epsilon and sensitivity are 1.
 
-The first k - c queries lie at some distance below the threshold, the last c at the same distance
-above it. The scales of the noise and the alpha of each theorem are written out here (SV-AT, SV-SP,
-SV-LSL, SV-NUM), so that nothing comes from the code that is measured.
+Of k queries, the first k - c lie at some distance below the threshold, and the last c lie at the
+same distance above the threshold. The scales of the noise and the alpha of each theorem are written
+out here (SV-AT, SV-SP, SV-LSL, SV-NUM), so that nothing comes from the code that is measured.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ QUANTILES = 100_000
 class Law:
     """Scales of Laplace noise, and the alpha of the theorem."""
 
-    alpha: float  # Distance at which the theorem promises beta
+    alpha: float  # Distance at which the theorem bounds the failure probability by beta
     threshold: float  # Scale of the threshold's noise
     query: float  # Scale of a query's noise
     redraw: bool  # Whether the threshold gets new noise after each query above
     answer: float | None = None  # Scale of the noise on released values; None without values
 
     def failure(self, queries: int, cutoff: int, distance: float) -> float:
-        """Probability that an answer is on the wrong side, or a value off by more than alpha."""
+        """Probability that a comparison is wrong or a released value is off by more than alpha."""
         ranks = (np.arange(QUANTILES) + 0.5) / QUANTILES
         # Quantiles of Laplace noise.
         noise = -self.threshold * np.sign(ranks - 0.5) * np.log1p(-2 * np.abs(ranks - 0.5))
@@ -62,7 +62,7 @@ def kept(queries: int, cutoff: int, beta: float) -> Law:
 
 
 def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
-    """Theorem 3.26: c runs with epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if delta is given."""
+    """Theorem 3.26: c runs of AboveThreshold at epsilon 1/c, with delta 1 / sqrt(8 c ln(1/delta))."""
     logs = math.log(queries) + math.log(2 * cutoff / beta)
     if delta is None:
         return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)

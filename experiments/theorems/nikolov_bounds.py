@@ -1,4 +1,4 @@
-"""Nikolov 2022: packing lower bounds, and the coarse mechanism, near optimal for constant error."""
+"""Nikolov 2022: packing lower bounds, and the coarse mechanism for constant error."""
 
 from experiments.theorems.theorem import Paper, Theorem
 

@@ -1,10 +1,10 @@
-"""Physical limits beside which geometry is timed: one pass over the data, one matrix product.
+"""Lower limits on the time of geometric operations, from a pass over the data or a product.
 
 Any method that looks at N vertices of dimension m once reads N m numbers from memory. Any method
 that prices all vertices (takes their inner products with a vector for each point of a batch) does
 one matrix product. The width of 2-way marginals of d attributes is computed without a list of
-vertices. There any method that looks at all elements compares 2^d numbers. All limits are measured
-with NumPy, in the same run as the times that are compared with them.
+vertices. For this width, any method that looks at all elements compares 2^d numbers. All limits are
+measured with NumPy, in the same run as the times that are compared with them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from experiments.benchmarks.geometry_work.instances import (
     timed,
 )
 
-#: A limit is the median of REPETITIONS. Each repetition does about OPERATIONS multiplications (some
-#: 5 ms), but at most MOST_PRODUCTS products, because a small product takes at least the time of a
-#: call of NumPy.
+#: A limit is the median time of REPETITIONS repetitions. A repetition does about OPERATIONS
+#: multiplications (in about 5 ms), but at most MOST_PRODUCTS products, because even a small product
+#: takes the time of a call of NumPy.
 REPETITIONS, OPERATIONS, MOST_PRODUCTS = 3, 2 * 10**7, 1000
-#: Of a matrix with more entries, only as many rows are timed as hold this many entries, and the
-#: time is scaled up. These 80 MB are far more than any cache holds.
+#: If a matrix has more entries, only some of its rows are timed, with this many entries in all, and
+#: the time is scaled up. These entries take 80 MB, more than most caches hold.
 MOST_ENTRIES = 10**7
 
 
@@ -42,12 +42,12 @@ class Limit:
 
 
 def limit_of(config: Config, rng: np.random.Generator) -> Limit:
-    """The limit of a line, for one operation of it."""
+    """The limit on the time of one operation of a line of the benchmark."""
     return LIMITS[config.work](config, rng)
 
 
 def seconds_of_product(rows: int, inner: int, batch: int, rng: np.random.Generator) -> float:
-    """Processor seconds per column of a product of matrices (rows, inner) and (inner, batch)."""
+    """Processor seconds of a rows x inner matrix times an inner x batch matrix, over `batch`."""
     kept = min(rows, max(1, MOST_ENTRIES // inner))
     left, right = rng.standard_normal((kept, inner)), rng.standard_normal((inner, batch))
     return timed_product(left, right) / batch * rows / kept
@@ -96,7 +96,7 @@ def square(config: Config, rng: np.random.Generator) -> Limit:
     return Limit("one product of a matrix with its transpose", seconds)
 
 
-#: The largest number is searched in blocks of this many: their 512 kB stay in the cache.
+#: `one_look_at_elements` searches blocks of this many numbers. A block (512 kB) stays in the cache.
 BLOCK = 1 << 16
 
 

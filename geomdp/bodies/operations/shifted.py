@@ -15,8 +15,8 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: These verbs (methods of `Body`) depend on the position of 0, so the results for K do not hold for
-#: the shifted body. `gauge` is derived from `chord`; `facets` is missing.
+#: The results of K for these verbs (methods of `Body`) depend on the position of 0 in K, so the
+#: shifted body cannot use them. It derives `gauge` from `chord`, and has no `facets`.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
@@ -91,7 +91,7 @@ class Shifted(Body):
         return self.body.contains(points - self.offset, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Halfspace that separates the point minus the offset from K, shifted by the offset."""
+        """Halfspace that contains K + offset but not `point`; None if `point` is in K + offset."""
         found = self.body.separate(point - self.offset)
         if found is None:
             return None
@@ -106,7 +106,7 @@ class Shifted(Body):
         return self.body.project(points - self.offset) + self.offset
 
     def radius(self) -> float:
-        """Upper bound: radius of K plus the length of the shift."""
+        """Upper bound on the radius: the radius of K plus the length of the offset."""
         return self.body.radius() + float(np.linalg.norm(self.offset))
 
     def affine_hull(self) -> AffineHull:
@@ -141,7 +141,7 @@ class Shifted(Body):
         return self.body.cvxpy_constraints(variable - self.offset)
 
     def half_diameter(self) -> float:
-        """Half the diameter of K."""
+        """Half the diameter of K, or an upper bound on it; see `Body.half_diameter`."""
         return self.body.half_diameter()
 
     def difference(self) -> Body:

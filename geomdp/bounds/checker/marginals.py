@@ -1,8 +1,8 @@
-"""Check of packings for marginals with data sets that are given by a rule.
+"""Check packings for marginals. A rule gives the data sets of a packing; they are not listed.
 
 The rules make data sets from words of codes. `geomdp.bounds.packings.code_words` and
 `geomdp.bounds.packings.marginal_blocks` explain the rules. The minimum distances of the codes are
-computed again. In addition, a few pairs of data sets are drawn and compared.
+computed again. In addition, up to 8 pairs of data sets are drawn and compared.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
-    """Check Hadamard blocks for marginals of at least two attributes.
+    """Check a packing from Hadamard blocks, for marginals of at least two attributes.
 
-    The projected blocks are checked to be orthogonal. The minimum distances of the codes are
-    computed. A few sampled pairs of data sets are checked to be separated.
+    The function tests that the projected blocks are orthogonal, and computes the minimum distances
+    of the codes. It also tests that up to 8 drawn pairs of data sets are separated.
     """
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)

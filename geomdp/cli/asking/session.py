@@ -1,8 +1,9 @@
 """One run of `ask`: the questions, the answers, and the file of --state that records both.
 
-The file of --state holds only the privacy claim, the questions and differentially private answers,
-so it can be published. It is created for one run and locked while the run lasts. Each answer is on
-disk before it is printed.
+The file of --state holds only the privacy claim, the name of the mechanism, the questions and
+differentially private answers. It can be published if the questions reveal nothing else about the
+records. It is created for one run and locked while the run lasts. Each answer is on disk before it
+is printed.
 """
 
 from __future__ import annotations
@@ -140,9 +141,9 @@ def answer_all(
 ) -> None:
     """Answer questions about the records. Write each answer to the state file, then print it.
 
-    The run stops after the last question, or when the mechanism answers no more. `histogram` holds
-    the number of records for each combination of levels. Counts are divided by `n`, which is the
-    number of records, or the declared number under add-remove.
+    The run stops after the last question, or when the mechanism has used up its budget. `histogram`
+    holds the number of records for each combination of levels. Counts are divided by `n`, which is
+    the number of records, or the declared number under add-remove.
     """
     started: dict[str, object] = {
         "claim": str(mechanism.guarantee),

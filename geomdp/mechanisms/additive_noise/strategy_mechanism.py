@@ -87,8 +87,8 @@ class StrategyMechanism(AdditiveMechanism):
     def _measurements(self) -> Sequence[Measurement]:
         """The measurements, if their sums and changes between neighbours are known exactly.
 
-        If sums or changes are not known exactly, the sequence is empty, and noise is added to the
-        answers.
+        The sequence is empty for Gaussian noise, and if sums or changes are not known exactly.
+        Noise is then added to the answers.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
@@ -97,10 +97,10 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """Unseeded releases round the noise on measurements to multiples of 2^-grid.
+        """Unseeded releases round noise to multiples of 2^-grid; None for noise in float64.
 
-        The grid is None if noise is drawn in float64. The answers are computed from the
-        measurements, so only the measurements need exact sums.
+        If there are `_measurements`, noise is added to their sums, so only these sums must be
+        exact. If there are none, noise is added to the answers; see `AdditiveMechanism.grid`.
         """
         if not self._measurements:
             return super().grid
@@ -149,7 +149,10 @@ class StrategyMechanism(AdditiveMechanism):
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records, and sums of all measurements. The sums get rounded noise."""
+        """Number of records, and the sums to which unseeded releases add noise.
+
+        These are the sums of all `_measurements`, or sums of answers if there are none.
+        """
         if not self._measurements:
             return super().measured(records)
         universe = self.workload.universe
