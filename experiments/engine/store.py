@@ -14,7 +14,7 @@ from typing import Any, Self
 from experiments.engine.cells import Cell, Outcome, configuration_fields
 from experiments.engine.provenance import Code, versions
 
-#: Marks the file as ours in the SQLite header: "gmdp" in ASCII.
+#: Marks the file as a `Store` in the SQLite header: "gmdp" in ASCII.
 APPLICATION_ID = int.from_bytes(b"gmdp", "big")
 #: Version of the table's layout.
 LAYOUT = 1

@@ -1,20 +1,20 @@
-"""Mutants: which mistakes in the code turn a claim of a figure red, and which a test.
+"""Mutants: mistakes planted in the code, and the claims of figures and tests that notice them.
 
-No paper: would the claims of these figures, and the tests of this library, notice a wrong constant,
-exponent or noise (GEN-1)?
+There is no paper. The question is whether the claims of these figures, and the tests of this
+library, notice a wrong constant, exponent or noise (GEN-1).
 
 Every mutant is one edit of one function: a factor of two, a natural instead of a binary logarithm,
-half of the noise, a bound far too large. It is planted in memory, in two processes of their own.
-One runs a figure at its quick preset, without any stored result, and lists the claims that fail;
-the other runs the tests of the part up to the first that fails. The quick run of all figures shows
+half of the noise, a bound far too large. It is planted in memory, in two separate processes. One
+runs a figure at its quick preset, without any stored result, and lists the claims that fail. The
+other runs the tests of the part up to the first test that fails. The quick run of all figures shows
 that no claim fails without a mutant.
 
 The tests of the part are whole test files: the tests of the edited function or, if a script is
-edited, of the library functions that the script shows. "A claim alone" noticed a mutant if all
-these tests pass. An edit of a script stands for a mistake in what is compared: another bound, other
-units, other data on the two sides. The tests import no script, so no test can notice such an
-edit. A figure may also end with an error before its claims are checked. Such a crash does not count
-as a claim that turned red.
+edited, of the library functions that the script shows. "A claim alone" noticed a mutant if a claim
+turns red and all these tests pass. An edit of a script stands for a mistake in the comparison:
+another bound, other units, other data on the two sides. The tests of the part do not run the
+script, so they cannot notice such an edit. A figure may also end with an error before its claims
+are checked. Such a crash does not count as a claim that turned red.
 
 Claims: every mutant is noticed, by a claim, a test or a crash. Every figure has a mutant that turns
 one of its claims red, and a mutant that only its claims notice. Every statement in the index
@@ -104,7 +104,7 @@ class Config:
 
 
 def config(mutant: Mutant) -> Config:
-    """The cell of a mutant."""
+    """The configuration of the cell that runs a mutant."""
     return Config(
         mutant=mutant.name,
         folder=mutant.folder,
@@ -182,7 +182,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def without(mutants: pd.DataFrame, chosen: pd.Series) -> list[str]:
-    """The figures of which no mutant is chosen."""
+    """The figures that have no mutant among the chosen ones."""
     return sorted({*mutants.figure} - {*mutants.figure[chosen]})
 
 
@@ -225,9 +225,9 @@ def goals(mutants: pd.DataFrame) -> list[Goal]:
 
 
 def of_the_index(mutants: pd.DataFrame) -> Claim:
-    """For every statement of the index, some mutant turns one of its claims red."""
-    # The index is imported by name, because with an import statement, every edit of an entry would
-    # make all results stale.
+    """Every statement of the index that is not left out has a claim that a mutant turns red."""
+    # The index is imported by its name as text. With an import statement, every edit of an entry
+    # of the index would make all results stale.
     index = importlib.import_module("experiments.theorems")
     left_out = index.UNCLAIMED | index.UNREFUTED
     claimed = [theorem for theorem in index.THEOREMS if theorem.id not in left_out]
@@ -255,7 +255,7 @@ COLOURS = {
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """One bar for each figure: the number of its mutants, by what noticed them."""
+    """One bar for each figure: its number of mutants, split by the check that noticed them."""
     counts = pd.crosstab(table.figure, outcomes(table)).reindex(
         index=table.figure.unique(),
         columns=list(Noticed),

@@ -1,4 +1,4 @@
-"""Two workloads with records placed in various ways: real, uniform, or at a point of the body."""
+"""Two workloads with records that are real, uniform, or copies of one, ten or all elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import geomdp as gd
 from experiments.shared.rand_sample import real_sample
 from experiments.shared.workloads import Line, line_workload
 
-#: Number of elements of a mix. Its answers lie between a vertex and the centre of the body.
+#: Number of elements in `Data.MIX`. The mean of their answers lies between a vertex and the centre
+#: of the sensitivity polytope.
 MIXED = 10
 
 
@@ -25,7 +26,7 @@ class Queries(enum.StrEnum):
 
 
 class Data(enum.StrEnum):
-    """Where the records come from, or where in the sensitivity polytope their answers lie."""
+    """Where records come from, or where in the sensitivity polytope their mean answers lie."""
 
     REAL = "real sample"
     UNIFORM = "uniform data"
@@ -48,7 +49,7 @@ def dimension(queries: Queries) -> int:
 def draw_records(
     queries: Queries, data: Data, n: int, rng: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """Records of one release (n, ...), drawn anew each time; the real sample without replacement.
+    """The n records of one release, drawn anew each time; real records without replacement.
 
     `VERTEX`, `MIX` and `CENTRE` use 1, 10 and all elements, chosen at random. The numbers of
     records at two of these elements differ by at most one.

@@ -36,8 +36,8 @@ class Theorem:
     code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
     numbers: tuple[str, ...] = ()  # Numbers in the paper, such as "Theorem 4.9"
     correction: str = ""  # Where and why the statement differs from the printed one
-    #: Claims of figures that fail if the statement is wrong, ``script::id``: the short name of the
-    #: script, and the id of the claim in the record of the script.
+    #: The claims that fail if the statement is wrong. Each is written ``script::id``, with the
+    #: short name of a script and the id that one of its claims has (`Claim.id`).
     claims: tuple[str, ...] = ()
     #: Tests that check the statement, ``path::function``.
     tests: tuple[str, ...] = ()
@@ -72,14 +72,14 @@ def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> 
 
 
 def resolve(dotted: str) -> object:
-    """The object with a dotted name, which may be an attribute of a class.
+    """The object with a dotted name. The object may be an attribute of a class.
 
     Raises
     ------
     AttributeError
-        If its module has no such name.
+        If a name in `dotted` is no attribute of the module or class before it.
     ModuleNotFoundError
-        If there is no such module.
+        If no leading part of `dotted` is a module, or if a module imports a missing module.
     """
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):

@@ -12,7 +12,7 @@ Array = npt.NDArray[np.float64]
 
 
 def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
-    """The point y nearest to the target b; None if b is inside.
+    """The point y of conv(v_i) nearest to the target b; None if b is in conv(v_i).
 
     The dual form is min {|w|^2 / 2 : <w, v_i - b> >= 1} with y = b + w / |w|^2. The formula sheet
     (X-MNP) names this program as the peer to beat: its variable w has as many entries as there are
@@ -32,7 +32,7 @@ def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
 
 
 def nearest_by_scs(vertices: Array, target: Array) -> Array:
-    """The nearest point by CVXPY and SCS at its default tolerances."""
+    """The nearest point by the solver SCS at its default tolerances, called by CVXPY."""
     weights = cp.Variable(len(vertices), nonneg=True)
     objective = cp.Minimize(cp.sum_squares(vertices.T @ weights - target))
     cp.Problem(objective, [cp.sum(weights) == 1]).solve(solver=cp.SCS)
@@ -41,7 +41,10 @@ def nearest_by_scs(vertices: Array, target: Array) -> Array:
 
 
 def separator_by_linprog(vertices: Array, point: Array) -> tuple[float, Array]:
-    """Gauge of a point p about the mean c, max {<z, p - c> : <z, v_i - c> <= 1}, and the best z."""
+    """The gauge of a point p about the mean c of the vertices v_i, and the z that attains it.
+
+    The gauge is max {<z, p - c> : <z, v_i - c> <= 1 for all i}.
+    """
     centre = vertices.mean(axis=0)
     result = linprog(
         centre - point,

@@ -1,4 +1,4 @@
-"""Planted faults in noise that is correctly rounded, and in noisy numbers compared exactly."""
+"""Planted faults in correctly rounded noise, and in exact comparisons of noisy numbers."""
 
 from __future__ import annotations
 

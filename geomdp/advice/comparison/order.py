@@ -27,7 +27,7 @@ def try_for_every_n(setting: Setting) -> Trials:
 
 
 def try_all(setting: Setting) -> Trials:
-    """Try all candidates, except slow candidates that provably cannot be the best."""
+    """Try all candidates. Some that provably cannot be the best are left out without a set-up."""
     trials = _try_noise(setting, use_least=True)
     for candidate in CANDIDATES:
         if not candidate.depends_on_n:

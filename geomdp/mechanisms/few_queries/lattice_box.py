@@ -18,7 +18,7 @@ class LatticeBox(LatticeMechanism):
     Pr[Z = z] is proportional to exp(-epsilon k(z)), where k(z) is the largest of the
     ceil(|z_i| / w_i). Here w_i is the largest change of sum i between neighbours, and u_i is the
     greatest common divisor of all changes of sum i. If w_i is 0, Z_i is 0. The w_i and u_i are
-    found from all answers of the universe. There may be at most 2^22 answers.
+    found from the answers of all elements. With N elements and m queries, there are N m answers.
 
     Notation, parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The
     constructor also raises ``ValueError`` for more than 64 queries, for more than 2^22 answers, for
@@ -32,10 +32,10 @@ class LatticeBox(LatticeMechanism):
     of neighbours differ by a possible value v of Z with |v_i| <= w_i for all i, and
     k(z + v) <= k(z) + 1. The sampler is exact, and a noisy sum is a whole number.
 
-    Error: exact in closed form, see `LatticeBoxNoise`. For large epsilon it falls like
-    exp(-epsilon / 2). If one record can change all m queries by one unit each, the error of
-    `Geometric` falls like exp(-epsilon / (2 m)) only. The error of continuous K-norm noise falls
-    like 1 / epsilon.
+    Error: exact in closed form, see `LatticeBoxNoise`. For large epsilon up to 128 it falls like
+    exp(-epsilon / 2); a larger epsilon gets the noise for epsilon = 128. If one record can change
+    all m queries by one unit each, the error of `Geometric` falls like exp(-epsilon / (2 m)) only.
+    The error of continuous K-norm noise falls like 1 / epsilon.
 
     References
     ----------
@@ -82,6 +82,6 @@ class LatticeBox(LatticeMechanism):
     def grid(self) -> int:
         """0: noisy sums are multiples of 2^-0 = 1, because noise and sums are whole numbers.
 
-        The units and the largest changes are whole numbers below 2^53, which are exact.
+        Units and largest changes are whole numbers below 2^53, so float64 holds them exactly.
         """
         return 0

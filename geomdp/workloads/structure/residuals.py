@@ -115,7 +115,7 @@ class SameShape:
         return (slice(a, a + step) for a in range(0, len(self.numbers), step))
 
     def places(self, block: slice) -> IntArray:
-        """The numbers of the queries (b, cells) that are the cells of the b tables in `block`."""
+        """The query numbers of the cells of each table in `block`, as an array (b, cells)."""
         return np.asarray(self.starts[block, None] + np.arange(math.prod(self.shape)))
 
     def part(self, own: Within) -> tuple[slice, ...]:
@@ -133,8 +133,8 @@ class Residuals:
     The residual of a set A of columns is the part of the table of A that does not follow from
     tables of fewer columns. Its coordinates are differences of counts: for each column of A, level
     0 minus another level. So coordinates are whole numbers. Let h be the histogram of the records,
-    l_i the number of levels of column i, and C_i = [1, -I] of shape (l_i - 1, l_i). Then the
-    coordinates of A are
+    l_i the number of levels of column i, 1 a vector of ones, and C_i = [1, -I] a matrix of shape
+    (l_i - 1, l_i). Then the coordinates of A are
 
         y_A = (tensor over i in A of C_i, and of 1^T over the other columns) h.
 
@@ -214,12 +214,13 @@ class Residuals:
         return last.start + last.count * last.size
 
     def energies(self) -> FloatArray:
-        """For each set A, the sum over all answers of the variance from unit noise on A: (sets,).
+        """For each set A, the sum over all answers of the variance that unit noise on A causes.
 
         Noise of variance s_A on the residual of A means noise on the coordinates with the
         covariance s_A (tensor over i in A of C_i C_i^T). Unit noise has s_A = 1. Let T be a table
-        that contains A. The noise adds s_A prod over A of (1 - 1 / l_i) prod over T - A of
-        1 / l_i^2 times the squared weight of T to the variance of each cell of T.
+        that contains A, of weight w_T. To the variance of each cell of T, the noise adds
+
+            w_T^2 s_A (prod over i in A of (1 - 1 / l_i)) (prod over i in T - A of 1 / l_i^2).
         """
         found = np.zeros(self.count)
         for tables in self.tables:
@@ -231,7 +232,7 @@ class Residuals:
         return found
 
     def cell_variances(self, variances: FloatArray) -> FloatArray:
-        """Variance (m,) of each answer, for noise of `variances` s_A (sets,) on the residuals."""
+        """Variance of each answer (m,), if the residual of set A has noise of `variances[A]`."""
         by_table = np.zeros(len(self.workload.tables))
         for tables in self.tables:
             for own in tables.within:
@@ -337,7 +338,7 @@ _ByShape = dict[tuple[int, ...], tuple[IntArray, IntArray]]
 
 
 def _columns_by_shape(workload: TableQueries) -> _ByShape:
-    """The numbers (t,) and columns (t, k) of the tables of each shape."""
+    """For each shape, the numbers (t,) and the columns (t, k) of the t tables of this shape."""
     numbers: dict[tuple[int, ...], list[int]] = {}
     for t, table in enumerate(workload.tables):
         numbers.setdefault(workload.shape(table), []).append(t)
