@@ -49,10 +49,10 @@ def check_together(
 
 @contextmanager
 def naming_flags(*parameters: str) -> Iterator[None]:
-    """Put ``--`` before the parameter that an error of the library begins with.
+    """Put ``--`` before a message of the library that begins with the name of a parameter.
 
-    Messages of the library begin with the name of a parameter, and the flag has the same name. Only
-    messages that begin with one of `parameters` are changed.
+    The names are `parameters`, and each is also the name of a flag. Other messages stay as they
+    are.
     """
     try:
         yield

@@ -72,7 +72,7 @@ class LinearMap(Workload):
         return len(self.matrix)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """A Q(x) for each record x: (n, p)."""
+        """The answers A Q(x) of each record x, as rows (n, p)."""
         return self.workload.evaluate(records) @ self.matrix.T
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
@@ -86,7 +86,7 @@ class LinearMap(Workload):
         return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min of <u, A Q(x)>, which is the breadth of Q in direction A^T u: (b,)."""
+        """max - min of <u, A Q(x)> for each row u of `directions`: the breadth of Q along A^T u."""
         return self.workload.breadth(batch(directions, self.n_queries, "directions") @ self.matrix)
 
     @cached_property

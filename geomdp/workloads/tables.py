@@ -97,7 +97,7 @@ class MarginalTables(TableQueries):
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """Number of the records `codes` (n, c) in each cell: (m,).
+        """How many of the records `codes` (n, c) are in each cell, as an array (m,).
 
         For k = 2, one matrix product of indicators counts all tables. For k = 3, there is one
         product for each pair of a column i and a level of this column. It counts the records in all
@@ -128,19 +128,19 @@ class MarginalTables(TableQueries):
         )
 
     def _indicators(self, codes: IntArray) -> npt.NDArray[np.float32]:
-        """1 for each level that a record has, 0 for other levels: (n, levels of all columns)."""
+        """For each record, a row with 1 for each of its levels, and 0 for the other levels."""
         # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         return indicators
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 2, the number of the records `codes` (n, c) in each cell: (m,)."""
+        """For k = 2, how many of the records `codes` (n, c) are in each cell, as an array (m,)."""
         indicators = self._indicators(codes)
         return (indicators.T @ indicators)[self._pairs.first, self._pairs.second].astype(np.float64)
 
     def _triple_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 3, the number of the records `codes` (n, c) in each cell: (m,).
+        """For k = 3, how many of the records `codes` (n, c) are in each cell, as an array (m,).
 
         Tables (i, a, b) with the same first column i follow each other. In table (i, a, b), the
         cells with a fixed level of column i are in the order of the cells of table (a, b).

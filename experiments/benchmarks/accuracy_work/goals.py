@@ -1,4 +1,4 @@
-"""Goals of the accuracy table before projection: ratios to peers, and lifted elliptopes."""
+"""Goals for errors before projection in the accuracy table, also for lifted elliptopes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIFTED_GOAL = 0.8
 #: Lines on which the library is compared with Laplace noise on the joint table.
 JOINT_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
 
-#: Why the ratio to the best peer is not smaller.
+#: For each line, why the ratio of our error to the error of the best peer is not smaller.
 CAUSES: dict[Line, str] = {
     Line.BINARY: "the exact sampler cuts an elliptope towards the tables by rejection, which keeps "
     "a hundredth of its volume; the tables themselves fill less, and uniform points of them have "

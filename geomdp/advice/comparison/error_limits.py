@@ -1,4 +1,4 @@
-"""Proved limits on the error of a mechanism, in three measures, that hold for every data set."""
+"""Upper bounds on the error of a mechanism in three measures, for every data set of n records."""
 
 from __future__ import annotations
 
@@ -136,17 +136,18 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 def _largest_noise(noise: Noise) -> ErrorLimit:
     """Upper bound on E max over i of |Z_i|, in the units of the noise (sums).
 
-    The bound is the smaller of a proved one and one from `expected_support_bound`, because the
-    largest |z_i| is the support function of the cross-polytope. For noise of known sizes the second
-    bound is a closed form. For log-concave noise it is a confidence limit from public draws: the
-    draws show how the coordinates depend on each other, which the proved union bounds do not use.
-    The limit uses Student's t, so it holds in the limit of many draws. Norms of log-concave noise
-    have exponential tails, so rare large values that no draw shows add little to the mean. Let Y be
-    the largest |Z_i|, and q the probability of Y > t. Then E Y exceeds E min(Y, t) by at most 2 t q
-    / ln(1 / q) (Guedon 1999). This is 0.3% of t for q = 14 / 2048. For larger q, 2048 draws are all
-    below t with probability less than 1e-6. For Gaussian noise only the proved bound is used,
-    because the other one can be too small with a larger probability than 1e-6. Laplace noise has an
-    exact value.
+    The bound is the smaller of two: a proved bound, and a bound from `expected_support_bound`. The
+    second applies, because the largest |z_i| is the support function of the cross-polytope at z.
+    For noise of known sizes the second bound is a closed form. For log-concave noise it is a
+    confidence limit from public draws: the draws show how the coordinates depend on each other,
+    which the proved union bounds do not use. The confidence limit uses Student's t, so its level is
+    exact only for many draws. Norms of log-concave noise have exponential tails, so rare large
+    values that no draw shows add little to the mean. Let Y be the largest |Z_i|, and q the
+    probability of Y > t. Then E Y exceeds E min(Y, t) by at most 2 t q / ln(1 / q) (Guedon 1999).
+    This is 0.3% of t for q = 14 / 2048. For larger q, 2048 draws are all below t with probability
+    less than 1e-6. For Gaussian noise only the proved bound is used, because the second bound can
+    be too small with a probability above 1e-6. For Laplace noise the proved bound is the exact
+    value, so it is used alone. The proved bound is also used for all other noise.
     """
     proved = expected_maximum(noise)
     limit = ErrorLimit(proved, "the expected largest coordinate of its noise", simulated=False)
@@ -162,11 +163,12 @@ def _largest_noise(noise: Noise) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether the prediction of a projection uses a simulated mean of a support function.
+    """Whether the prediction of a projection counts as simulated.
 
-    The prediction is the least of E h_K(Z) / n and several bounds in closed form. The value of E
-    h_K(Z) is in most cases simulated. It is counted as simulated in all cases where the prediction
-    is below the two other bounds.
+    The mean squared l2 error has three bounds: the mean squared length of the noise, the squared
+    diameter of K, and E h_K(Z) / n. The prediction comes from the least bound. E h_K(Z) is
+    simulated in most cases, and counts as simulated in all cases. The mean squared length counts
+    as simulated if it has a standard error.
     """
     if not isinstance(mechanism, Projected):
         return False

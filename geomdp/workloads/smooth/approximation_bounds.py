@@ -30,7 +30,7 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 
 
 def best_approximation(bounds: FloatArray, size: int) -> float:
-    """Bound on the distance of a function on [-1, 1] from the polynomials of degree < t.
+    """Bound on the maximal error of the best polynomial of degree < t for a function on [-1, 1].
 
     Entries D_0..D_J of `bounds` bound the derivatives of the function, G_0..G_J are the result of
     `angular_bounds`, and `size` is t. The result is the least of these bounds over K = 1..J:

@@ -24,15 +24,16 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: A point nearer than this to the span of the other points counts as dependent. The value is 45
-#: machine epsilons. It is just above the rounding of one orthogonalisation pass over points of
-#: norm about 1.
+#: A lifted point nearer than this to the span of the others counts as dependent. The value is 45
+#: machine epsilons. It is just above the rounding error of one orthogonalisation pass over points
+#: of norm about 1.
 DEPENDENT = 1e-14
 #: If a pass shortens a vector to this share of its length or less, another pass follows. A share
 #: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: Largest number of passes. A vector that even the last pass shortens to this share counts as
-#: dependent. Two passes suffice for an independent vector; the third pass is a safety margin.
+#: Largest number of passes. A vector that even the last pass shortens to the share `CANCELLATION`
+#: or less counts as dependent. Two passes suffice for an independent vector; the third pass is a
+#: safety margin.
 PASSES = 3
 
 
@@ -82,8 +83,8 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
     """Make the rows of `points` (k, d+1) the members, with `weights` (k,).
 
-    Rows that depend on earlier rows are left out, and the weights of the remaining rows are scaled
-    to sum to 1.
+    Rows that depend on earlier rows, or exceed the capacity, are left out. The weights of the other
+    rows are scaled to sum to 1.
     """
     count = len(points)
     factor.size[0] = 0
