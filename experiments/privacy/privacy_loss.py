@@ -11,8 +11,8 @@ randomised response. The least delta for which the noise is (t, delta)-DP is
 delta(t) = E (1 - e^(t - L))_+. This delta(t) falls to 0 at t = epsilon. For one query it falls as
 1 - e^((t - epsilon) / 2). For 32 one-way marginals, Laplace and ball noise are far larger than
 needed: their mean loss is about a thirtieth of epsilon tanh(epsilon / 2). K-norm noise of the cube
-itself uses the budget in full, as Laplace noise does for one query. The loss of Gaussian noise of
-rho = epsilon^2 / 2 can exceed epsilon.
+itself has the loss epsilon with probability 1/2, as Laplace noise has for one query. The loss of
+Gaussian noise of rho = epsilon^2 / 2 can exceed epsilon.
 
 Losses are exact numbers for each draw; delta and means are averages over independent draws. Run
 time on one core: quick 3 s, full 30 s.
@@ -81,8 +81,8 @@ def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:
     """The noise at budget epsilon, and a largest move of the answers.
 
     The records hold one bit for each query, so answers move by a vector of the cube [-1, 1]^m. The
-    corners are the largest moves. Laplace noise encloses the cube in an l1 ball, and ball noise
-    encloses it in an l2 ball.
+    corners are the largest moves. Laplace noise is K-norm noise of an l1 ball that contains the
+    cube, and ball noise is K-norm noise of an l2 ball that contains the cube.
     """
     m = 1 if family is Family.ONE else DIMENSION
     corner = np.ones(m)

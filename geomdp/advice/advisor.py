@@ -80,7 +80,7 @@ class Advice:
         return f"Advice({self.reasons[0]})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the first reasons, and a table of the candidates that apply."""
+        """HTML for a notebook: the first reasons, and a table of candidates with predictions."""
         said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
         rows = self.table[self.table["predicted_rmse"].notna()]
         return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
@@ -112,25 +112,27 @@ def advise(
     residuals of tables (`ResidualGaussian`). The mechanisms for pure privacy stay candidates, since
     epsilon-DP implies (epsilon, delta)-DP and (epsilon^2 / 2)-zCDP. They are built with the largest
     epsilon that implies the guarantee asked. A release of such a mechanism then states epsilon-DP.
-    They are left out if the best Gaussian noise proves that they have more error. They are not
-    tried for tables of many columns, where their set-ups take long.
+    They are left out if the error of the best Gaussian noise proves that they cannot be better.
+    They are not tried for tables of many columns, where their set-ups take long.
 
     The candidate with the least prediction wins. Other candidates tie with it if their predictions
     exceed the least prediction by at most a relative 1e-5 plus three standard errors. Among
     candidates that tie, an exact sampler decides first, then correct rounding of the noise in
-    unseeded releases, then simplicity of the mechanism. If the winner is noise alone and one
-    projection takes at most `effort`, the same noise with a projection is advised instead. On data
-    sets of n records, a projection never increases the error. It can lower the error even if the
-    prediction stays the same, because the prediction is an upper bound over all data sets.
-    Shrinking is advised only if it lowers the prediction by 1%.
+    unseeded releases, then simplicity of the mechanism. If the winner is noise alone, and its
+    projection is not left out, the noise with the projection is advised instead. If several noises
+    tie, the one with the least bound after its projection is taken. On data sets of n records, a
+    projection never increases the error. It can lower the error even if the prediction stays the
+    same, because the prediction is an upper bound over all data sets. Shrinking is advised only if
+    it lowers the prediction by more than 1%.
 
-    The table has a row for every candidate. If no prediction was made, the row gives one of these
-    reasons: the candidate does not apply; it cannot make a release; a lower bound shows that it
-    cannot be the best; it would take more than 1 GiB of memory; it would take longer than `effort`.
-    Costs are computed from the sizes of the workload. So the advice does not depend on the speed of
-    the machine.
+    The table has a row for every candidate that was considered. If no prediction was made, the row
+    gives the reason, for example: the candidate does not apply; it cannot make a release; a lower
+    bound shows that it cannot be the best; it would take more than 1 GiB of memory; it would take
+    longer than `effort`. Costs are computed from the sizes of the workload. So the advice does not
+    depend on the speed of the machine.
 
-    The set-up of noise is kept on disk (`geomdp.cache`) and used again for another n or epsilon.
+    Results of slow set-ups are kept on disk (`geomdp.cache`) and used again for another n or
+    epsilon.
 
     Parameters
     ----------
@@ -156,8 +158,8 @@ def advise(
     Raises
     ------
     ValueError
-        If n, privacy, adjacency or effort is invalid, all records have the same answers, or no
-        mechanism applies to the workload.
+        If n, privacy, adjacency or effort is invalid, all records have the same answers, or every
+        mechanism is left out.
 
     Examples
     --------

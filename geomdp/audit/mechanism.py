@@ -81,7 +81,7 @@ class PrivateSums(Protocol):
 
 @runtime_checkable
 class Additive(PrivateSums, Protocol):
-    """A mechanism that releases (sums of its answers + noise) / n."""
+    """A mechanism that releases (sums of the records' answers + noise) / n."""
 
     @property
     def noise(self) -> AdditiveNoise:
@@ -108,9 +108,10 @@ def audit_mechanism(
         Any offline mechanism of `geomdp.mechanisms`, or an object with the methods and properties
         of `PrivateSums`.
     trials : int
-        For an additive mechanism, number of draws of its noise per input, at least 16. For any
-        other mechanism, number of outputs as in `audit_pairs`, at least 16 for each pair of data
-        sets. Half of the draws or outputs choose an event, and the other half tests the event.
+        For an additive mechanism, number of draws of its noise for each of two neighbouring data
+        sets, at least 16. For any other mechanism, number of outputs as in `audit_pairs`, at least
+        16 for each pair of data sets. Half of the draws or outputs choose neighbours and an event,
+        and the other half tests the event.
     learners : sequence of Learner
         Each learns, from outputs for both data sets, a score that tells the data sets apart. The
         score that refutes the claim best on these outputs is used.
@@ -130,7 +131,8 @@ def audit_mechanism(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or the sums are the same for all neighbours tried.
+        If a parameter is out of range, the sums are the same for all neighbours tried, or an
+        additive mechanism has more than 2048 queries.
 
     Examples
     --------
@@ -170,10 +172,10 @@ def audit_runs(
 
     At most 4 pairs of data sets are compared. The two data sets of a pair differ in one record. The
     records with the largest changes of the sums are chosen. All other records are random. All steps
-    from the sums to the answers are audited. So this audit detects faults outside the noise, too.
-    It is much slower than `audit_noise`. The runs draw noise in float64, from a generator of NumPy.
-    So the audit tests these draws, not the noise of releases without a seed. For the parameters,
-    the result and errors, see `audit_mechanism`.
+    from the sums to the answers are audited. So this audit can also detect faults outside the
+    noise. It is much slower than `audit_noise`. The runs draw noise in float64, from a generator of
+    NumPy. So the audit tests these draws, not the noise of releases without a seed. For the
+    parameters, the result and errors, see `audit_mechanism`.
 
     Examples
     --------

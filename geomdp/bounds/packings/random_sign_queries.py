@@ -126,7 +126,7 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """The family of singletons that excludes the most records.
+    """Of the families of singletons tried, the one that excludes the most records.
 
     More singletons make a larger packing, but their proved separation is smaller. So several
     numbers of singletons are tried.
@@ -154,7 +154,7 @@ def _best_sets(
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
-    """The Reed-Solomon family of sets of `size` elements that excludes the most records.
+    """Of the Reed-Solomon families tried for one size, the one that excludes the most records.
 
     None if there is no such family for this size, or no family excludes a record.
     """

@@ -16,8 +16,8 @@ from geomdp.noise.base import Noise
 #: matrix is a multiple of the identity, the noise exceeds the limit with probability 5 / 1001. The
 #: noisy matrix is then not shrunk, and the error is several times larger (at d = 50, n = 5000:
 #: 0.095 instead of 0.015). If this probability were 10 / 1001, shrinkage would gain much less on
-#: isotropic data. If this probability were 1 / 1001, single large eigenvalues would be missed more
-#: often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
+#: isotropic data. If this probability were 1 / 1001, a true matrix with one large eigenvalue would
+#: be shrunk more often. Shrinkage could then multiply errors by up to 1.2 (at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Number of matrix entries in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
