@@ -62,7 +62,10 @@ def kept(queries: int, cutoff: int, beta: float) -> Law:
 
 
 def redrawn(queries: int, cutoff: int, beta: float, delta: float | None) -> Law:
-    """Theorem 3.26: c runs of AboveThreshold at epsilon 1/c, with delta 1 / sqrt(8 c ln(1/delta))."""
+    """Theorem 3.26: c runs of AboveThreshold.
+
+    Each run has epsilon 1/c, or 1 / sqrt(8 c ln(1/delta)) if delta is given.
+    """
     logs = math.log(queries) + math.log(2 * cutoff / beta)
     if delta is None:
         return Law(8 * cutoff * logs, 2 * cutoff, 4 * cutoff, redraw=True)

@@ -149,7 +149,7 @@ class StrategyMechanism(AdditiveMechanism):
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records, and the sums to which unseeded releases add noise.
+        """Number of records, and the sums to which correctly rounded noise is added.
 
         These are the sums of all `_measurements`, or sums of answers if there are none.
         """
