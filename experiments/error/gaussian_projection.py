@@ -51,7 +51,7 @@ QUERIES = 200
 RHO = 0.5
 #: Number of elements of the universe in panel (a), and number of records in panel (b).
 SIZE, RECORDS = 1000, 20
-#: Up to this many records are called few. With them the noise reaches far beyond the polytope.
+#: Up to this many records are called few. With so few records, projection lowers the error.
 FEW = 200
 
 
@@ -98,12 +98,12 @@ def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
 
 
 def closed_bound(n: int, size: int) -> float:
-    """(2 sqrt(ln N / rho) / n)^(1/2) of JL-GAUSS, from the number of records for error 1."""
+    """The bound (2 sqrt(ln N / rho) / n)^(1/2) of JL-GAUSS on the error after projection."""
     return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean squared error per query over the releases of one trial, with its bounds."""
+    """Mean squared error per query over the releases of one trial, with prediction and bound."""
     M = mechanism(config.family in PROJECTED, config.n, config.size)
     elements = 1 if config.family is Family.ONE else config.size
     squares = []
@@ -124,7 +124,7 @@ POINT = ("panel", "family", "n", "size")
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Predictions, the closed bound, rates, and where projection helps."""
+    """Claims about predictions, the closed bound, rates, and where projection helps."""
     projected = table[table.family.isin(PROJECTED)]
     records = table[table.panel == Panel.RECORDS]
     few = records[records.n <= FEW]
@@ -155,7 +155,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def closed(projected: pd.DataFrame) -> Claim:
-    """All predictions and the upper ends of all measured intervals are below the closed bound."""
+    """Claim that predictions and upper ends of measured intervals are at most the closed bound."""
     means = pooled_by(projected, POINT)
     bound = projected.groupby([*POINT]).closed.first()
     shares = {

@@ -5,14 +5,16 @@ Vershynin), Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
 
 Claim: the mean largest change of a distance within a set S under a random map A to R^m, E sup over
 x, y in S of | ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), where w is the Gaussian width.
-For Gaussian maps, the constant is at most 4 + (0.71 + 1/(4 sqrt m)) diam(S) / w(S); Rademacher maps
-(random signs) change distances as little. A Gaussian map multiplies the width by mu_m / sqrt(m) on
-average, where mu_m is the mean norm of a Gaussian vector in R^m.
+For Gaussian maps, the factor of w(S) / sqrt(m) is at most 4 + (0.71 + 1/(4 sqrt m)) diam(S) / w(S).
+Rademacher maps (random signs) change distances about as little. A Gaussian map multiplies the width
+by mu_m / sqrt(m) on average, where mu_m is the mean norm of a Gaussian vector in R^m.
 
 Sets: answers to random sign queries, corners of a cube (1-way marginals), vertices of a simplex (a
 histogram), and a ball of diameter 1. For a ball, the largest change is the largest | s - 1 | over
-the singular values s of A. This change is near 2 w(S) / sqrt(m). Once m reaches the dimension of
-the ball, the change is 0.35 to 0.5 times the bound. For the finite sets, all pairs are compared.
+the singular values s of A, where s = 0 counts if A takes some vectors to zero. This change is near
+2 w(S) / sqrt(m). Once m reaches the dimension of the ball, the change is 0.35 to 0.5 times the
+bound. For the finite sets, all pairs are compared.
+
 Run time on one core: quick 4 s, full 1 minute.
 """
 
@@ -155,14 +157,14 @@ def bound(table: pd.DataFrame) -> pd.Series:
 
 
 def reach(table: pd.DataFrame, column: str, level: float) -> pd.Series:
-    """Half-length of the two-sided interval of a mean."""
+    """Half-length of the two-sided confidence interval for the mean of a column, at `level`."""
     errors = np.sqrt(table[f"{column}_variance"] / table["count"])
     factors = [quantile(level / 2, int(count)) for count in table["count"]]
     return errors * factors
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """The bound, the rate for both kinds of maps, and widths of images."""
+    """Claims about the bound, the rate for both kinds of maps, and widths of images."""
     level = LEVEL / len(table)
     low = table.change - reach(table, "change", level)
     shares = table.change / bound(table)

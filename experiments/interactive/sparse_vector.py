@@ -8,8 +8,8 @@ answers are right with probability at least 1 - beta. This holds for the alpha o
 one. The theorem printed for NumericSparse with delta > 0 is false for few queries: at c = k = 10
 the noise on the released values alone breaks it with probability 0.347, where beta is 0.05. If
 comparisons get 8/9 of epsilon and values 1/9, the theorem holds for every k. At every distance, the
-measured probability of a wrong answer agrees with the exact one, an integral over the threshold's
-noise.
+measured probability of a wrong answer agrees with the exact probability, which is computed as an
+integral over the noise of the threshold.
 
 Run time on one core: quick 1 s, full 2 minutes.
 """
@@ -52,7 +52,8 @@ from experiments.interactive.sparse_vector_runs import (
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Failures over the runs of one trial.
 
-    The queries above the threshold come last, so that all k queries are asked.
+    The queries above the threshold come last. So all k queries are asked, unless noise puts other
+    queries above the threshold.
     """
     alpha = stated_accuracy(config)
     truths = np.full(config.queries, -config.gap * alpha)
@@ -82,7 +83,7 @@ SOURCES = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Binomial tests of the theorems, each at level 1e-6 over all its points."""
+    """Binomial tests of the theorems, each at a level of at most 1e-6 over all its points."""
     points = pooled(table)
     at_gap = points[points.gap >= 1]
     few = points[(points.family == Family.PRINTED) & (points.queries == CUTOFF)].iloc[0]
@@ -154,8 +155,8 @@ LOOKS = {
     Family.NUMERIC: Look("C3", "D"),
     Family.PRINTED: Look("C4", "X"),
 }
-#: Distance of panel (b), in units of alpha: so far from the threshold that only released values can
-#: be wrong.
+#: Distance of panel (b), in units of alpha. At this distance from the threshold, in practice, only
+#: released values are wrong.
 FAR = 10.0
 LIMIT = rf"failure probability of all theorems, $\beta={BETA}$"
 STATED = r"distance $\alpha$ at which a theorem promises $\beta$"
@@ -222,7 +223,7 @@ def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
 
 
 def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[Config, ...]:
-    """Pure and approximate DP at k = 100 and all `gaps`; panel (b) far from the threshold."""
+    """Points for k = 100 and all `gaps`, and the points of panel (b), far from the threshold."""
     near = [Config(family, False, 100, gap, runs) for family in PURE_FAMILIES for gap in gaps]
     near += [
         Config(family, True, 100, gap, runs)

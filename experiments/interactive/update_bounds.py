@@ -5,15 +5,15 @@ Dwork-Roth 2014, Theorems 4.10, 5.8 and 5.11; formula sheet BR-SMW, BR-MW, BR-FK
 
 Claim: let an update be a query on which the hypothesis is off by alpha or more, with an answer
 within alpha of the truth. However queries are chosen, a rule run at accuracy alpha is updated at
-most B(alpha) times. The adversary here sees the data and the hypothesis. Among random queries and
-queries adapted to the hypothesis, it takes the smallest gap that is large enough for an update, and
-gives the worst answer that is allowed.
+most B(alpha) times, where B is the bound for this rule. The adversary here sees the data and the
+hypothesis. It compares random queries and queries adapted to the hypothesis. Among those that allow
+an update, it takes the query on which the hypothesis is off least, with the worst allowed answer.
 
 Other streams, each built for one rule, show how much of the bounds is needed. The median rule makes
-every update that it is allowed, the perceptron more than eight tenths, and multiplicative weights
-about half. The proof for weights says that the relative entropy falls by alpha^2 / 4 with each
-update. By Hoeffding's lemma it falls by at least alpha^2 / 2 - alpha^2 / 32, so no stream forces
-more than 8/15 of the bound.
+all updates that its bound allows, the perceptron more than 0.8 of them, and both kinds of
+multiplicative weights between 0.4 and 8/15. The proof for multiplicative weights says that the
+relative entropy falls by alpha^2 / 4 with each update. By Hoeffding's lemma it falls by at least
+alpha^2 / 2 - alpha^2 / 32, so no stream forces more than 8/15 of the updates that the bound allows.
 
 Run time on one core: quick 2 s, full 1 minute.
 """
@@ -52,7 +52,7 @@ from geomdp.mechanisms.interactive.updates import (
     net_size,
 )
 
-#: Size of the universe of the dense rules.
+#: Size of the universe of multiplicative weights and of the perceptron.
 SIZE = 32
 #: Size of the universe of the median rule, which enumerates its candidates.
 SMALL = 4
@@ -143,8 +143,9 @@ SOURCES = {
     Rule.MEDIAN: "BR-MED",
 }
 #: Least and largest share of the bound that extremal streams reach. The largest shares are proved:
-#: for weights, the bound assumes that an update lowers the relative entropy by alpha^2 / 4. In fact
-#: an update lowers it by at least alpha^2 / 2 - alpha^2 / 32, and 1/4 is 8/15 of 1/2 - 1/32.
+#: for both kinds of multiplicative weights, the bound assumes that an update lowers the relative
+#: entropy by alpha^2 / 4. In fact an update lowers this entropy by at least
+#: alpha^2 / 2 - alpha^2 / 32, and 1/4 is 8/15 of 1/2 - 1/32.
 SHARES = {
     Rule.DENSE: (0.45, 8 / 15),
     Rule.SPARSE: (0.4, 8 / 15),
@@ -154,7 +155,7 @@ SHARES = {
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """No stream exceeds its bound, and extremal streams reach fixed shares of it."""
+    """Claims about updates within the bounds, and about the shares that extremal streams reach."""
     extremal = table[table.stream == Stream.EXTREMAL]
     return [*within_bounds(table), *(is_needed(extremal, rule) for rule in Rule)]
 

@@ -32,7 +32,7 @@ FORMULAS = {("||(", "||)"): "inline", ("||[", "||]"): "block"}
 
 
 def export_lessons(lessons: Sequence[Lesson], folder: Path) -> list[Path]:
-    """Write one page for each lesson and an index of them into `folder`.
+    """Write one page for each lesson, and an index of the lessons, into `folder`.
 
     Raises
     ------

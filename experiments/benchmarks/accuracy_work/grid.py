@@ -6,18 +6,17 @@ from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 
 #: From this many records on, mechanisms are compared before projection. Random signs are the
-#: exception, because their noise is far larger than the set of attainable answers, so projection
-#: always helps.
+#: exception: for them, projected mechanisms are compared too, at every number of records.
 MANY = 1000
 
 
 def compared_before(line: Line | str, n: int) -> bool:
-    """Whether mechanisms are compared before projection."""
+    """Whether the mechanisms on a line are compared by their errors before projection."""
     return n >= MANY and line != Line.SIGNS
 
 
-#: Two peers that run on every line of `TRIED`, three groups of mechanisms, and in `TRIED` the
-#: mechanisms on each line.
+#: `TRIED` lists the mechanisms on each line. The two peers in `COMPARED` run on every line of
+#: `TRIED`. The other three tuples are groups of mechanisms.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -46,10 +45,11 @@ TRIED: dict[Line, tuple[Method, ...]] = {
         *AFTER_PEERS,
     ),
 }
-#: Lines on which, with few records, ours clearly errs less than all others. On 3-way tables and on
-#: random signs ours and the best other err alike.
+#: Lines on which, with few records, our best mechanism errs clearly less than all peers. On 3-way
+#: tables and on random signs, our best mechanism and the best peer err alike.
 CLEAR_WITH_FEW = (Line.BINARY, Line.CATEGORICAL, Line.HUNDRED)
-#: Goal for our error before projection, divided by the best peer's; 1 on the other lines.
+#: Goal for our least error before projection, divided by the least error of the peers. The goal is
+#: 1 on the other lines.
 GOALS = {
     Line.BINARY: 0.5,
     Line.CATEGORICAL: 0.7,
@@ -60,8 +60,8 @@ GOALS = {
 #: Lines on which a lifted elliptope, whose error is known in closed form, is compared with all
 #: other methods.
 LIFTED_LINES = (Line.TWELVE, Line.SIXTEEN, Line.TWENTY, Line.FOUR_WAY)
-#: Lines on which recursive noise is predicted. It errs more than K-norm noise on levels on all of
-#: them, but the claim about `advise` covers all exact mechanisms.
+#: Lines on which the error of recursive noise is predicted. On all these lines recursive noise errs
+#: more than `Method.HIERARCHICAL`, but the claim about `advise` covers all exact mechanisms.
 RECURSIVE_LINES = (
     Line.BINARY,
     Line.CATEGORICAL,
@@ -71,7 +71,7 @@ RECURSIVE_LINES = (
     Line.TWELVE,
 )
 #: Number of releases of the advised mechanism, by line and number of records; 0 where predictions
-#: alone are compared. For a hundred columns there are few releases, because a draw of their noise
+#: alone are compared. For a hundred columns there are few releases, because a draw of the noise
 #: takes seconds.
 ADVISED: dict[tuple[Line, int], int] = {
     **{
@@ -94,7 +94,8 @@ ADVISED: dict[tuple[Line, int], int] = {
     (Line.HUNDRED, 200): 5,
     **dict.fromkeys(((Line.SIGNS, n) for n in (100, 300, 1000, 3000)), 100),
 }
-#: Epsilons for one counting query. The gain of noise on whole numbers grows with epsilon.
+#: Epsilons for one counting query. The larger epsilon is, the less geometric noise errs compared
+#: with Laplace noise.
 EPSILONS = (0.02, 0.1, 1.0, 3.0, 10.0)
 #: Lines on which a graphical model is fitted. Here a model of all pairs or triples of columns fits
 #: in memory.
@@ -109,7 +110,7 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     """All mechanisms on one line."""
     goal = GOALS.get(line, 1.0) if n >= MANY else 1.0
     few = AFTER_PEERS if n < MANY and line in GOALS else ()
-    # On the other lines the bound for shrinkage is no smaller than the bound for projection.
+    # On the other lines the bound for shrinkage is at most 3% below the bound for projection.
     shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
     methods = (*TRIED[line], *shrunk, *few, *extra)
     return tuple(Config(line, n, method, goal, releases) for method in methods)
@@ -140,7 +141,7 @@ def advised() -> tuple[Config, ...]:
 
 
 def full_grid() -> tuple[Config, ...]:
-    """All lines of the full sweep; four workloads of tables with many and with few records."""
+    """All points of the full sweep; four workloads of tables with 5000 and with 200 records."""
     tables = (
         config
         for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)
@@ -182,7 +183,7 @@ def full_grid() -> tuple[Config, ...]:
 
 
 def quick_grid() -> tuple[Config, ...]:
-    """Lines with many and with few records, two n for a slope, and predictions."""
+    """Lines with many and with few records, random signs at two n for a slope, and predictions."""
     ends = (
         Config(Line.SIGNS, n, method, 1.0, 100)
         for n in (100, 1000)
