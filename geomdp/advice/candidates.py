@@ -52,7 +52,7 @@ from geomdp.mechanisms import (
 #: Names of two candidates: exact K-norm noise, and such noise on the answers after a random map to
 #: fewer dimensions.
 EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
-#: Name of the matrix mechanism with Laplace noise if the guarantee asked is not pure.
+#: Name of the matrix mechanism with Laplace noise if the requested guarantee is not pure DP.
 PURE_MATRIX = "Matrix(pure)"
 #: All candidates, the simplest first. If candidates are equal by all other rules of the ranking,
 #: the first one wins.

@@ -74,7 +74,7 @@ class CacheFiles:
         Raises
         ------
         ValueError
-            If GEOMDP_CACHE_MIB is set to anything but a number of at least 0.
+            If GEOMDP_CACHE_MIB is neither empty nor a number of at least 0.
         """
         folder = os.environ.get(FOLDER_VARIABLE)
         if not folder:
@@ -137,7 +137,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all files of the cache, and no other files; return their number."""
+        """Delete all cache files, except unfinished files of the last hour; return how many."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -156,7 +156,7 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # Do not list a newer unfinished file: a process may still be writing to this file.
+                # Do not list an unfinished file of the last hour: a process may be writing to it.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

@@ -160,7 +160,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     ------
     ValueError
         If the name is unknown, or the mechanism does not apply to the setting. Also if
-        `setting.exact_only` is true and the sampler of the mechanism is heuristic.
+        `setting.exact_only` is true and the sampler of the mechanism is not exact.
     """
     step, row = _parsed(flag)
     try:
@@ -184,7 +184,7 @@ def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
-    """The post-processing step that the prefix of `flag` names, or None, and the candidate."""
+    """The post-processing step that the prefix of `flag` names (or None), and the candidate."""
     step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
     plain = flag if step is None else flag.removeprefix(step.prefix)
     row = next((row for row in CANDIDATES if row.flag == plain), None)

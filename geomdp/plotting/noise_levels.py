@@ -47,8 +47,8 @@ def level_body(noise: Noise, share: float) -> Body | None:
     Returns
     -------
     Body or None
-        A scaled copy of K for K-norm noise, a cross-polytope for Laplace noise, a ball in the span
-        of the noise for Gaussian noise. None for other noise, such as cone noise.
+        A scaled copy of the body K for K-norm noise, a cross-polytope for Laplace noise, a ball in
+        the span of the noise for Gaussian noise. None for other noise, such as cone noise.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def level_body(noise: Noise, share: float) -> Body | None:
     Notes
     -----
     For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) distribution, where r is the
-    dimension of K (SAM-1). For Laplace noise in R^m, the l1 norm divided by the scale has a
+    dimension of K (JL-KN). For Laplace noise in R^m, the l1 norm divided by the scale has a
     Gamma(m) distribution. For Gaussian noise, the Euclidean norm divided by the scale has a chi
     distribution.
 
@@ -142,8 +142,9 @@ def draw_noise(
     Raises
     ------
     ValueError
-        For no shares or shares out of range; for missing `rows`; for `rows` or `centre` of another
-        shape; for axes in space.
+        For no shares or shares out of range; for an estimate, also for a share so near to 1 that
+        the grid holds too few draws; if `rows` is needed and missing; if `rows` or `centre` has
+        another shape; for three-dimensional axes.
 
     Examples
     --------

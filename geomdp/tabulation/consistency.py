@@ -46,7 +46,8 @@ MAX_ELEMENTS = 1 << 20
 #: relative tolerance is also kept between `LEAST_TOLERANCE` and `LARGEST_TOLERANCE`. A duality gap
 #: adds at most twice the gap to the squared error.
 GAP_SHARE = 1e-3
-#: Largest relative tolerance of the projection, for noise that is larger than the answers.
+#: Largest relative tolerance of the projection. The limit applies if the root mean squared noise is
+#: above 3% of the diameter of the polytope.
 LARGEST_TOLERANCE = 1e-6
 
 
@@ -165,7 +166,7 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do all work on public inputs before the release, so that it cannot fail later."""
+        """Do all work on public inputs, so that errors in this work come before the release."""
         if self._projector is not None:
             self._projector.prepare()
         _ = self._local_polytope

@@ -1,8 +1,8 @@
 """Build shrunk and projected noise, after a check of what a release would cost.
 
 Each step reads only the noisy answers of an additive mechanism. A projection replaces noisy answers
-by the nearest attainable answers. Shrinking also moves the answers towards the answers of uniform
-data.
+by the nearest attainable answers. Shrinking first moves the noisy answers towards a public point,
+such as the answers for uniform data, and then projects them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MAX_PROJECTED_UNIVERSE = 1 << 14
 #: The bound on the error of projected noise is a mean over public draws of the noise. These draws
 #: may take at most this many seconds.
 MAX_DRAWING_SECONDS = 2.5
-#: If a bound takes at most this many operations (about a second), it is always computed. The table
-#: can then show the bound even for a projection that provably cannot be the best.
+#: If a bound takes at most this many operations (about a second), it is computed even for a
+#: projection that provably cannot be the best. The table can then show the bound.
 SMALL_WORK = 1 << 30
 
 

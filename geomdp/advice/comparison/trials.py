@@ -116,7 +116,7 @@ class Trials:
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_stronger(self, candidate: Candidate, floor: float = 0.0) -> None:
-        """Build a purely private candidate, although the guarantee asked is not pure.
+        """Build a candidate with pure privacy, although the requested guarantee is not pure.
 
         Parameters
         ----------

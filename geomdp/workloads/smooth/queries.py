@@ -22,10 +22,11 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 
 
 class SmoothQuery(ABC):
-    """A function f on [-1, 1]^d with bounds on its derivatives. The answer is a mean over records.
+    """A function f on [-1, 1]^d with bounds on its derivatives.
 
-    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
-    For K <= 60, a query is in C^K_B with B = `derivative_bound(K)` if this B is finite.
+    The answer to the query is the mean of f over the records. f is in the class C^K_B if
+    |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K. For K <= 60, a query is in
+    C^K_B with B = `derivative_bound(K)` if this B is finite.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class SmoothQuery(ABC):
 
     @abstractmethod
     def _order_bounds(self, order: int) -> FloatArray:
-        """The bounds of `order_bounds`; an overflow can give infinity or NaN."""
+        """Compute the bounds for `order_bounds`; an overflow can give infinity or NaN."""
 
     def order_bounds(self, order: int) -> FloatArray:
         """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
@@ -69,7 +70,7 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """A B such that the query is in C^K_B for K = `smoothness` <= 60; infinite if unknown."""
+        """A B for which the query is in C^K_B, with K = `smoothness` <= 60; infinite if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
 
 
@@ -77,7 +78,7 @@ class SmoothQuery(ABC):
 class StatedSmoothness(SmoothQuery):
     """A user's function with a stated bound B on its derivatives up to order K.
 
-    So the function is in the class C^K_B of `SmoothQuery`.
+    If the bound is right, the function is in the class C^K_B of `SmoothQuery`.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class StatedSmoothness(SmoothQuery):
     smoothness : int
         Largest order K of the bounded derivatives, from 1 to 60.
     bound : float
-        The bound B. It is not checked. If B is wrong, error bounds are wrong, too.
+        The bound B. It is not checked. If B is too small, error bounds can be wrong.
 
     Examples
     --------
@@ -132,8 +133,9 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If the function returns a value that is not a finite real number. If a function that is not
-        a `SmoothQuery` fails on arrays of points, or returns another shape.
+        If a value is not a finite real number. For a function that is not a `SmoothQuery`, also if
+        it does not return an array (n,), or raises a ``TypeError``, ``ValueError``, ``IndexError``
+        or ``AttributeError``.
     """
     values = function(points) if isinstance(function, SmoothQuery) else _called(function, points)
     if not np.isfinite(values).all():
@@ -145,7 +147,7 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
 
 
 def _called(function: Function, points: FloatArray) -> npt.NDArray[Any]:
-    """What a user's function returns at `points`, if it is an array of real numbers (n,)."""
+    """The real numbers (n,) that a user's function returns at `points`; else ``ValueError``."""
     try:
         returned = function(points)
     except _NOT_VECTORISED as error:
