@@ -28,7 +28,9 @@ class JLLaw(Protocol):
 
 @dataclass(frozen=True)
 class GaussianMap:
-    """Independent N(0, 1/k) entries: see `jl_map`. Only this law has explicit constants (JL-T9).
+    """Independent N(0, 1/k) entries: see `jl_map`.
+
+    Only for this law does the library give the constant of the distortion bound (JL-T9).
 
     Examples
     --------

@@ -117,7 +117,7 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 
 
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
-    """Largest gauge in `body` over the points of `neighbours`, if both are spectral; else None.
+    """Upper bound on gauges in `body` of points of `neighbours`; None unless both are spectral.
 
     Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on the
     orbits of these maps. The gauge is computed at one point of each orbit of extreme points.
@@ -159,7 +159,7 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
 
 
 def _listed_answers(workload: Workload) -> FloatArray | None:
-    """Points with the sensitivity polytope as hull, or None if there are too many to list."""
+    """Points whose convex hull is the sensitivity polytope; None if they are too many to list."""
     K = sensitivity_polytope(workload)
     if K.implements(Body.vertex_list):
         return K.vertex_list()

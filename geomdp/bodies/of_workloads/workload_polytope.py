@@ -94,11 +94,11 @@ class WorkloadPolytope(PolytopeByRays):
         return VertexGauge(frame.basis, build)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """Q(x*) for an element x* that maximises <u, Q(x)>."""
+        """For each direction u, the answers Q(x*) of an element x* that maximises <u, Q(x)>."""
         return self.workload.extreme_answers(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """h(u) + h(-u), computed by the workload, in one pass over the universe if possible."""
+        """h(u) + h(-u) for the support function h, by one pass over the universe if possible."""
         return self.workload.breadth(directions)
 
     def radius(self) -> float:

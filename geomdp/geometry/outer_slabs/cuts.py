@@ -21,7 +21,7 @@ DIGITS = 9
 
 
 class CutPool:
-    """Candidates: slabs {x : |<z, x>| <= 1} with normals z in R^r, neither used nor dropped."""
+    """Slabs {x : |<z, x>| <= 1} with normals z in R^r that were added, but not taken or dropped."""
 
     def __init__(self, dimension: int) -> None:
         self._normals: FloatArray = np.zeros((0, dimension))
@@ -31,7 +31,7 @@ class CutPool:
         return len(self._normals)
 
     def add(self, normals: FloatArray) -> None:
-        """Add the candidates `normals` (k, r). A z is left out if z or -z was added before."""
+        """Add the candidates `normals` (k, r), except multiples of normals added before."""
         fresh = []
         for normal, key in zip(normals, _keys(normals), strict=True):
             if key not in self._seen:

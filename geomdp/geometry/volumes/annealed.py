@@ -37,10 +37,10 @@ def annealed_volume(
 ) -> Estimate:
     """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
-    Let m be the dimension of K. The following holds in rounded coordinates; the volume found there
-    is then multiplied by the volume factor of the change of coordinates. Let r be the root mean
-    square of a coordinate of a uniform point of K. Let B_i be the ball of radius r 2^(i/m) around
-    the point 0, i = 0, 1, ... Then
+    Let m be the dimension of K. The following holds in rounded coordinates, in which K is nearly
+    isotropic. The volume found there is then multiplied by the volume factor of the change of
+    coordinates. Let r be the root mean square of a coordinate of a uniform point of K. Let B_i be
+    the ball of radius r 2^(i/m) around the point 0, i = 0, 1, ... Then
 
         vol K = vol(B_0) (vol(K and B_0) / vol(B_0)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 

@@ -47,7 +47,7 @@ SMALL = 2**52
 NEGLIGIBLE = 1e-6
 #: The rounding of a record's answers changes each answer by at most 2^-28 times the largest l1 norm
 #: of an answer vector. Rounding therefore counts as negligible if the error of the noise is at
-#: least this share of the norm.
+#: least this share of that norm.
 FAR_ABOVE_UNITS = 2.0**-16
 
 #: Noise that is prepared for correctly rounded draws.
@@ -58,10 +58,10 @@ class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n, with noise Z that does not depend on X.
 
     X is the data set, Q(x) in R^m holds the answers to the m queries on record x, and Z in R^m is
-    random noise. The error is Z / n for all data, so the predicted error is exact, unless releases
-    round answers (see `predicted_rmse`). The law of Z depends on the workload, `privacy` and
-    `adjacency`, but not on n. Copies of the mechanism for another n therefore share the noise
-    distribution.
+    random noise. The error is Z / n for all data, unless releases round answers. Therefore the
+    error can be predicted without data (see `predicted_rmse`). The law of Z depends on the
+    workload, `privacy` and `adjacency`, but not on n. Copies of the mechanism for another n
+    therefore share the noise distribution.
 
     A subclass defines a constructor and `noise`. The constructor makes the privacy claim, and
     refuses constant workloads and definitions of privacy that `noise` does not satisfy.
@@ -87,7 +87,7 @@ class AdditiveMechanism(Mechanism):
 
     Examples
     --------
-    All additive mechanisms state their exact error before any data are seen:
+    Additive mechanisms predict their error before any data are seen:
 
     >>> import geomdp as gd
     >>> workload = gd.workloads.Prefixes(16)
@@ -144,9 +144,9 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        The grid is None if their noise is drawn in float64. This happens in two cases: the sums (of
-        answers or of rounded answers) are not exact, or parameters of the noise are rounded without
-        a proof of privacy.
+        The value is None if unseeded releases draw their noise in float64. This happens in two
+        cases: the sums (of answers or of rounded answers) are not exact, or parameters of the noise
+        are rounded without a proof of privacy.
         """
         if not self._sums_are_exact:
             return None
@@ -164,7 +164,7 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def measurement(self) -> Measurement | None:
-        """The rounded answers that unseeded releases measure if the answers are real numbers.
+        """The rounded answers that unseeded releases measure if not all answers are whole numbers.
 
         The result is None if all answers are whole numbers, or if no noise is proved private for
         rounded answers.

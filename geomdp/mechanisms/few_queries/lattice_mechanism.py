@@ -1,4 +1,4 @@
-"""Base class of the mechanisms with noise on whole numbers, which require exact sums."""
+"""Base class of the mechanisms that add noise on a lattice and therefore need exact sums."""
 
 from __future__ import annotations
 

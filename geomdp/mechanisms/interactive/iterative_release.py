@@ -22,9 +22,9 @@ class IterativeRelease(Generic[AnyQuery]):
         of the release, so they cost no privacy.
     accuracy : float or None
         With probability at least 1 - beta, all answers of the hypothesis to queries of the class
-        have at most this error. None if no theorem gives a bound for the run (see
-        `IterativeConstruction`), or if the run ended because no hypothesis of the rule agrees with
-        a noisy answer.
+        have at most this error; beta is a parameter of the mechanism. None if no theorem gives a
+        bound for the run (see `IterativeConstruction`), or if the run ended because no hypothesis
+        of the rule agrees with a noisy answer.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)

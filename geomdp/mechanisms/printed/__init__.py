@@ -11,9 +11,8 @@ Two mechanisms can be built with these statements: `PrintedNumericSparse`, and
 `IterativeConstruction` with ``design=PRINTED_STOPPING``. Both are as private as they claim.
 
 These statements fail in privacy: `printed_shortcut_step` (DISC-5, corrected in
-`shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). They
-only return numbers. No mechanism takes these numbers, so no release can rest on the false
-statements.
+`shortcut_step_epsilon`) and `printed_smooth_scale` (DISC-15, corrected in `UniformLaplace`). These
+functions only return numbers. No mechanism of the library computes its noise from these numbers.
 
 Ids such as DISC-11 refer to the formula sheet.
 """

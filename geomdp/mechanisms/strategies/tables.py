@@ -1,4 +1,4 @@
-"""The strategy for tables of columns: marginal tables of sets of columns, with weights.
+"""The strategy for workloads of tables: measure marginal tables, each with a share of the budget.
 
 The table of a set of columns has a cell for each combination of levels (values) of these columns.
 """
@@ -37,18 +37,18 @@ from geomdp.workloads.table_queries import TableQueries
 
 #: If there are more sets of columns than this, not all of them are candidates for measurement.
 MAX_SETS = 1 << 11
-#: Largest number of cells of the table of all columns, and of a block of a covering design, that
-#: may be measured. If the table of all columns has at most this number of cells, records are
-#: counted in this table. All other tables follow from these counts.
+#: The table of all columns, and the table of a block of a covering design, may be measured only if
+#: they have at most this number of cells. If the table of all columns has at most this number of
+#: cells, records are counted in this table. All other tables follow from these counts.
 MAX_CELLS = MAX_WHOLE
 #: Largest number of cells of all blocks of a covering design together: each cell of a measured
 #: table gets a draw of noise.
 MAX_MEASURED = 1 << 22
-#: A list of sets of columns is used only if it has at most this number of pairs of a set in the
-#: list and a subset of at most k columns of this set. Here k is the number of columns of the
-#: largest table of the workload. With 2^22 pairs, splitting the budget takes seconds.
+#: Let k be the largest number of columns of a table of the workload. For each set in a list of sets
+#: of columns, the subsets of at most k columns are counted. The list is used only if these counts
+#: add up to at most this number. With 2^22 subsets, splitting the budget takes seconds.
 MAX_OVERLAP = 1 << 22
-#: Largest number of answers. They are checked on 64 records, in arrays of 256 MB.
+#: Largest number of answers. They are checked on 64 records, in arrays of at most 256 MiB.
 MAX_ANSWERS = 1 << 19
 #: Number of random elements for which the answers are compared with the answers computed from the
 #: measurements. If an interaction is not measured, the comparison fails almost surely.
@@ -100,8 +100,8 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            If the workload is not `MarginalTables` or `ChosenTables`, or has tables with too many
-            cells or columns.
+            If the workload is not `MarginalTables` or `ChosenTables`, or if its tables have too
+            many cells in all or too many columns.
         """
         if not isinstance(workload, TableQueries):
             raise ValueError(f"workload must be MarginalTables or ChosenTables, got {workload!r}")
@@ -178,9 +178,10 @@ class _Candidates:
         return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
-        """Cells of U divided by cells of S, for candidates S and sets U with an interaction.
+        """The number of cells of U over the number of cells of S, for S in `sets` and U within S.
 
-        The shape is (number of sets S, number of sets U). If U is not within S, the entry is 0.
+        U runs over the sets of columns with an interaction. The shape is (number of sets S, number
+        of sets U). If U is not within S, the entry is 0.
         """
         rows, columns, values = [], [], []
         cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
@@ -223,9 +224,9 @@ def _families(levels: tuple[int, ...], order: int) -> list[Blocks]:
 def _least_squares(
     split: Split, overlap: sp.csr_array, needed: IntArray
 ) -> Iterator[tuple[int, dict[int, float]]]:
-    """The number of each measured set, and the shares of this set in estimates of interactions.
+    """The index of each measured set, and its weight in the estimate of each interaction.
 
-    Only the interactions with the numbers `needed` are estimated.
+    Only the interactions with the indices `needed` are estimated.
     """
     precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
     total = precision.sum(axis=0)

@@ -92,7 +92,7 @@ def _ball(body: Ball) -> Computable:
 
 
 def _ball_points(dimension: int, radius: arb) -> Computable:
-    """r U^(1/m) times a uniform direction."""
+    """r U^(1/m) times a uniform direction, for dimension m, radius r and U uniform on [0, 1]."""
 
     def point(draw: Draw) -> Vector:
         length = radius * draw.uniform().root(dimension)
@@ -155,7 +155,7 @@ def _box(body: Box) -> Computable:
 
 @uniform_point.register
 def _ellipsoid(body: Ellipsoid) -> Computable:
-    """A uniform point of the unit ball, mapped by `root`. The map must be one-to-one."""
+    """A uniform point of the unit ball, mapped by `root`. The map must be one-to-one or zero."""
     rank, columns = body.affine_hull().dimension, body.root.shape[1]
     if rank == 0:
         return lambda _: [arb(0)] * body.dimension
@@ -168,11 +168,11 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 def _symmetrised_box(body: SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
-    u are the sides of the box. Let c be a point of R^(m + 1) whose largest and smallest entries
-    differ by at most 1. The vectors (x_1 / u_1, .., x_m / u_m) for points x of the body are exactly
-    the vectors (c_1 - c_0, .., c_m - c_0). The body has a cell for each i = 0, .., m. In cell i the
-    smallest entry of c is c_i, and can be taken as 0. The other entries fill [0, 1]^m, so each cell
-    has volume 1.
+    The u_i are the sides of the box. Let c be a point of R^(m + 1) whose largest and smallest
+    entries differ by at most 1. The vectors (x_1 / u_1, .., x_m / u_m) for points x of the body are
+    exactly the vectors (c_1 - c_0, .., c_m - c_0). The body has a cell for each i = 0, .., m. In
+    cell i the smallest entry of c is c_i, and can be taken as 0. The other entries fill [0, 1]^m,
+    so all cells have equal volumes.
     """
     upper = dyadic(body.upper)
 
@@ -199,7 +199,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
     """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in a cell (X-SIM).
 
     Let r be the dimension of the simplex. I has size k with probability C(r+1, k) C(r-1, k-1) /
-    C(2r, r), and is uniform among the sets of its size. To draw it, choose r of 2 r objects without
+    C(2r, r), and is uniform among the sets of its size. To draw I, choose r of 2 r objects without
     replacement. I is the set of chosen objects among the first r + 1.
     """
     rank = len(body.vertices) - 1

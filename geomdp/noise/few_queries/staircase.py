@@ -32,8 +32,8 @@ def checked_epsilon(epsilon: float) -> float:
 class StaircaseNoise:
     """The noise on one real number with the least variance under epsilon-differential privacy.
 
-    With D = `width` and a share g of a step, the density at x is proportional to exp(-epsilon
-    k(|x|)), where k(r) = floor(r / D) for r mod D < g D, and k(r) = floor(r / D) + 1 for other r.
+    Let D = `width`, and let g be the share given below. The density at x is proportional to
+    exp(-epsilon k(|x|)), where k(r) = floor(r / D) if r mod D < g D, else k(r) = floor(r / D) + 1.
     So the density is constant on steps, and falls by the factor exp(-epsilon) from step to step. If
     two numbers are at most D apart, their values of k differ by at most 1, so their densities
     differ by at most the factor exp(epsilon). Let Z be this noise, and let s be a number that
@@ -44,7 +44,7 @@ class StaircaseNoise:
         g = ((b (1 + b) / 2)^(1/3) - b) / (1 - b).
 
     This g minimises the variance. For large epsilon the standard deviation is near
-    D (b / 2)^(1/3), while that of Laplace noise is 2^(1/2) D / epsilon.
+    D (b / 2)^(1/3). The standard deviation of Laplace noise is 2^(1/2) D / epsilon.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class StaircaseNoise:
         return np.diag(self.variances())
 
     def variances(self) -> FloatArray:
-        """The variance E Z^2 = D^2 (E K^2 + 2 E K E V + E V^2): (1,)."""
+        """The variance E Z^2 = D^2 (E K^2 + 2 E K E V + E V^2), K and V as in `sample`: (1,)."""
         rest = -math.expm1(-self.epsilon)
         steps = math.exp(-self.epsilon) / rest
         squared_steps = steps * (1 + math.exp(-self.epsilon)) / rest
@@ -141,7 +141,7 @@ class StaircaseNoise:
         return np.array([self.mean_length()])
 
     def mean_length(self) -> float:
-        """E |Z| = D (E K + E V), exact."""
+        """E |Z| = D (E K + E V), exact, with K and V as in `sample`."""
         steps = math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
         return self.width * (steps + (self.share + self.outer) / 2)
 

@@ -3,8 +3,8 @@
 A rule with bound B is an iterative database construction (IDC; BR-IDC). Let D be the data and D_t
 the hypothesis before update t. Let every update get a query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha
 and an answer that differs from Q_t(D) by less than alpha. Then after at most B(alpha) updates, no
-query Q with |Q(D) - Q(D_t)| >= alpha is left. A rule uses only whether an answer is above or below
-the answer of the hypothesis.
+query Q with |Q(D) - Q(D_t)| >= alpha is left. The rules of this library use only whether an answer
+is above or below the answer of the hypothesis.
 """
 
 from __future__ import annotations
