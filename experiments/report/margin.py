@@ -11,7 +11,7 @@ NEAR = 0.9
 
 
 def margin(claim: Mapping[str, Any]) -> str:
-    """A bar for the stored `Claim.used`, or the words 'no limit'; empty if neither is stored."""
+    """A bar for a stored `Claim.used`, or 'no limit' for a stored reason; empty without either."""
     used, reason = claim.get("used"), claim.get("no_limit")
     if used is None:
         return f'<span class="margin" title="{escape(reason)}">no limit</span>' if reason else ""

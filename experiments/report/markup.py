@@ -65,7 +65,7 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], k
 
 
 def page_of(script: LoadedScript) -> str:
-    """File name of the page for the question of a script's folder."""
+    """File name of the page that shows a script. All scripts of one folder share a page."""
     return f"{script.package.rpartition('.')[2]}.html"
 
 

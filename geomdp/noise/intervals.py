@@ -21,9 +21,9 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.residual import ResidualNoise
 
-#: Least number of public draws from which a quantile is computed, if the draws use new points. Over
-#: the choice of the draws, the coverage of a 95% interval then has standard deviation
-#: (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
+#: Least number of public draws of noise from which a quantile is computed, unless points are used
+#: again (see `REPLAYED`). Over the choice of the draws, the coverage of a 95% interval then has
+#: standard deviation (0.05 * 0.95 / 2000)^(1/2) = 0.5%.
 LEAST_DRAWS = 1999
 #: Least number of draws at or above the quantile. With fewer, the quantile would vary a lot with
 #: the draws.

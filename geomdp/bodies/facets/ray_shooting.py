@@ -17,8 +17,8 @@ of all N vertices with a vector, O(N m), and a rank-one update of the inverse, O
 
 * The vertices are first mapped to coordinates in which their second moment is the identity. A
   stretched body is then as easy as a round body.
-* The vertex with the steepest edge is dropped. Edge lengths are the norms of the rows of the
-  inverse, so the steepest edge is found exactly.
+* The vertex with the steepest edge is dropped. The edges are parallel to the columns of B^-1. The
+  norms of these columns are computed for every pivot, so the steepest edge is found exactly.
 * Thousands of 0/1 vertices may lie on one facet. Then pivots do not move z. To make ties rare, each
   bound 1 is lowered by a random amount of at most `PERTURBATION` (public, fixed seed). At the end,
   z is recomputed with the true bounds. While a vertex lies outside the halfspace of z by more than

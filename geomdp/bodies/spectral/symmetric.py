@@ -25,13 +25,14 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body {M : lambda(M) in S} of d x d matrices, given by a set S of spectra.
+    """A symmetric body {M : lambda(M) in S} of symmetric d x d matrices, for a set S of spectra.
 
     lambda(M) is the spectrum of M: the vector of its eigenvalues. The body is invariant under
-    M -> V M V^T for orthogonal V. Methods need one eigenvalue decomposition per point or direction:
-    O(d^3). The eigenvectors of a uniform point are Haar-distributed. The eigenvalues are drawn by
-    coupling from the past: O(d^3 log d) per draw (JL-COV). Moments and volume are computed from
-    Pfaffians of d x d matrices (for odd d, with one more row and column).
+    M -> V M V^T for orthogonal V. A method that takes points or directions needs one eigenvalue
+    decomposition for each of them: O(d^3). The eigenvectors of a uniform point are
+    Haar-distributed. The eigenvalues are drawn by coupling from the past: O(d^3 log d) per draw
+    (JL-COV). Moments and volume are computed from Pfaffians of d x d matrices (for odd d, with one
+    more row and column).
     """
 
     symmetric = True
@@ -86,9 +87,9 @@ class SymmetricSpectral(MatrixBody):
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Haar-distributed eigenvectors and eigenvalues from exact draws of the log-gas.
+        """Exact uniform points: the eigenvectors are Haar-distributed.
 
-        See `coupling_from_the_past`.
+        The eigenvalues come from exact draws of a log-gas, see `coupling_from_the_past`.
         """
         # Compiled code is slow to import.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
@@ -144,7 +145,7 @@ class NuclearBall(SymmetricSpectral):
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """sign(lambda) v v^T for an eigenvalue lambda with the largest |lambda|.
 
-        v is a unit eigenvector of lambda.
+        v is a unit eigenvector of lambda. Here sign(0) = 1.
         """
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]

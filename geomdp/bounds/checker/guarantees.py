@@ -1,4 +1,4 @@
-"""The privacy guarantee of a certificate, and its bounds for outputs on two data sets.
+"""The privacy guarantee of a certificate, and how far it lets outputs on two data sets differ.
 
 `geomdp.bounds.lines.overlaps` proves the formula of `Guarantee.overlap`, and
 `geomdp.bounds.lines.smooth_risk` proves the formula of `Guarantee.chi_square`.
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from geomdp.bounds.checker.values import CertificateRejected, Part, require, rounded_down
 
-#: Relative error allowed in each bound that this module computes. It is above the rounding errors
-#: of float64, and below 1e-12, the margin of `geomdp.bounds.lines`.
+#: Relative error allowed in the numbers from which `Guarantee.overlap` is computed. It is above the
+#: rounding errors of float64, and below 1e-12, the margin of `geomdp.bounds.lines.overlaps`.
 ROUNDING = 2e-13
-#: Largest privacy loss between two data sets. It is far below the loss at which e^loss overflows.
+#: Bounds are computed only for privacy losses below this number. e^loss overflows at about 709.
 MOST_LOSS = 600.0
 
 

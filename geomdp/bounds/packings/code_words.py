@@ -20,7 +20,7 @@ from geomdp.workloads import Marginals
 
 @dataclass(frozen=True, eq=False)
 class CodeWords(PackingFamily):
-    """Data sets of one record each: words in {0, 1}^d, given by a rule.
+    """Data sets of one record each. The records are words in {0, 1}^d of a concatenated code.
 
     The answers of a record to 1-way marginals are the record itself. To make a record, take a word
     of an outer Reed-Solomon code, and write each of its symbols as a word of an inner binary code.

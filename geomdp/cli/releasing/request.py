@@ -29,7 +29,7 @@ class Request:
     question : Question
         --workload, --tables, --weight and --columns.
     choice : Choice
-        --mechanism, --plan and --effort.
+        --mechanism, --plan, --effort and --exact or --allow-heuristic.
     adjacency : Adjacency
         --adjacency.
     n : int or None

@@ -61,7 +61,7 @@ class EncodedRecords:
     universe: Universe
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
-        """Chunks in the encoding of the universe."""
+        """Chunks of records in the encoding of the universe."""
         return encode_source(self.source, self.schema, self.universe)
 
 
@@ -91,9 +91,9 @@ def count_records(
     Raises
     ------
     ValueError
-        If the schema does not fit the workload. If a record does not fit the schema. The error then
-        names row and column, and also the part if the source has several. If `client` is given, but
-        the answers do not follow from tables of counts.
+        If the schema does not fit the workload, or a record does not fit the schema. For a record,
+        the error names row and column, and also the part if the source has several. Also if
+        `client` is given, but the answers do not follow from tables of counts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Covering designs: sets of columns (blocks) that cover every set of t columns."""
+"""Covering designs: blocks of columns such that every set of t columns lies in some block."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Largest number of blocks of a design. Each block is measured as a table. A table has one cell for
 #: each combination of levels (values) of the columns. The error of the answers grows like the
-#: number of blocks times the root of the number of cells per block. A design with very many small
-#: blocks therefore has a larger error than a design with few large blocks.
+#: number of blocks times the root of the number of cells per block. So a design with very many
+#: small blocks usually has a larger error than a design with few large blocks.
 MAX_BLOCKS = 400
 #: Largest number of groups into which the columns are divided. The limit keeps the number of
 #: searches small, because each number of groups needs several searches. The division with one

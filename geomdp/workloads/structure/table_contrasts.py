@@ -32,8 +32,9 @@ class TableContrasts:
         Number of levels of each column. The record x determines a level of each column, and e_i(x)
         is the unit vector of the level of column i.
     matrix : (m, r) sparse array
-        The map from contrasts to answers. Contrasts of single columns come first, then contrasts of
-        pairs, row by row. H_i is the matrix of `zero_sum_basis` for column i.
+        The map from contrasts to answers. H_i is the matrix of `zero_sum_basis` for column i.
+        Contrasts of single columns come first. Contrasts of pairs follow; for each pair, the
+        entries of the matrix H_i^T e_i(x) e_j(x)^T H_j are in row-major order.
     constant : (m,) array
         The part of the answers that does not depend on the record.
     """
@@ -85,7 +86,7 @@ def _(workload: MarginalTables) -> TableContrasts | None:
 
 
 def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
-    """The map of tables of at most two columns; `varying` lists columns of two or more levels."""
+    """`TableContrasts` for `MarginalTables`, k <= 2; `varying` lists columns of two or more levels."""
     levels = tuple(workload.levels[i] for i in varying)
     order = sum(levels) - len(levels)
     singles = np.cumsum([0, *(count - 1 for count in levels)])
@@ -116,7 +117,7 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
 
 @functools.cache
 def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Matrices (cells, contrasts) of a table: one per column, then one for a pair of columns."""
+    """Matrices from contrasts to the cells of a table: one per column, then one for the pair."""
     found = []
     for place in range(len(shape)):
         factors = [np.full((count, 1), 1 / count) for count in shape]

@@ -1,10 +1,11 @@
-"""Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
+"""Sparse multiplicative weights, for an infinite universe of hashable elements (BR-SMW).
 
 The hypothesis is a distribution on s slots. A slot can hold one element of the universe. An element
 gets a slot at the first update by a query with this element in the support. All free slots have the
 same weight, so only assigned slots are stored. A query of sparsity m (with m elements in its
-support) takes time O(m). Memory is proportional to the number of assigned slots. Time and memory do
-not depend on the size of the universe.
+support) takes time O(m). Some updates also sum the weights of all assigned slots. Memory is
+proportional to the number of assigned slots. Time and memory do not depend on the size of the
+universe.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ RENORMALISE_EVERY = 1024
 class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for queries of sparsity at most m.
 
-    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. There
-    are at most B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough
-    slots for all updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    The number s of slots is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Under
+    the conditions of `geomdp.mechanisms.interactive.updates.base`, there are at most
+    B(alpha) = 4 (ln s + 1) / alpha^2 updates. Because s >= m B(alpha), there are enough slots for
+    all these updates (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on `slots` slots. Elements get the slots in order.
+    """A distribution on `slots` slots. Elements get slots in the order of their first updates.
 
     A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
     logarithms, to avoid overflow and underflow. `rate` is the learning rate eta.
@@ -148,8 +150,8 @@ class SlotHypothesis:
         ValueError
             If the query is not as sparse as declared.
         RuntimeError
-            If all slots are used up. In a hypothesis that the rule started, the first B(alpha)
-            updates cannot use up the slots.
+            If the query needs more new slots than are free. In a hypothesis that the rule started,
+            this cannot happen in the first B(alpha) updates.
         """
         self._check(query)
         slots = self._find(query.support)
