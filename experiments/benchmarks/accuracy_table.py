@@ -1,39 +1,40 @@
-"""The accuracy table: our mechanisms and others, one line for each workload, at epsilon = 1.
+"""The accuracy table: our mechanisms and others, on workloads with many and with few records.
 
-On each line all mechanisms answer the same workload, 1-DP under replace-one, with exact samplers.
-For one counting query, errors are also predicted at other epsilons. Records are drawn anew for each
-release. For ten binary columns they come from the RAND health insurance sample, and for other
-tables from a mixture of four product distributions. For all other workloads the records are uniform
-elements of the universe.
+Each line has one workload and one number of records. On a line, all mechanisms are 1-DP under
+replace-one and have exact samplers. For one counting query, errors are also predicted at other
+epsilons. Records are drawn anew for each release. For ten binary columns they come from the RAND
+health insurance sample, and for other tables from a mixture of four product distributions. For all
+other workloads the records are uniform elements of the universe.
 
-The other mechanisms exist without this library. Laplace noise is added to every query or to the
-joint table of all columns. Another mechanism adds the noise of a Euclidean ball. The matrix
+The other mechanisms (the peers) exist without this library. Laplace noise is added to every query
+or to the joint table of all columns. Another peer adds K-norm noise of a Euclidean ball. The matrix
 mechanism uses an optimised strategy, Laplace noise and least squares, as HDMM does. The answers of
 Laplace noise and of the matrix mechanism are also moved to attainable answers (projected or
 fitted). For three workloads of tables, mbi fits a graphical model to the answers of the matrix
-mechanism. At 30 and 100 columns that model does not fit in memory, as all pairs form one clique.
-HDMM's own package is in no package index, so `Matrix` takes its place, and a test compares the
-strategies of `Matrix` with a minimum over HDMM's parametrisation.
+mechanism. At 30 and 100 columns this model does not fit in memory, because the pairs join all
+columns. HDMM's own package is in no package index, so `Matrix` takes its place, and a test compares
+the strategies of `Matrix` with a minimum over HDMM's parametrisation.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L13b, JL-L14, JL-T21): errors of additive noise are as
 predicted, and errors after post-processing are below their bounds. On every line that is compared
-before projection, one of our mechanisms is predicted to err less than every data-independent peer,
-but by less than 2% on 3-way tables, prefixes and ranges. With few records ours errs less than all
-others on 2-way tables. On 3-way tables with few records and on random signs, ours errs at most 5%
-more than the best other, up to chance. The error of projected K-norm noise on random signs falls
-like a power of n whose exponent lies between -0.6 and -0.3. On each line except one counting query,
-no exact prediction is more than 2% below the prediction of the mechanism that `advise` offers.
-Measured errors can rank the mechanisms differently, and goals show by how much. The report shows
-the ratio to the best peer on each line, with the goal for this ratio. Before projection, exact
-predictions decide whether the goal is met; after projection, measurements do. The report also shows
-a proved lower bound on the worst error of every 1-DP mechanism.
+before projection, one of our mechanisms is predicted to err less than every peer without
+post-processing, but by less than 2% on 3-way tables, prefixes and ranges. With few records, our
+best mechanism errs less than all others on 2-way tables. On 3-way tables with few records and on
+random signs, it errs at most 5% more than the best other, up to chance. The error of projected
+K-norm noise on random signs falls like a power of n whose exponent lies between -0.6 and -0.3. On
+every line except the line of one counting query, no exact prediction is more than 2% below the
+prediction of the mechanism that `advise` offers. Measured errors can rank the mechanisms
+differently, and goals show by how much. The report shows the ratio to the best peer on each line,
+with the goal for this ratio. Before projection, exact predictions decide whether the goal is met;
+after projection, measurements do. The report also shows a proved lower bound on the worst error of
+every 1-DP mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
-columns the library should be no worse than Laplace noise on the joint table. There the noise of
-lifted elliptopes, whose error is known in closed form, should have at most 0.8 times the error of
-the best other mechanism. The mechanism that `advise` offers should be within 2% of the least
-measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
-columns and for one counting query, errors are predicted and nothing is released.
+columns the library should be no worse than Laplace noise on the joint table. There cone noise of
+lifted elliptopes (X-LIFT) should have at most 0.8 times the error of the best other mechanism. The
+error of this noise is known in closed form. The mechanism that `advise` offers should be within 2%
+of the least measured error, and for one counting query within 2% of geometric noise. On lines of 16
+and 20 columns and for one counting query, errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 12 minutes.
 """
@@ -169,13 +170,13 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-#: Where a tie is claimed, the error of ours exceeds that of the best other by at most this share,
-#: up to chance.
+#: Where a tie is claimed, our error is at most this share above the least error of the others, up
+#: to chance.
 TIE = 0.05
 
 
 def no_worse(ours: Means, others: Means) -> Claim:
-    """Claim that no ratio of ours to others exceeds 1 + `TIE`; one-sided, at `LEVEL` in total."""
+    """Claim that no ratio of our error to theirs exceeds 1 + `TIE`; one-sided, `LEVEL` in total."""
     shares, least = {}, {}
     for place, mean in ours.items():
         other = others[place]
@@ -196,12 +197,12 @@ def no_worse(ours: Means, others: Means) -> Claim:
 
 
 def goals(table: pd.DataFrame) -> list[Goal]:
-    """Goals for ratios to the best peer and to the joint table, lifted elliptopes, and advice."""
+    """Goals for ratios to the best peer and the joint table, for lifted elliptopes and advice."""
     return [*ratios.goals_of(table), *advice.goals_of(table)]
 
 
 def slope_claims(table: pd.DataFrame) -> list[Claim]:
-    """Claim about how the error falls with n on random signs; none if the table lacks them."""
+    """Claim about how the error on random signs falls with n; no claim if the table lacks them."""
     mine = table[(table.line == Line.SIGNS) & (table.method == Method.PROJECTED_KNORM)]
     if mine.empty:
         return []
@@ -263,7 +264,7 @@ def report(table: pd.DataFrame) -> Table:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Draw errors divided by the best peer's on each line, the goals, and the name of our best."""
+    """Draw errors divided by the best peer's error on each line, the goals, and our best method."""
     return draw(table)
 
 

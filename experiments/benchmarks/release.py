@@ -1,19 +1,21 @@
-"""The main job, from records to private tables: its time, its speed beside others, and its error.
+"""The main job, from records to private tables: time, speed and error, compared with other tools.
 
 Time is the wall-clock time of the command `geomdp release` as a whole process, from the start of
-Python to the written files. The command answers ten workloads on bundled tables, of every kind
-except second moments, with an empty cache of set-ups. Speed is the number of rows a second when all
-1-way or all 2-way tables of ten text columns of a Parquet file are counted. geomdp checks every
-value against the schema. The others check nothing. They are one query of DuckDB with a grouping set
-per table, and groupings of pyarrow and pandas. Error is the root mean squared error of all 2-way
-tables of five columns, for two bundled real tables, at epsilon = 1 under replace-one. These 2-way
-tables are released by the default of geomdp, by OpenDP's discrete Laplace noise, by diffprivlib's
-histograms, and by a graphical model that mbi fits to the answers of the matrix mechanism.
+Python to the written files. The command answers ten workloads on bundled tables, with an empty
+cache of set-ups. The workloads are of every kind except second moments. Speed is the number of rows
+a second when all 1-way or all 2-way tables of ten text columns of a Parquet file are counted.
+geomdp checks every value against the schema. The other tools check nothing. They are one query of
+DuckDB with a grouping set per table, and groupings of pyarrow and pandas. Error is the root mean
+squared error of all 2-way tables of five columns, for two bundled real tables, at epsilon = 1 under
+replace-one. These 2-way tables are released by the default of geomdp, by OpenDP's discrete Laplace
+noise, by diffprivlib's histograms, and by a graphical model that mbi fits to the answers of the
+matrix mechanism.
 
 Claims: the default release errs less than OpenDP and diffprivlib. At the full preset, every command
 also ends within 10 seconds, and geomdp counts at least 0.8 times as fast as DuckDB (LAB-2). Speeds
 are claimed only for a machine that does nothing else. The quick preset also runs in the test suite,
-so it claims none. A command that does not end in time is stopped and shown at its limit.
+so it claims no times and no speeds. A command that does not end in time is stopped and shown at its
+limit.
 
 Run time: quick 40 s, full 5 minutes.
 """
@@ -132,7 +134,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def table_order(table: pd.DataFrame, part: Part) -> list[tuple[str, str]]:
-    """Part and question of the rows of a part, in the order of the sweep."""
+    """The rows with the given part, each as (part, question), in the order of the sweep."""
     chosen = table[table.part == part]
     return list(zip(chosen.part, chosen.question, strict=True))
 

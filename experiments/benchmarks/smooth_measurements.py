@@ -23,14 +23,14 @@ from experiments.engine.cells import Row
 from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
 
 PURE = gd.PureDP(1.0)
-#: Kernels of the mixture that is answered.
+#: Number of kernels of the mixture that `time_answer` asks about.
 KERNELS = 10
 #: Rows written to Parquet at a time.
 ROWS_WRITTEN = 1 << 19
 
 
 class Task(enum.StrEnum):
-    """What is measured."""
+    """What is measured: the time of a summary, the time of an answer, or memory."""
 
     SUMMARY = "summary"
     ANSWER = "answer"

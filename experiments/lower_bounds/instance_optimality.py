@@ -3,15 +3,15 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
 JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
-Claim: the width w of an alpha-net of answers is at most the sum of its chaining links, one for each
-scale (Lemma 27). The square of a link at scale t, divided by k alpha^2 epsilon, is at most
-8 t / alpha times the certified packing bound at that scale, up to terms for rounding. The coarse
-mechanism, which rounds answers to the net, has the upper bound w^2 / (k alpha^2 epsilon). By these
-two facts, this upper bound is at most a multiple of D / alpha times the lower bound at error
-alpha / 4 (Theorem 4). Here D is the diameter of the answers per query. For a large lower bound the
-multiple is at most about 46.6. It grows with D / alpha no faster than the square of a sum over the
-scales, and this sum converges. The two bounds are thus within a constant of each other for constant
-D / alpha only.
+Claim: the Gaussian width w of an alpha-net of answers to k queries is at most the sum of its
+chaining links, one for each scale (Lemma 27). The square of a link at scale t, divided by
+k alpha^2 epsilon, is at most 8 t / alpha times the certified packing bound at that scale, plus
+terms that do not depend on this bound. The coarse mechanism, which rounds answers to the net, has
+the upper bound w^2 / (k alpha^2 epsilon). By these two facts, this upper bound is at most a
+multiple of D / alpha times the lower bound at error alpha / 4 (Theorem 4). Here D is the diameter
+of the answers per query. For a large lower bound the multiple is at most about 46.6. It grows with
+D / alpha no faster than the square of a sum over the scales, and this sum converges. So the two
+bounds are proved to be within a constant factor of each other for constant D / alpha only.
 
 The upper bound is known up to its constant only; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.
@@ -37,7 +37,7 @@ from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes,
 from experiments.lower_bounds.bracket_problems import Size
 from experiments.shared.workloads import Kind, workload
 
-#: Largest ratio of the upper bound to (D / alpha) * (lower bound), as the lower bound grows.
+#: Largest ratio of the upper bound to (D / alpha) * (lower bound), in the limit of large bounds.
 MOST = 8 / (math.sqrt(2) - 1) ** 2
 #: Largest probability that the interval of a simulated width misses the true width.
 LEVEL = 1e-6
@@ -117,7 +117,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
-    """Lemma 27, each link against its packing, and Theorem 4."""
+    """Claims about Lemma 27, about each link and its packing, and about Theorem 4."""
     return [
         chain_holds(table),
         links_hold(table),
@@ -146,8 +146,8 @@ NEARLY = 0.8
 def links_hold(table: pd.DataFrame) -> Claim:
     """The square of each link is bounded in terms of the s records that its packing excludes.
 
-    The bound for a link at scale t, with its square in the units of the upper bound, is
-    link^2 / (alpha^2 epsilon) <= 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
+    In the units of the upper bound, the squared link at scale t is link^2 / (alpha^2 epsilon). It
+    is at most 8 (t / alpha) (s + 1) + 8 (t / alpha)^2 (1 + ln 2 / epsilon).
     """
     steps = table.scale / table.alpha
     allowed = 8 * steps * (table.records + 1) + 8 * steps**2 * (1 + math.log(2) / table.epsilon)
@@ -172,16 +172,18 @@ def nets(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop_duplicates(["queries", "halvings"])
 
 
-#: For at least one net, the scales must add up to this share of the root of the limit. The sum over
-#: all scales is a series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
+#: For at least one net, the largest links that packings allow must add up to this share of the root
+#: of the limit (see `limit_is_the_sum`). For a large lower bound, the sum over all scales is a
+#: series of terms 2^(-j/2), j = 1, 2, ...; its first three terms are 0.65 of it.
 LEAST_SHARE = 0.6
 
 
 def limit_is_the_sum(table: pd.DataFrame) -> Claim:
     """The largest links that packings allow add up to at most the root of the limit.
 
-    The limit is the bound of Theorem 4 on the upper bound. It is for the sum over all scales below
-    D. A net has finitely many of these scales, so its sum is below the root of the limit.
+    The limit is the bound of Theorem 4 on the upper bound. Its root adds up these links over the
+    scales D / 2^j for all j >= 1, and over the scale alpha. A net has finitely many of these
+    scales, so its sum is below the root of the limit.
     """
     steps = table.scale / table.alpha
     parts = np.sqrt(8 * steps * (table.lower + 1)) + steps * np.sqrt(
@@ -201,11 +203,12 @@ def limit_is_the_sum(table: pd.DataFrame) -> Claim:
 
 
 def grows_as_the_diameter(table: pd.DataFrame) -> Claim:
-    """The multiple of D / alpha does not fall when alpha is halved, and grows only as allowed.
+    """When alpha is halved, the multiple of D / alpha does not fall, and grows only as allowed.
 
-    The bound of Theorem 4 sums 2^(-j/2) over the scales j = 1, ..., h of a net of h halvings and
-    takes the square. The multiple may therefore grow by the ratio of the squared sums, which tends
-    to 1.
+    The multiple is the ratio of the two bounds, divided by D / alpha. Take a net of h halvings. For
+    a large lower bound, the largest links that packings allow are proportional to 2^(-j/2) for the
+    scales j = 1, ..., h. The multiple may therefore grow by the ratio of the squared sums of these
+    numbers, which tends to 1.
     """
     last = nets(table).sort_values("halvings").set_index(["queries", "halvings"]).excess
     found = []

@@ -6,9 +6,9 @@ import math
 
 
 def chance_of_a_large_value(deviation: float, scale: float, count: int) -> float:
-    """Probability that any of `count` Laplace variables of `scale` exceeds `deviation` in size.
+    """Chance that at least one of `count` independent Laplace noises exceeds `deviation` in size.
 
-    The formula is 1 - (1 - e^(-deviation / scale))^count. Small values are computed without
-    cancellation.
+    The noises have scale `scale`, and `deviation` is above 0. The probability is
+    1 - (1 - e^(-deviation / scale))^count. Small values are computed without cancellation.
     """
     return -math.expm1(count * math.log1p(-math.exp(-deviation / scale)))

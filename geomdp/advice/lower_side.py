@@ -2,7 +2,7 @@
 
 A packing is a list of data sets with answers far apart. A guess bound limits how well an output can
 tell such data sets apart. On a line, copies of one record are replaced by copies of another, step
-by step. Lines are orthogonal, or each line belongs to a single query.
+by step. Each line belongs to one of several orthogonal directions of answers, or to a single query.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
 #: A method that proves lower bounds. It takes a workload, copies of the question (see `_forms`) and
-#: a random generator, and returns a bound. It raises `SideConditionError` if it does not apply.
+#: a random generator, and returns a bound. It raises `SideConditionError` if it does not apply, or
+#: `WorkloadSizeError` if the workload is too large.
 Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
 #: Separation factors c that are tried besides the factor of the metric. For the target error alpha,
 #: the answers of packed data sets are at least c alpha apart. Every factor gives a valid bound on
 #: the same sample complexity. A bound from M data sets is proportional to (ln(M - 1) + log odds(c))
-#: / c. Here log odds(c) is the property `log_odds` of the metric for the factor c. For few data
-#: sets the bound is largest near c = 4 (2 sqrt(2) for `RMS`), and for many data sets at a smaller c
-#: above 2.
+#: / c. Here log odds(c) is the property `log_odds` of the metric for the factor c. The best c is 4
+#: for about 8 data sets (for `RMS`, 2 sqrt(2) for about 56 data sets). It is larger for fewer data
+#: sets, and tends to 2 for many data sets.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: Effort of a search among data sets of one element. Random multisets of elements are drawn only if
@@ -111,9 +112,10 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 def _together(bounds: list[Bound], other: Sequence[ExcludedRange]) -> Bound:
     """The best bound from combining the packings of several bounds with `other` excluded ranges.
 
-    A packing, a line or a guess excludes a range of n, and together they exclude more. Packings are
-    combined only if they have the same separation factor. The `other` ranges come from lines, and
-    from guesses between elements. They have no separation factor, so they are in every combination.
+    A packing, a line or a guess excludes a range of n, and together they can exclude more. Packings
+    are combined only if they have the same separation factor. The `other` ranges come from lines,
+    and from guesses between elements. They have no separation factor, so they are in every
+    combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:

@@ -1,4 +1,4 @@
-"""Steps of post-processing. Such a step reads only the noisy answers, so it costs no privacy."""
+"""Steps of post-processing. They read noisy answers but no records, so they cost no privacy."""
 
 from __future__ import annotations
 

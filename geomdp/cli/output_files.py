@@ -1,4 +1,4 @@
-"""Files of --out. If one file cannot be written, no file changes. Only --force overwrites one."""
+"""Files of --out. If one cannot be written, none changes. Only --force replaces existing files."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from geomdp.bodies.operand import checked_body
 #: Number of directions in the plane (half a degree apart) and in space (about 4 degrees apart). In
 #: space, `unit_directions` adds the six directions of the axes.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points in
-#: `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
+#: If a body lists at most 2^16 vertices, all of them are used. If not, only extreme points or
+#: tangent planes in `PLANE_DIRECTIONS` or `SPACE_DIRECTIONS` directions are used.
 MAX_VERTICES = 1 << 16
 #: An edge between two faces is drawn if the normals of the faces differ by more than 15 degrees. On
 #: a smooth body, normals of neighbouring faces differ by about 8 degrees only. This is twice the

@@ -1,7 +1,8 @@
 """Tables of counts with independent noise, by OpenDP and by diffprivlib.
 
-For both, neighbours differ by one added or removed record. Here all tools are compared under
-replace-one. Replacing a record is a removal and an addition, so the scale of the noise is doubled.
+OpenDP takes the scale of the noise. diffprivlib takes an epsilon for neighbours that differ by one
+added or removed record. Here all tools are compared under replace-one. Replacing a record is a
+removal and an addition, so the scale is twice the scale for one added or removed record.
 """
 
 from __future__ import annotations

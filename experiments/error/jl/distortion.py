@@ -1,4 +1,4 @@
-"""How much a random map shortens distances of vertices, beside the distortion that JL states."""
+"""How much random maps shorten distances between vertices, and the bound that JL states."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from experiments.engine.claims import Claim
 from experiments.shared.records import Queries, workload
 
 #: The largest loss of a distance between vertices, as a mean over maps, must be at least this share
-#: of the stated distortion. The stated distortion is a sum of two suprema over the body, and pairs
-#: of vertices attain about half of each. The share was set after a first look (0.48 to 0.73 for
-#: single maps).
+#: of the stated distortion. The stated distortion is an upper bound: it adds two suprema over the
+#: body, which no single pair of vertices needs to attain. The share was set after a first look
+#: (0.48 to 0.73 for single maps).
 LEAST = 0.4
 
 
@@ -38,10 +38,11 @@ def distances(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def distortion_columns(queries: Queries, M: gd.mechanisms.Mechanism) -> Row:
-    """Largest loss of a distance by the map, and the stated bound on its mean; empty if not JL.
+    """Largest loss between vertices, stated distortion, and diameter; empty if `M` is not JL.
 
     The distortion delta(A) of a map A is the largest loss of a distance between any two points of
-    the polytope. The largest loss between vertices is therefore at most delta(A).
+    the polytope. The largest loss between vertices is therefore at most delta(A). The stated
+    distortion is a bound on the mean of delta(A) over maps.
     """
     if not isinstance(M, gd.mechanisms.JL):
         return {}
@@ -65,7 +66,7 @@ def stays_below_where_it_says_more(table: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def maps_distort(table: pd.DataFrame) -> Claim:
-    """Two-sided: at each point the mean loss is `LEAST` to 1 times the bound on delta(A)."""
+    """Two-sided: for each workload, data and n, mean losses are `LEAST` to 1 times their bound."""
     points = table.groupby(["queries", "data", "n"])[["distortion", "stated_distortion"]].mean()
     # Where the stated distortion is 0, the share is infinite.
     with np.errstate(divide="ignore"):

@@ -15,8 +15,8 @@ from experiments.privacy.corrected.statement import Statement, Version
 class Panel:
     """How one statement is drawn."""
 
-    title: str  # What is measured
-    label: str  # What varies
+    title: str  # The statement, and below it the measured quantity
+    label: str  # Label of the horizontal axis: the parameter that varies
     limits: tuple[float, float]  # Limits of the vertical axis, logarithmic if the first is above 0
     ticks: tuple[float, ...] | None = None  # Labelled values of x; None labels the decades
 
@@ -61,7 +61,7 @@ FAILS = "the statement fails"
 
 
 def draw_panel(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
-    """One statement, from columns x, share and version. Shares of 0 are not drawn."""
+    """Draw one statement from the columns x, share and version. Shares of 0 are not drawn."""
     axes.axhspan(1, panel.limits[1], color="0.92", lw=0, zorder=0, label=FAILS)
     axes.axhline(1, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=PROMISE)
     for version, look in LOOKS.items():

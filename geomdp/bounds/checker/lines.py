@@ -98,9 +98,10 @@ def _bounded_queries(family: Part, answers: Vector, measure: Measure) -> Vector:
 
 
 def _lengths(family: Part, answers: Vector) -> Vector:
-    """|<u_j, w_j>| for differences w_j of answers and orthonormal vectors u_j.
+    """|<u_j, w_j>| for differences w_j of answers and vectors u_j.
 
-    The weighted w_j are the columns of a matrix. The u_j are the columns of its polar factor.
+    The weighted w_j are the columns of a matrix. The u_j are the columns of its polar factor. They
+    are orthonormal if no eigenvalue is left out.
     """
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)

@@ -1,7 +1,7 @@
 """Bayes risk of a private count under any guarantee, from pairs of data sets.
 
 A mechanism estimates t in {0, ..., T} under the uniform prior, and data sets of t and t + 1 are b
-changes apart. Let y be the estimate and P_t its distribution. For every number u, call an estimate
+changes apart. Let y be the estimate, and let p be 1 or 2. For every number u, call an estimate
 wrong at u if u lies between t and y. Then |y - t| is the integral over u of the indicator that y is
 wrong at u. Likewise, (y - t)^2 is the integral of this indicator times the weight 2 |u - t|.
 
@@ -15,9 +15,9 @@ the mean of |y - t|^p is at least
     sum over j from 0 to (T - 1) / 2 of (T - 2 j) / (T + 1) w_j overlap((2 j + 1) b),
 
 where w_j = 1 for p = 1 and w_j = 2 j + 1/2 for p = 2. For T = 1 this is Le Cam's bound: overlap / 2
-for p = 1, and overlap / 4 for p = 2. If the overlaps are those of Gaussian noise and b is small,
-the sum tends to the error of Gaussian noise as T grows. So for Gaussian noise, the argument by
-pairs loses nothing. Only the bound on the overlap can be smaller than the overlap.
+for p = 1, and overlap / 4 for p = 2. If the mechanism adds Gaussian noise and b is small, the sum
+of the exact overlaps tends to the error of this noise as T grows. So for Gaussian noise, the
+argument by pairs loses nothing. A loss comes only from the lower bound on the overlap.
 
 References
 ----------
@@ -79,7 +79,7 @@ def paired_line(steps: int, privacy: Privacy, changes: int, moment: int) -> Pair
     steps : int
         Number of steps T, from 1 to 1000.
     privacy : PureDP, ApproxDP or ZCDP
-        The guarantee of the mechanism. For `PureDP`, the bound of `private_line` is better.
+        The guarantee of the mechanism. For `PureDP`, the bound of `private_line` is mostly better.
     changes : int
         Number b of changes, each to a neighbouring data set, that one step takes; at least 1.
     moment : int

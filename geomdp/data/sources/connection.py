@@ -1,4 +1,4 @@
-"""Connections to DuckDB. Other users cannot read the temporary files that DuckDB writes."""
+"""Connections to DuckDB, with temporary files in folders of mode 0700 (see `spill_folder`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the empty database of this process, closed at the end of the context.
+    """Connect to the empty database of this process; the connection ends with the context.
 
     All connections share one database, because a new database takes 20 milliseconds. In this time
-    100,000 records could be counted. Views and registered frames are not shared: they end with
-    their connection.
+    100,000 records could be counted. Temporary views and registered frames are not shared: they
+    end with their connection.
     """
     with _database(os.getpid()).cursor() as connection:
         yield connection

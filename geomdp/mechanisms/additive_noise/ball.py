@@ -68,7 +68,7 @@ class Ball(PureMechanism):
 
     @cached_property
     def noise(self) -> KNormNoise:
-        """Distribution of Z, on sums of answer vectors."""
+        """Distribution of the noise Z on sums of answer vectors."""
         return self._noise_of(self._root)
 
     @property

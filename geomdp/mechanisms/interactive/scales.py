@@ -2,7 +2,8 @@
 
 For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if all answers
 change in the same direction between neighbours. For instance, counting queries are monotone under
-add/remove. For other queries, the noise on each query is twice as large.
+add/remove. For other queries, the noise on each query is twice as large (less than twice for
+`kept`).
 """
 
 from __future__ import annotations

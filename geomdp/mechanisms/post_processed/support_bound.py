@@ -20,8 +20,9 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import KnownSizes, Noise
 
-#: Largest number of draws. In dimension 50, the mean of h_K over the draws has a relative error
-#: near 1%.
+#: Largest number of draws by default. In dimension 50, the mean of h_K over the draws has a
+#: relative error near 1%. Bounds by coordinates are computed for at most this number of
+#: coordinates.
 MAX_DRAWS = 512
 #: Number of draws in dimensions so high that `MAX_NUMBERS` would allow fewer. A caller can still
 #: ask for fewer draws.
@@ -80,8 +81,8 @@ class ExpectedSupport:
         """Whether 8 draws show that E h_K(Z) is above `limit`.
 
         Suppose that a caller has other upper bounds, and passes the least of them as `limit`. If
-        the answer is True, `bound` is above `limit` and need not be computed. If this answer is
-        wrong, `limit` is still an upper bound, but not the least one.
+        the answer is True, `bound` is very likely above `limit` and need not be computed. If this
+        answer is wrong, `limit` is still an upper bound, but not the least one.
         """
         return self._pilot > limit
 

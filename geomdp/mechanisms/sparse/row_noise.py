@@ -147,7 +147,7 @@ class RoundedRows:
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """Noisy A D (T,): the sum of `sums` = T^(1/2) A D and `noise` of `draw`, over T^(1/2)."""
+        """Noisy A D (T,): (sums + noise) / T^(1/2) for sums T^(1/2) A D and `noise` of `draw`."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

@@ -28,11 +28,12 @@ import scipy.fft
 
 from geomdp._typing import FloatArray
 
-#: Largest number of points of a grid on which a polynomial is evaluated. 2^20 points take about
-#: 0.03 seconds.
+#: The finest grids on which polynomials are evaluated have about this number of points. 2^20 points
+#: take about 0.03 seconds.
 GRID_POINTS = 1 << 20
 #: In each variable, the grid has at most this number of intervals times the degree of the
-#: polynomial. With 1024 times the degree, the relative error of the bound is at most 2e-6.
+#: polynomial. With 1024 times the degree, the bound in one variable has a relative error of at most
+#: 2e-6.
 FINEST = 1024
 #: The grid is used only if it has at least this number of intervals times the degree in each
 #: variable. The bound is then at most 1.09^d times the maximum over the grid.
@@ -104,7 +105,7 @@ def l2_diameter(d: int, size: int) -> float:
 
 
 def grid_factor(degree: int, intervals: int) -> float:
-    """1 / cos(pi k / (2 N)) for k = `degree` and N = `intervals`.
+    """1 / cos(pi k / (2 N)) for k = `degree`, below N = `intervals`.
 
     For any polynomial p of degree k, this number bounds max |p| over [-1, 1] divided by max |p|
     over the points cos(pi j / N), j = 0..N.
@@ -113,7 +114,7 @@ def grid_factor(degree: int, intervals: int) -> float:
 
 
 def values_on_grid(coefficients: FloatArray, intervals: int) -> FloatArray:
-    """Values of sum_m c_m Q_m at all products of the points cos(pi j / N): (N + 1,) * d."""
+    """Values of sum_m c_m Q_m on the grid with coordinates cos(pi j / N), N = `intervals`."""
     padded = np.zeros((intervals + 1,) * coefficients.ndim)
     padded[tuple(slice(length) for length in coefficients.shape)] = coefficients
     for axis in range(coefficients.ndim):

@@ -86,7 +86,7 @@ def _(workload: MarginalTables) -> TableContrasts | None:
 
 
 def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
-    """`TableContrasts` for `MarginalTables`, k <= 2; `varying` lists columns of two or more levels."""
+    """The contrasts of `MarginalTables`, k <= 2; `varying` lists columns of 2 or more levels."""
     levels = tuple(workload.levels[i] for i in varying)
     order = sum(levels) - len(levels)
     singles = np.cumsum([0, *(count - 1 for count in levels)])
