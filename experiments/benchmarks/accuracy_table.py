@@ -31,10 +31,10 @@ every 1-DP mechanism.
 
 Goals, which may stay open, are set for the ratios to the best peer. On tables of 12 to 20 binary
 columns the library should be no worse than Laplace noise on the joint table. There cone noise of
-lifted elliptopes (X-LIFT) should have at most 0.8 times the error of the best other mechanism. The
-error of this noise is known in closed form. The mechanism that `advise` offers should be within 2%
-of the least measured error, and for one counting query within 2% of geometric noise. On lines of 16
-and 20 columns and for one counting query, errors are predicted and nothing is released.
+lifted elliptopes should have at most 0.8 times the error of the best other mechanism. The error of
+this noise is known in closed form. The mechanism that `advise` offers should be within 2% of the
+least measured error, and for one counting query within 2% of geometric noise. On lines of 16 and 20
+columns and for one counting query, errors are predicted and nothing is released.
 
 Run time on one core: quick 30 s, full 12 minutes.
 """
