@@ -23,7 +23,7 @@ lists with a reason. Goal: every figure has a mutant of the library, not of the 
 claim notices.
 
 A new mutant is one row in a file of `experiments/mutants`. The command
-``python -m experiments.mutants WORD`` runs the mutants with WORD in their name or in the name of
+`python -m experiments.mutants WORD` runs the mutants with WORD in their name or in the name of
 their figure, and keeps the results for the next run of all.
 
 A mutant is run again whenever its script, a shared module in the folder of the script, its tests or
