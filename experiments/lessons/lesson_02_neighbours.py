@@ -432,8 +432,8 @@ def _(mo):
         ## How much the shape matters in many dimensions
 
         **Prefix sums**: $q_j(x) = 1[x \le j]$ for $x \in \{1, \dots, m\}$, a cumulative
-        distribution. One record can move all of them by 1, so $\Delta_1 = m - 1$ (the last answer
-        is always 1) and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
+        distribution. The last answer is always 1. One record can move all others by 1, so
+        $\Delta_1 = m - 1$ and $\Delta_2 = \sqrt{m - 1}$; but $K$ is a thin simplex.
         The error is known before any data is seen:
         """
     )

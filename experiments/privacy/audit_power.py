@@ -3,13 +3,14 @@
 Clopper and Pearson 1934; Ding, Wang, Wang, Zhang and Kifer 2018. Formula sheet GEN-2, JL-L14.
 
 Claim: an audit at level 1e-6 draws noise for two neighbouring inputs, searches for the worst
-neighbours, scores and threshold on one half of the draws, and tests one event on the other half.
-It refutes no true claim. For two counting queries, it refutes every additive mechanism that adds no
+neighbours, scores and threshold on one half of the draws, and tests one event on the other half. It
+refutes no true claim. For two counting queries, it refutes every additive mechanism that adds no
 noise, adds no noise to one coordinate, uses one draw for both coordinates, draws noise from a
 subspace that misses a direction in which neighbours differ, or halves the noise (except spectral
 noise). With more draws it refutes noise that is closer to the correct size. Where the laws of the
-outputs are known, the lemma of Neyman and Pearson gives the event that refutes a noise factor with
-the fewest draws. An audit needs about twice as many draws, because it tests on one half of them.
+outputs are known, the noise is also multiplied by a factor below 1. The lemma of Neyman and Pearson
+gives the event that refutes the claim for this factor with the fewest draws. An audit needs about
+twice as many draws, because it tests on one half of them.
 
 Most mechanisms answer two counting queries, whose answers on one record form the square {0, 1}^2,
 with epsilon = 1 or rho = 1/2. A search for the largest noise factor that audits refute uses one
@@ -109,7 +110,7 @@ def verdict(config: Config, seed: int) -> Row:
 def searched(config: Config, seed: int) -> Row:
     """The largest noise factor that audits refute, compared with the best event.
 
-    All factors are tried with the same draws. `seconds` is the time of the whole search. If no
+    All factors are tried with the same seed. `seconds` is the time of the whole search. If no
     factor is refuted, `factor` is 0. Only mechanisms in `KNOWN` have two more entries. `needed` is
     the number of draws with which the best event refutes `factor`, or 1 if `factor` is 0. `best` is
     the largest factor that the best event refutes with all draws.

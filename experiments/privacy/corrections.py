@@ -12,14 +12,14 @@ and the largest of their shares is as predicted.
 
 (a) A private distinguisher always chooses a query that is nearly as far below the best as the
 theorem permits. The early stop of the iterative construction then errs by up to 5/4 of the printed
-alpha. (b) The noise of ten released values exceeds the printed accuracy more often than beta. (c) A
-net with mesh alpha can be deleted completely, by one update more than the bound allows; the
-corrected mesh is alpha / 2. (d) With the printed noise scale, the privacy loss under replace-one is
-up to 1.217 epsilon. (e) The error for smooth queries stops falling at large epsilon. The printed
-and the corrected rate have the same constant, the least for which the corrected rate holds at
-epsilon up to 1. (f) The composition shortcut is printed for all delta below 1. For delta above
-0.997 the exact epsilon of its steps is much larger than promised. The corrected shortcut is for
-delta of at most 1/2. No point is drawn where the exact epsilon is 0.
+alpha. (b) For fewer than 3900 queries, the noise of ten released values exceeds the printed
+accuracy more often than beta. (c) A net with mesh alpha can be deleted completely, by one update
+more than the bound allows; the corrected mesh is alpha / 2. (d) With the printed noise scale, the
+privacy loss under replace-one is up to 1.217 epsilon. (e) The error for smooth queries stops
+falling at large epsilon. The printed and the corrected rate have the same constant, the least for
+which the corrected rate holds at epsilon up to 1. (f) The composition shortcut is printed for all
+delta below 1. For delta above 0.997 the exact epsilon of its steps is much larger than promised.
+The corrected shortcut is for delta of at most 1/2. No point is drawn where the exact epsilon is 0.
 
 In the last two panels the printed conclusions may be true, but the proofs do not give them. (g) The
 proof for online multiplicative weights needs all values to be within alpha0 with probability 1 -
@@ -27,8 +27,9 @@ beta. With the printed factor 32 in place of 36, this probability is smaller tha
 tiny. (h) With natural logarithms, the bound of Corollary 4.7 is smaller than the bound of Lemma 4.6
 for every r, by a factor of at least 1.165. With logarithms of base 2 it is no longer smaller.
 
-The errors in (a) and (e) are simulated, and (d) searches a grid of records. All other numbers are
-exact. Run time on one core: quick 3 s, full 1 minute.
+The errors in (a) and (e) are simulated, and (d) searches a grid of records. All other numbers that
+are drawn are exact; for (b) a simulation checks them. Run time on one core: quick 3 s, full 1
+minute.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ CORRECTIONS = {
     Statement.ONLINE: Correction(
         "DISC-21, BR-OIC", 0, 1e-11, "beta <= 1e-11", (0.0416, 0.0418), "1/(8k) at k = 3"
     ),
-    # The share is e^(1/2) (ln 2 / 2)^(1/2) for the best real r, and larger because r must be even.
+    # For the best real r the share would be e^(1/2) (ln 2 / 2)^(1/2). The best even r gives more.
     Statement.FLAT: Correction(
         "DISC-4, BR-L4.6",
         1,
@@ -264,7 +265,7 @@ def grid(every: int, runs: int) -> tuple[Config, ...]:
         for statement, places in PLACES.items()
         for version in Version
         for x in places[::every]
-        # The corrected shortcut is for delta below 1/2 only.
+        # The corrected shortcut is for delta of at most 1/2, which is x of at most 1.
         if statement is not Statement.COMPOSITION or version is Version.PRINTED or x < 1
     )
 

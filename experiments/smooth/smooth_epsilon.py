@@ -109,7 +109,10 @@ def depends_on_product(table: pd.DataFrame) -> Claim:
 
 
 def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
-    """Draw the worst error against epsilon, and a 1 / epsilon line from the first noise alone."""
+    """Draw the worst error against epsilon, and a line proportional to 1 / epsilon.
+
+    The line starts at the measured uniform noise for the least epsilon.
+    """
     table = table[table.n == RECORDS]
     for method in (Method.TRUNCATED, Method.WEIGHTED):
         rows = table[table.method == method]
@@ -127,7 +130,7 @@ def draw(axes: Axes, table: pd.DataFrame, looks: dict[Method, Look]) -> None:
 def grid(
     epsilons: tuple[float, ...], orders: tuple[int, ...], queries: int, draws: int
 ) -> tuple[Config, ...]:
-    """Both truncated methods at n = `RECORDS`; weighted noise also at n / 10 and 10 epsilon."""
+    """Uniform and weighted noise with truncation; weighted noise also at n / 10 and 10 epsilon."""
     return tuple(
         Config(1, K, method, n, queries, draws, epsilon, Panel.EPSILON)
         for K in orders

@@ -151,7 +151,8 @@ def _subsets(workload: TableQueries) -> int:
 def table_levels(workload: Workload) -> tuple[int, ...] | None:
     """Number of levels of each column, if the workload is linear in tables of two columns.
 
-    Columns of `MarginalTables` with one level are left out. The result is None for workloads that
+    For `Parities`, the columns are the d - 1 products of the first sign and another sign. Columns
+    of `MarginalTables` with one level are left out. The result is None for workloads that
     `table_contrasts` does not accept, or if no column is left. No contrasts are computed here.
     """
     match workload:

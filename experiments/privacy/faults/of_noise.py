@@ -76,7 +76,7 @@ NOISE = (
     ),
     Fault(
         "K-norm: one radius for all rows",
-        "lengths of repeated draws agree",
+        "all repeated draws have the same radius",
         "noise.knorm:KNormNoise.sample",
         "1 / self.epsilon, size)",
         "1 / self.epsilon, 1)",
@@ -132,7 +132,7 @@ NOISE = (
     ),
     Fault(
         "Paired: one point in place of two",
-        "covers the new record but not the old one",
+        "the noise hides the new record but not the old one",
         "noise.paired:PairedNoise._at",
         "radii * (first - second)",
         "radii * first",

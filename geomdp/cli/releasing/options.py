@@ -1,4 +1,4 @@
-"""Options that only the command `release` has."""
+"""Options of the command `release`. Other commands define their own `--out`."""
 
 from __future__ import annotations
 
