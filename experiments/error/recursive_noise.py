@@ -3,8 +3,8 @@
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", section 7; Nikolov 2022
 (arXiv 2208.07410), Lemmas 16, 18 and 19; formula sheet JL-L16, JL-L18, JL-L19, JL-SPLIT.
 
-Claim: scale the i-th of 16 one-way marginals by r^i. The answers of neighbours then differ by
-vectors in the box of half-widths r^i. Recursive noise splits the space into orthogonal subspaces V,
+Claim: scale the i-th of 16 one-way marginals by r^i. The sums of answers of neighbours then
+differ by vectors in the box of half-widths r^i. Recursive noise splits the space into orthogonal subspaces V,
 one for each level of the recursion. Its part in V is the K-norm noise of the box's projection on V
 ("intrinsic"), or K-norm noise in a larger subspace W, projected on V ("projected", as in the
 published proof). With the best split of the budget and the best level to stop at, both variants err
@@ -108,7 +108,7 @@ def of_mechanism(config: Config, rng: np.random.Generator) -> Row:
 
 
 def of_stop_level(config: Config, rng: np.random.Generator) -> Row:
-    """Measured and predicted errors of noise that stops at a given level, in units of means."""
+    """Measured and predicted errors, for means, of noise that stops at a given level."""
     sides = config.ratio ** np.arange(config.dimension)
     stages = decompose(gd.bodies.Box.centred(sides), VARIANTS[config.family], exact=True)
     noise = RecursiveNoise(stopped(stages)[config.stop - (config.stop > 0)], 1.0)

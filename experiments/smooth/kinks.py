@@ -44,7 +44,7 @@ def signed_binomials(order: int) -> list[tuple[int, int]]:
 
 @cache
 def kernel_constant(order: int) -> float:
-    """Limit of t'^K times the operator's largest error on `kink` as a function of the angle."""
+    """Limit of t'^K times the operator's largest error on `kink`, taken as a function of angles."""
     s, weights = kernel(order)
     errors = [
         sum(
@@ -58,7 +58,7 @@ def kernel_constant(order: int) -> float:
 
 @cache
 def kernel_factor(order: int) -> float:
-    """Limit of the largest modulus of the operator's factors for cos(x t' a), 0 <= x <= 2."""
+    """Limit of the largest |factor| by which the operator multiplies cos(x t' a), 0 <= x <= 2."""
     s, weights = kernel(order)
     factors = [
         sum(factor * (weights @ np.cos(k * x * s)) for k, factor in signed_binomials(order))

@@ -8,13 +8,14 @@ most 1 (C^K_1). Bandwidths lie between 0.001 (0.01 for d = 2, 0.05 for d = 3) an
 at ten random places, drawn anew for each release. The mechanism reads all n rows, up to 10^7 for
 d = 1. The figure shows the largest error over the queries.
 
-The paper's summary has uniform Laplace noise at the corrected scale of DISC-15, and degrees below
-t = n^(1/(2d+K)) in each variable. Claims, for d = 1 and 2: with truncated series the error of this
+The paper's summary has uniform Laplace noise at the corrected scale of DISC-15, and degrees below t
+= n^(1/(2d+K)) in each variable. Claims, for d = 1 and 2: with truncated series the error of this
 summary falls at least as fast as n^(-K/(2d+K)), and up to n = 10^4 it is below the error with the
-paper's Jackson operator. Weighted noise with t chosen by prediction errs less still at n = 10^4.
-Its error falls at least as fast as in the hypothesis n^(-min(1, K/(1.5 d))). For d = 3 the degrees
-are too small for a fit. For every d, every single answer is within the error stated with it, which
-is a proved bound on the approximation error plus 30.9 standard deviations of the noise.
+paper's Jackson operator. At n = 10^4 the error is smaller still with weighted noise, if t is chosen
+by the predicted error. Its error falls at least as fast as in the hypothesis n^(-min(1, K/(1.5
+d))). For d = 3 the degrees are too small for a fit. For every d, every single answer is within the
+error stated with it, which is a proved bound on the approximation error plus 30.9 standard
+deviations of the noise.
 
 The last row shows the error against epsilon, for d = 1 and n = 10^4. The t of the paper does not
 depend on epsilon, so the noise of the worst answer falls as 1 / epsilon, while the error of the
@@ -54,7 +55,7 @@ COMPARED = 10**4
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Mean square of the worst error over the queries, and one further number.
+    """Mean square of the worst error over the queries, the degree, and one further result.
 
     In the panels against epsilon, the further number is the mean square of the worst noise. In the
     panels against n, it is the largest ratio of an error to its bound.

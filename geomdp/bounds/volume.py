@@ -8,8 +8,8 @@ The bound on error is for mechanisms on **histograms with real, unbounded counts
 private with respect to the l1 distance of histograms. A mechanism for records need only be private
 on whole counts. At large epsilon, such a mechanism can be more accurate than the bound. An example
 is epsilon = 50: geometric noise answers one count with a mean error of 2 e^-50, and the bound is
-1 / (8 e^2 epsilon). So for records, the bound is close to the possible error only if epsilon is
-small. The bound says nothing about data sets of n records under replace-one. A bracket is a lower
+1 / (8 e^2 epsilon). So for records, the bound can be false unless epsilon is small.
+The bound says nothing about data sets of n records under replace-one. A bracket is a lower
 and an upper bound of the sample complexity. No bracket uses this bound.
 """
 
@@ -44,7 +44,7 @@ LEVEL = 1e-6
 #: Number of random directions per dimension. If a body does not list its vertices, the extreme
 #: points in these directions replace the vertices.
 DIRECTIONS = 8
-#: Relative margin by which volumes are rounded down, far above their rounding errors.
+#: Relative margin by which volume radii are rounded down, far above their rounding errors.
 MARGIN = 1e-9
 #: Highest dimension in which projections on principal axes are cut into simplices. In higher
 #: dimensions the cutting takes minutes or exceeds the limit of `triangulate`.

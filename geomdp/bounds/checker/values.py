@@ -163,7 +163,7 @@ class Part:
 
 
 def excluded_records(rung: Part, least: int, reach: float) -> tuple[int, int]:
-    """The first and last number of records that a rung excludes, after a check.
+    """The first and last number of records that one step of a certificate excludes, checked.
 
     The data sets of the proof need at least `least` records. If they have n records, and n is at
     most `reach`, every mechanism has an error above alpha on one of these data sets. The last

@@ -15,8 +15,9 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 POOL_LIMIT = 4096
 #: Number of candidates scored together. Each candidate needs one float of memory per state.
 BLOCK = 512
-#: Each normal is divided by its entry of largest absolute value. Two candidates are the same slab
-#: if the results agree in this number of decimal places.
+#: Each normal is divided by its entry of largest absolute value. Two normals count as parallel if
+#: the results agree in this number of decimal places. Normals are scaled so that each slab touches
+#: the body, so parallel normals give the same slab.
 DIGITS = 9
 
 
