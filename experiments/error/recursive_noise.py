@@ -3,10 +3,10 @@
 Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", section 7; Nikolov 2022
 (arXiv 2208.07410), Lemmas 16, 18 and 19; formula sheet JL-L16, JL-L18, JL-L19, JL-SPLIT.
 
-Claim: scale the i-th of 16 one-way marginals by r^i. The sums of answers of neighbours then
-differ by vectors in the box of half-widths r^i. Recursive noise splits the space into orthogonal subspaces V,
-one for each level of the recursion. Its part in V is the K-norm noise of the box's projection on V
-("intrinsic"), or K-norm noise in a larger subspace W, projected on V ("projected", as in the
+Claim: scale the i-th of 16 one-way marginals by r^i. The sums of answers of neighbours then differ
+by vectors in the box of half-widths r^i. Recursive noise splits the space into orthogonal subspaces
+V, one for each level of the recursion. Its part in V is the K-norm noise of the box's projection on
+V ("intrinsic"), or K-norm noise in a larger subspace W, projected on V ("projected", as in the
 published proof). With the best split of the budget and the best level to stop at, both variants err
 exactly as predicted and never more than K-norm noise. On the cube (r = 1) they are K-norm noise,
 and the smaller r is, the smaller is their error relative to K-norm noise. At r = 1/2 the squared
